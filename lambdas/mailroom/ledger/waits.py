@@ -131,8 +131,8 @@ class Waits(LedgerTable):
         changes = Update(self._mark(wait), self.first_values(about_of(wait.message), wait.put_at))
         condition = f"{UNSENT} AND {FIRST if attempt == 1 else NEXT}"
         try:
-            ended = {":ended": number(attempt - 1)}
-            before = self.write(wait.message.key, changes, condition, ended, returns="ALL_OLD")
+            values = {":ended": number(attempt - 1)}
+            before = self.write(wait.message.key, changes, condition, values, returns="ALL_OLD")
         except ConditionFailed:
             return False
         # `insert` may have written the mark of this wait although it returned an error code.
@@ -185,23 +185,23 @@ class Waits(LedgerTable):
         shards = [self._rows(f"line#{channel}#{shard}", "waits_at >= :at", 0) for shard in range(SHARDS)]
         return heapq.merge(*shards, key=lambda row: row.at)
 
-    def of_runs(self, channel: str, stays: Callable[[WaitingRow, str], bool]) -> Iterator[WaitingRow]:
-        """Yield the messages that wait for their runs, except those of runs for which `stays` is true, which
+    def of_runs(self, channel: str, remains: Callable[[WaitingRow, str], bool]) -> Iterator[WaitingRow]:
+        """Yield the messages that wait for their runs, except those of runs for which `remains` is true, which
         is called with a message and the reason of its wait. Messages are grouped by run, in the order in
-        which they were put. Each run that stays costs one page of each shard."""
+        which they were put. Each run that remains costs one page of each shard."""
 
         def rows(reason: str, shard: int) -> Iterator[WaitingRow]:
-            return self._of_runs(f"{reason}#{channel}#{shard}", lambda row: stays(row, reason))
+            return self._of_runs(f"{reason}#{channel}#{shard}", lambda row: remains(row, reason))
 
         lists = [rows(reason, shard) for reason in OF_RUNS for shard in range(SHARDS)]
         return heapq.merge(*lists, key=lambda row: row.at)
 
     def _of_runs(
-        self, name: str, stays: Callable[[WaitingRow], bool], start: int = 0
+        self, name: str, remains: Callable[[WaitingRow], bool], start: int = 0
     ) -> Iterator[WaitingRow]:
         for row in self._rows(name, "waits_at >= :at", start):
-            if stays(row):
-                yield from self._of_runs(name, stays, (row.at // _POSITIONS + 1) * _POSITIONS)
+            if remains(row):
+                yield from self._of_runs(name, remains, (row.at // _POSITIONS + 1) * _POSITIONS)
                 return
             yield row
 
