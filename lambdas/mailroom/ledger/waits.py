@@ -186,9 +186,9 @@ class Waits(LedgerTable):
         return heapq.merge(*shards, key=lambda row: row.at)
 
     def of_runs(self, channel: str, remains: Callable[[WaitingRow, str], bool]) -> Iterator[WaitingRow]:
-        """Yield the messages that wait for their runs, except those of runs for which `remains` is true, which
-        is called with a message and the reason of its wait. Messages are grouped by run, in the order in
-        which they were put. Each run that remains costs one page of each shard."""
+        """Yield the messages that wait for their runs, except of runs for which `remains` is true, which is
+        called with a message and the reason of its wait. Messages are grouped by run, in the order in which
+        they were put. Each run that remains costs one page of each shard."""
 
         def rows(reason: str, shard: int) -> Iterator[WaitingRow]:
             return self._of_runs(f"{reason}#{channel}#{shard}", lambda row: remains(row, reason))
