@@ -44,7 +44,7 @@ def due(waits: Waits, until: float = LATER, *, lines_up: bool = False) -> list[W
     return [row for shard in range(SHARDS) for row in waits.due(shard, until, lines_up=lines_up)]
 
 
-def nobody_stays(_row: WaitingRow, _reason: str) -> bool:
+def none_remains(_row: WaitingRow, _reason: str) -> bool:
     return False
 
 
@@ -206,18 +206,18 @@ def test_messages_that_wait_for_their_runs_are_listed_by_run_and_place_and_have_
     )
     asked: list[tuple[str, str]] = []
 
-    def stays(row: WaitingRow, reason: str) -> bool:
+    def remains(row: WaitingRow, reason: str) -> bool:
         asked.append((row.key.id, reason))
         return row.start is not None and row.start.run == "r"
 
-    rows = [*waits.of_runs("mail", nobody_stays)]
+    rows = [*waits.of_runs("mail", none_remains)]
     assert sorted(row.key.id for row in rows) == ["a", "b", "c"]
     assert [row.key.id for row in rows if row.reason == PAUSED] == ["c", "a"]
     assert {row.key.id: row.start and row.start.run for row in rows} == {"a": "r", "b": "s", "c": "r"}
-    assert [row.key.id for row in waits.of_runs("mail", stays)] == ["b"]
+    assert [row.key.id for row in waits.of_runs("mail", remains)] == ["b"]
     assert ("b", RUN_UNKNOWN) in asked
     assert {reason for id_, reason in asked if id_ != "b"} == {PAUSED}
-    assert [*waits.of_runs("sms", nobody_stays)] == []
+    assert [*waits.of_runs("sms", none_remains)] == []
 
 
 @pytest.mark.parametrize("reason", [PAUSED, RUN_UNKNOWN])
@@ -229,7 +229,7 @@ def test_a_message_whose_run_does_not_go_on_is_moved_to_the_list_of_the_reason(
     (row,) = waits.line("mail")
     assert waits.wait_for_run(row, reason)
     assert [*waits.line("mail")] == []
-    (moved,) = waits.of_runs("mail", nobody_stays)
+    (moved,) = waits.of_runs("mail", none_remains)
     assert (moved.key, moved.start, of_ledger(aws.item()).waits_for) == (KEY, CampaignStart(**start), reason)
     waits.hold([wait(version="v-2")])
     assert not waits.wait_for_run(moved, reason)
