@@ -51,9 +51,9 @@ from mailroom.ledger.table import (
     Write,
     waits_as,
 )
+from mailroom.message import CAMPAIGN_START
 from mailroom.message.message import CampaignStart, Key, Message, key_of
 from mailroom.message.outcome import ANY_ACCOUNT, FAILED, Facts, Status, before
-from mailroom.message.reserved import CAMPAIGN_START
 from mailroom.message.unless import Condition, word_of
 
 if TYPE_CHECKING:

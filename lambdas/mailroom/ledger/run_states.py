@@ -70,9 +70,8 @@ class RunStates:
         that began at `moment` (epoch seconds)."""
         answers = {run: answer for run, answer in self._fresh.items() if answer[1] > moment}
         paused = set[RunKey]()
-        for item in items:
-            if "valid_from" not in item:
-                continue  # an incomplete item does not answer
+        # An incomplete item counts as missing.
+        for item in (item for item in items if "valid_from" in item):
             run = item["campaign"], item["run"]
             answers[run] = int(item["valid_from"]), moment + FRESH_SECONDS
             if item.get("paused"):

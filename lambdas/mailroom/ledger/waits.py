@@ -23,8 +23,8 @@ from mailroom.clock import Clock, iso
 from mailroom.environment import Common
 from mailroom.ledger.items import MARK, PAUSED, RUN_UNKNOWN, WAIT, about_of, where
 from mailroom.ledger.table import FIRST, NEXT, STANDS, UNSENT, WAITS, LedgerTable, Write, waits_as
+from mailroom.message import CAMPAIGN_START
 from mailroom.message.message import MAX_AHEAD_SECONDS, CampaignStart, Key, Message
-from mailroom.message.reserved import CAMPAIGN_START
 from mailroom.message.window import Window
 
 INDEX = "waiting"

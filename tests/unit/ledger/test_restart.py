@@ -9,8 +9,8 @@ from mailroom.ledger.claims import Superseded
 from mailroom.ledger.erasure import Erasure
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
+from mailroom.message import CAMPAIGN_START
 from mailroom.message.message import CampaignStart
-from mailroom.message.reserved import CAMPAIGN_START
 from tests.support.told import told
 from tests.support.unit.shared import (
     KEY,
