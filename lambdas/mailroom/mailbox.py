@@ -236,27 +236,37 @@ class MailboxWriter:
         except (ClientError, BotoCoreError) as error:
             return PutResult("failed", error_summary(error))
 
-    def replace(self, item: Mapping[str, Any]) -> PutResult:
-        """Put the item of a campaign's later start. It replaces an item of an earlier start or of the same
-        start; the result's state is then `existed`. An item of a later start stays, which is a conflict."""
+    def replace(self, item: Mapping[str, Any]) -> tuple[PutResult, Mapping[str, Any] | None]:
+        """Put the item of a campaign's later start. It replaces an item of an earlier start; the result's
+        state is then `existed`. An item of the same start or of a later start stays.
+
+        Returns the result, and the item that the mailbox has now if that item is not a new one and is of this
+        start, so that `dispatch` does not queue it."""
         try:
             image = self._image(item)
-            self._settle_ttl(image)
+            ignored = self._settle_ttl(image)
+            start = image[CAMPAIGN_START]["M"]["start"]
             reply = self.client.put_item(
                 TableName=self.table,
                 Item=image,
-                ConditionExpression=f"attribute_not_exists(id) OR {CAMPAIGN_START}.#start <= :start",
+                ConditionExpression=f"attribute_not_exists(id) OR {CAMPAIGN_START}.#start < :start",
                 ExpressionAttributeNames={"#start": "start"},
-                ExpressionAttributeValues={":start": image[CAMPAIGN_START]["M"]["start"]},
+                ExpressionAttributeValues={":start": start},
                 ReturnValues="ALL_OLD",
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
         except Invalid as fault:
-            return _at_fault("refused", fault)
-        except self.client.exceptions.ConditionalCheckFailedException:
-            return PutResult("conflict")
+            return _at_fault("refused", fault), None
+        except self.client.exceptions.ConditionalCheckFailedException as failed:
+            response: Mapping[str, Any] = failed.response  # the type in types_boto3 lacks "Item"
+            existing = response["Item"]
+            is_own = existing.get(CAMPAIGN_START, {}).get("M", {}).get("start") == start
+            return _not_put(failed, image, ignored), plain(existing) if is_own else None
         except (ClientError, BotoCoreError) as error:
-            return PutResult("failed", error_summary(error))
-        return PutResult("existed" if "Attributes" in reply else "accepted")
+            return PutResult("failed", error_summary(error)), None
+        return (
+            (PutResult("existed"), plain(image)) if "Attributes" in reply else (PutResult("accepted"), None)
+        )
 
     def entry(self, item: Mapping[str, Any]) -> "TransactWriteItemTypeDef":
         """Return the put of an item as an entry of `TransactWriteItems`. The entry cancels the transaction if

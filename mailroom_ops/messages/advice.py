@@ -25,7 +25,7 @@ _FAILED = {
 help."""
 CANCELLED = {
     "unless": "To send it after all, put it under a new id without unless.",
-    "stopped": "To send it after all, start its run again.",
+    "stopped": "A start of its run sends it, if its person is still in the audience.",
 }
 """Advice about a cancelled message, by the code of its error."""
 _SUPPRESSED = {

@@ -123,7 +123,7 @@ def test_a_message_that_a_stop_of_its_run_has_cancelled_is_not_sent_again_by_han
     assert "Send again" in message(browser, "m").words
     stage.know("m", **ended, error={"code": "stopped", "message": "its run was stopped"})
     page = message(browser, "m")
-    assert "To send it after all, start its run again." in page.words
+    assert "A start of its run sends it, if its person is still in the audience." in page.words
     assert "Send again" not in page.words
 
 

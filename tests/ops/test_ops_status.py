@@ -190,7 +190,11 @@ def trouble(code: str, message: str) -> dict[str, Any]:
                 ("suppressed", "bounce", "mailroom suppressions show"),
                 ("bounced", "", "mailroom suppressions list"),
                 ("cancelled", "", "under a new id"),
-                ("cancelled", "stopped", "To send it after all, start its run again."),
+                (
+                    "cancelled",
+                    "stopped",
+                    "A start of its run sends it, if its person is still in the audience.",
+                ),
                 ("cancelled", "unless", "under a new id without unless"),
             )
         ),

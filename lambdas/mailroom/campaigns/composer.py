@@ -26,6 +26,7 @@ from mailroom.errors import Invalid, Malformed, Unfinished, UnknownRun
 from mailroom.ledger.items import ERASED_AT
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.run_states import STOPPED
+from mailroom.ledger.status_reader import REMEMBERED_SECONDS
 from mailroom.mailbox import MailboxWriter, PutResult, in_order
 from mailroom.message import CAMPAIGN_START
 from mailroom.message.message import CampaignStart, Key, encode, parse
@@ -144,15 +145,11 @@ class Composer(Struct, frozen=True):
             logger.warning("the messages of a chunk have expired", recipients=len(chunk.recipients))
             self._count(chunk, Counter(expired=len(chunk.recipients)))
             return
-        run = self.runs.read(chunk.campaign, chunk.run)
-        if run is None:
-            raise UnknownRun(
-                f"run {chunk.run} of {chunk.campaign} is unknown; use mailroom restore campaign-runs: a "
-                "new start would create other ids, and send to all people again"
-            )
+        run = self._run(chunk)
         if chunk.start < run.valid_from:
             logger.info("the run was stopped or started again", recipients=len(chunk.recipients))
             return
+        is_later = len(run.starts) > 1
         if remaining() < COMPOSE_KEPT_BACK_SECONDS * 1000:
             raise Unfinished("the remaining time is too short; the chunk is retried")
         drafted = self.drafter.drafts(definition, chunk, remaining)
@@ -170,11 +167,28 @@ class Composer(Struct, frozen=True):
             key = Key(item["id"], item["event_type"])
             self.ledger.leave_out(key, to, item.get("topic"), blocked.code, blocked.sentence, start)
         # Messages of an earlier start may be in the mailbox, in queues and in the ledger.
-        results = self._restarted(drafts, run, start) if len(run.starts) > 1 else self._put(drafts)
+        results = self._restarted(drafts, run, start) if is_later else self._put(drafts)
         self._tally(drafts, results, tally)
-        self._count(chunk, tally)
+        if not (is_later and tally["failed"]):  # a chunk that comes back is counted when it is done
+            self._count(chunk, tally)
         if tally["failed"]:
             raise Unfinished(f"{tally['failed']} of {len(chunk.recipients)} were not composed or not put")
+
+    def _run(self, chunk: Chunk) -> Run:
+        """Return the run of a chunk. Raises UnknownRun if it is missing, or if the ledger may have forgotten
+        who got messages of its earlier starts."""
+        run = self.runs.read(chunk.campaign, chunk.run)
+        if run is None:
+            raise UnknownRun(
+                f"run {chunk.run} of {chunk.campaign} is unknown; use mailroom restore campaign-runs: a "
+                "new start would create other ids, and send to all people again"
+            )
+        if len(run.starts) > 1 and self.clock() > run.begun_at + REMEMBERED_SECONDS:
+            raise UnknownRun(
+                f"run {chunk.run} of {chunk.campaign} began over {REMEMBERED_SECONDS // 86_400} days ago, so "
+                "the ledger may have forgotten who got its messages; start a run of another name"
+            )
+        return run
 
     def _of_run(self, draft: Draft, run: Run, start: CampaignStart) -> Draft:
         """Return the draft with the id that the run gives the person's message, with its start, and with the
@@ -253,22 +267,22 @@ class Composer(Struct, frozen=True):
         try:
             message = parse(draft.item, self.drafter.contracts)
         except Invalid:
-            return self.mailbox.put(draft.item)  # dispatch will reject a new item, and record the reason
+            # `dispatch` rejects a new item, and records the reason. Any other message stays as it is.
+            return self.mailbox.put(draft.item)
         attempt: int | None = int(item.get("attempts", 0)) + 1
         if step == "restart":
             attempt = self.ledger.restart(_key(draft), item, start, run.started_by)
         if attempt is None:
             return PutResult("failed", "its message of an earlier start has changed just now")
-        new = {**draft.item, "attempt": attempt}
-        result = self.mailbox.replace(new)
-        if result.state == "existed":
+        result, queued = self.mailbox.replace({**draft.item, "attempt": attempt})
+        if queued is not None:
             attributes = {"channel": message.event_type, "type": message.kind}
             wait = math.ceil((message.due() or 0.0) - self.clock())
             # SQS limits the delay. A message with a longer wait is queued without a delay, and its worker
             # holds it.
             delay = wait if 0 < wait <= queues.MAX_DELAY_SECONDS else 0
             entries[self.queues[message.event_type]].append(
-                Entry(draft.key, encode(new), attributes, delay, message.group)
+                Entry(draft.key, encode(queued), attributes, delay, message.group)
             )
         return result
 

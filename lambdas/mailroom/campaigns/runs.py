@@ -172,7 +172,7 @@ KEPT_SECONDS = 2 * 365 * 86_400
 RESTART_SECONDS = REMEMBERED_SECONDS - 30 * 86_400
 """Seconds from the first start of a run within which it can be started again. A later start finds in the
 ledger which messages were sent, and every ledger stores an item for REMEMBERED_SECONDS from its last change.
-The pages and people of the start may be in queues and dead-letter queues for up to 28 of the 30 days."""
+The function `compose` refuses people of a later start after that time."""
 _COUNTS = ("composed", "existed", "conflicts", "opted_out", "left_out", "failed", "expired")
 _FRESH = ("pages", "recipients", "refused", *_COUNTS[1:])
 _OWN = "claim_token = :own AND next_page = :page"

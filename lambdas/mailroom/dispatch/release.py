@@ -232,7 +232,7 @@ class Release(Struct, frozen=True):
                 return
 
     def _resume(self, channel: str, limit: int, in_time: Callable[[], bool]) -> None:
-        """Let up to `limit` messages whose runs go on again wait for the daily budget, in the order in which
+        """Let about `limit` messages whose runs go on again wait for the daily budget, in the order in which
         they were put. The limit leaves time for the rest of the round. Each run is read once, and again for
         each batch of its messages."""
         state = cache(lambda start: "" if start is None else self.runs.halted([start]).get(start, ""))
@@ -245,9 +245,12 @@ class Release(Struct, frozen=True):
                 return True
             return state(row.start) == reason
 
-        rows = islice(self.waits.of_runs(channel, skip), limit)
-        while (batch := [*islice(rows, BATCH)]) and in_time():
-            self._each(lambda row: self.waits.move(row, None), self._waiting(batch))
+        rows, resumed = self.waits.of_runs(channel, skip), 0
+        # Messages that are cancelled, or do not wait any more, do not count.
+        while resumed < limit and (batch := [*islice(rows, BATCH)]) and in_time():
+            waiting = self._waiting(batch)
+            self._each(lambda row: self.waits.move(row, None), waiting)
+            resumed += len(waiting)
         if unknown:
             record_duration("RunUnknown", unknown)
 

@@ -52,7 +52,7 @@ from mailroom.ledger.table import (
     waits_as,
 )
 from mailroom.message import CAMPAIGN_START
-from mailroom.message.message import CampaignStart, Key, Message, key_of
+from mailroom.message.message import MAX_ATTEMPT, CampaignStart, Key, Message, key_of
 from mailroom.message.outcome import ANY_ACCOUNT, FAILED, Facts, Status, before
 from mailroom.message.unless import Condition, word_of
 
@@ -373,13 +373,18 @@ class Ledger(LedgerTable):
         put_at: float | None = None,
     ) -> bool:
         """Record that an unclaimed message has failed because its item is invalid. Only the item's key needs
-        to be valid. `put_at` has the meaning of the field of `NewClaim`.
+        to be valid. `put_at` has the meaning of the field of `NewClaim`. An item of a later attempt, which
+        `restart` has prepared, ends this attempt.
 
         Returns False if a valid copy of the message was claimed before and has not ended. Then the copy
         decides the outcome, and the record of the invalid item must be delivered again later.
         """
         sets = {**error_of(code, message, field), **addressing_of_any(item), **_start_of_any(item)}
-        stored = self._end_unclaimed(key_of(item), "failed", code, sets, put_at)
+        attempt = item.get("attempt") if CAMPAIGN_START in sets else None
+        is_later = isinstance(attempt, int) and 1 < attempt <= MAX_ATTEMPT
+        stored = self._end_unclaimed(
+            key_of(item), "failed", code, sets, put_at, attempt=attempt if is_later else None
+        )
         return stored is None or "completedAt" in stored
 
     def lose(self, key: Key, version: str, message: str) -> bool:
@@ -410,11 +415,12 @@ class Ledger(LedgerTable):
     ) -> bool:
         """Record as suppressed a message that is not put into the mailbox, because its recipient has opted
         out or is on the suppression list. `message` is the reason, and `start` the start of the campaign's
-        run that composed the message. Returns False if the message has been claimed or has ended."""
+        run that composed the message. The attempt counts as ended, as after `cancel`, because a copy of an
+        earlier start may be in a queue. Returns False if the message has been claimed or has ended."""
         sets = {**error_of(code, message), **addressing_of(to, None, topic)}
         if start is not None:
             sets |= start_of(start)
-        return self._end_unclaimed(key, "suppressed", code, sets) is None
+        return self._end_unclaimed(key, "suppressed", code, sets, attempt=1) is None
 
     def cancel_together(
         self, messages: Sequence[tuple[Message, float | None]], code: str, reason: str
@@ -443,16 +449,22 @@ class Ledger(LedgerTable):
         code: str,
         sets: Sets,
         put_at: float | None = None,
+        attempt: int | None = None,
     ) -> dict[str, Any] | None:
-        """End a message that was never claimed. Returns None after the write. If the message has been claimed
+        """End a message that was never claimed, or a later attempt that was certainly not sent. If `attempt`
+        is given, that attempt counts as ended. Returns None after the write. If the message has been claimed
         or has ended, returns its item, which is not changed."""
         ending = Update(
             sets={**self.outcome(key, status), **sets},
             once=self.first_values(sets, put_at),
+            adds={} if attempt is None else {"attempts": _ONE},
             removes=TRY_NOTES,
         )
+        condition, values = UNCLAIMED, Sets()
+        if attempt is not None and attempt > 1:
+            condition, values = f"{UNSENT} AND {NEXT}", {":ended": number(attempt - 1)}
         try:
-            self.write(key, ending, UNCLAIMED, entry=status, code=code)
+            self.write(key, ending, condition, values, entry=status, code=code)
         except ConditionFailed as failed:
             return failed.item
         return None
