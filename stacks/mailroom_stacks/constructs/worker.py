@@ -13,13 +13,7 @@ from msgspec import structs
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.naming import accept, pascal, publish
-from mailroom_stacks.constructs.stage_alarm import (
-    AlarmText,
-    identifier,
-    metric,
-    read_log,
-    stage_alarm,
-)
+from mailroom_stacks.constructs.stage_alarm import AlarmText, identifier, metric, read_log, stage_alarm
 from mailroom_stacks.settings.queues import DAY, DEAD_LETTER_DAYS, QueueRules
 from mailroom_stacks.settings.settings import Settings
 from mailroom_stacks.settings.waiting import waiting_seconds
