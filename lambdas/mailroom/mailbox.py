@@ -22,7 +22,7 @@ from mailroom.aws.dynamo_values import Value, image_of, plain, same, size_of
 from mailroom.clock import Clock, epoch
 from mailroom.content.payloads import MAX_PAYLOAD_BYTES, MAX_PAYLOAD_VALUES, OVERSIZE, values_in
 from mailroom.errors import MAX_VARIABLES_BYTES, Invalid, check_variables
-from mailroom.message.reserved import CAMPAIGN_START
+from mailroom.message import CAMPAIGN_START
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

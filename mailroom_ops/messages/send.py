@@ -17,8 +17,8 @@ from mailroom.errors import Invalid, Malformed, can_be_key
 from mailroom.ledger.items import where
 from mailroom.ledger.status_reader import READY, LedgerReader
 from mailroom.mailbox import original
+from mailroom.message import CAMPAIGN_START
 from mailroom.message.message import Key
-from mailroom.message.reserved import CAMPAIGN_START
 from mailroom_ops.messages.items import Rules, read_item, rules_of, set_values
 from mailroom_ops.messages.status import reader_of
 from mailroom_ops.messages.waiting import WAITS_FOR

@@ -19,8 +19,8 @@ from mailroom.clock import milliseconds
 from mailroom.errors import Invalid
 from mailroom.ledger.items import ERASED_AT, WAIT
 from mailroom.ledger.status_reader import REMEMBERED_SECONDS
+from mailroom.message import CAMPAIGN_START
 from mailroom.message.message import Key, Message
-from mailroom.message.reserved import CAMPAIGN_START
 from mailroom.recipients.choices import Addressee, Choices, Preferences, Suppressions
 from mailroom_ops.messages.advice import CANCELLED
 from mailroom_ops.messages.waiting import WAITS_FOR

@@ -149,10 +149,7 @@ MISSING: list[tuple[tuple[str, ...], str]] = [
     (("start", "weekly", "--stage", "moon"), "There is no stage 'moon' in cdk.json; there are: dev, prod."),
     (("start", "weekly", "--run", "a run"), "run 'a run' is not a valid name"),
     (("status", "weekly", "--run", "r-9"), "weekly has no run 'r-9' in dev; its latest: none."),
-    (
-        ("stop", "weekly", "--run", "r-9"),
-        "weekly has no run 'r-9' in dev; its latest: none. If it is lost, and messages wait for it: --lost.",
-    ),
+    (("stop", "weekly", "--run", "r-9"), "weekly has no run 'r-9' in dev; its latest: none."),
 ]
 
 
@@ -334,7 +331,7 @@ def test_the_stop_of_a_lost_run_ends_the_wait_of_its_messages(world: World) -> N
 
     assert halted() == RUN_UNKNOWN
     refused = run("stop", "weekly", "--run", "autumn", "--lost", typed="n\n")
-    assert "Record run autumn of weekly as stopped in dev? Messages that wait for it" in refused.stderr
+    assert "Stop run autumn of weekly in dev, and cancel the messages that wait for it?" in refused.stderr
     assert (refused.exit_code, halted()) == (1, RUN_UNKNOWN)
     result = run("stop", "weekly", "--run", "autumn", "--lost", "--yes")
     assert (result.exit_code, halted()) == (0, STOPPED)

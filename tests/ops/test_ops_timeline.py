@@ -104,11 +104,10 @@ def test_an_action_of_an_operator_is_a_step_and_does_not_count_as_an_attempt() -
 
 
 def test_a_later_start_of_its_run_is_a_step_and_ends_an_attempt_that_was_not_cancelled() -> None:
-    restarted = {"status": "retrying", "code": "restarted"}
     history = [
-        {"at": MS, **restarted},
+        {"at": MS, "status": "retrying", "code": "superseded"},
         {"at": MS + 1_000, "status": "cancelled", "code": "stopped"},
-        {"at": MS + 2_000, **restarted},
+        {"at": MS + 2_000, "status": "retrying", "code": "restarted"},
     ]
     prepared = ("prepared", "for a later start of its campaign's run")
     item: dict[str, Any] = {"status": "retrying", "attempts": 2, "history": history}

@@ -27,8 +27,8 @@ from mailroom.ledger.items import ERASED_AT
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.run_states import STOPPED
 from mailroom.mailbox import MailboxWriter, PutResult, in_order
+from mailroom.message import CAMPAIGN_START
 from mailroom.message.message import CampaignStart, Key, encode, parse
-from mailroom.message.reserved import CAMPAIGN_START
 from mailroom.recipients.choices import Preferences
 from mailroom.telemetry import count, logger
 

@@ -26,8 +26,8 @@ from mailroom.ledger.contents import fits
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.waits import AHEAD_SECONDS, SEND_AT, Wait, Waits
 from mailroom.mailbox import DAY, NEEDED_AFTER, RESTORED
+from mailroom.message import CAMPAIGN_START
 from mailroom.message.message import MAX_AHEAD_SECONDS, Message, encode, parse
-from mailroom.message.reserved import CAMPAIGN_START
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:

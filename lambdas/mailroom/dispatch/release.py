@@ -191,8 +191,8 @@ class Release(Struct, frozen=True):
         record_duration("ReleaseLate", late)
 
     def _end_removed_channels(self, shard: int, in_time: Callable[[], bool]) -> None:
-        """End the messages of removed channels as failed: a channel that is not in the settings has no
-        round in which they could be queued."""
+        """End the messages of removed channels as failed. Only channels in the settings have rounds in which
+        messages are queued."""
         for channel in CONTRACTS.keys() - self.lines:
             rows = self.waits.all_of(channel, shard)
             while in_time() and (batch := [*islice(rows, BATCH)]):
@@ -238,14 +238,14 @@ class Release(Struct, frozen=True):
         state = cache(lambda start: "" if start is None else self.runs.halted([start]).get(start, ""))
         unknown = 0.0
 
-        def stays(row: WaitingRow, reason: str) -> bool:
+        def skip(row: WaitingRow, reason: str) -> bool:
             nonlocal unknown
             if state(row.start) == RUN_UNKNOWN:
                 unknown = max(unknown, self.clock() - row.place)
                 return True
             return state(row.start) == reason
 
-        rows = islice(self.waits.of_runs(channel, stays), limit)
+        rows = islice(self.waits.of_runs(channel, skip), limit)
         while (batch := [*islice(rows, BATCH)]) and in_time():
             self._each(lambda row: self.waits.move(row, None), self._waiting(batch))
         if unknown:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mailroom.aws.dynamo_values import Sets, image_of, number, string, strings
-from mailroom.message.reserved import CAMPAIGN_START
+from mailroom.message import CAMPAIGN_START
 
 if TYPE_CHECKING:
     from mailroom.message.message import CampaignStart, Message

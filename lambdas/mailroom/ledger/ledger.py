@@ -51,9 +51,9 @@ from mailroom.ledger.table import (
     Write,
     waits_as,
 )
+from mailroom.message import CAMPAIGN_START
 from mailroom.message.message import CampaignStart, Key, Message, key_of
 from mailroom.message.outcome import ANY_ACCOUNT, FAILED, Facts, Status, before
-from mailroom.message.reserved import CAMPAIGN_START
 from mailroom.message.unless import Condition, word_of
 
 if TYPE_CHECKING:
@@ -431,8 +431,8 @@ class Ledger(LedgerTable):
         for key, (message, put_at) in unique.items():
             changes = self.cancelled(reason, code, about_of(message), put_at)
             condition = f"{UNSENT} AND {FIRST if message.attempt == 1 else NEXT}"
-            ended = {":ended": number(message.attempt - 1)}
-            writes.append(Write(key, changes, condition, ended, "cancelled", code))
+            values = {":ended": number(message.attempt - 1)}
+            writes.append(Write(key, changes, condition, values, "cancelled", code))
         results = self.write_together(writes)
         return [key for key, is_cancelled in zip(unique, results, strict=True) if is_cancelled]
 
@@ -507,14 +507,14 @@ class Ledger(LedgerTable):
 
         The write adds one to `generation`, like `reopen`, so that it does not count as an outcome.
         """
-        ended = "completedAt" in snapshot
-        if ended and snapshot["status"] != "cancelled":
+        has_ended = "completedAt" in snapshot
+        if has_ended and snapshot["status"] != "cancelled":
             return None
-        attempts = int(snapshot.get("attempts", 0)) + (not ended)
+        attempts = int(snapshot.get("attempts", 0)) + (not has_ended)
         unchanged, values = "attribute_not_exists(id)", Sets()
         if snapshot:
             unchanged, values = _unchanged_since(snapshot)
-            unchanged += " AND attribute_not_exists(erased_at)" if ended else f" AND {UNSENT}"
+            unchanged += " AND attribute_not_exists(erased_at)" if has_ended else f" AND {UNSENT}"
         restarted = Update(
             sets={
                 "status": string("retrying"),
@@ -529,7 +529,7 @@ class Ledger(LedgerTable):
             removes=(*TRY_NOTES, *_CLAIM_OVER, "completedAt", "error"),
         )
         try:
-            self.write(key, restarted, unchanged, values, entry="retrying", code=RESTARTED[not ended])
+            self.write(key, restarted, unchanged, values, entry="retrying", code=RESTARTED[not has_ended])
         except ConditionFailed:
             return None
         return attempts + 1

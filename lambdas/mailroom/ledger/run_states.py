@@ -68,30 +68,25 @@ class RunStates:
     ) -> dict[CampaignStart, str]:
         """Return the result of `halted`. `items` are the items of the runs of `keys`, by consistent reads
         that began at `moment` (epoch seconds)."""
-        known = {run: answer for run, answer in self._fresh.items() if answer[1] > moment}
+        answers = {run: answer for run, answer in self._fresh.items() if answer[1] > moment}
         paused = set[RunKey]()
-        for item in _numbered(items):
+        # An incomplete item counts as missing.
+        for item in (item for item in items if "valid_from" in item):
             run = item["campaign"], item["run"]
-            known[run] = int(item["valid_from"]), moment + FRESH_SECONDS
+            answers[run] = int(item["valid_from"]), moment + FRESH_SECONDS
             if item.get("paused"):
                 paused.add(run)
-        self._fresh = {run: answer for run, answer in known.items() if run not in paused}
+        self._fresh = {run: answer for run, answer in answers.items() if run not in paused}
         halted: dict[CampaignStart, str] = {}
         for start in starts:
             if start is None:
                 continue
             run = start.campaign, start.run
-            if run not in known:
+            if run not in answers:
                 halted[start] = RUN_UNKNOWN
             # A number below the lowest valid one never becomes valid again, so a stop needs no second look.
-            elif start.start < known[run][0]:
+            elif start.start < answers[run][0]:
                 halted[start] = STOPPED
             elif run in paused:
                 halted[start] = PAUSED
         return halted
-
-
-def _numbered(items: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the runs whose starts have numbers. A run that a version before 0.3.0 wrote lacks them, and
-    counts as unknown."""
-    return [item for item in items if "valid_from" in item]

@@ -172,13 +172,13 @@ class LedgerTable:
         cancelled = self.cancelled(message, code, addressing)
         return self._try(Write(key, cancelled, condition, values, "cancelled"))
 
-    def cancelled(self, message: str, code: str, about: Sets, put_at: float | None = None) -> Update:
-        """Return the changes that cancel a message whose description is `about`. The other arguments are
-        those of `cancel` and of `first_values`."""
-        ended = {"status": string("cancelled"), "completedAt": number(milliseconds(self._clock()))}
+    def cancelled(self, message: str, code: str, description: Sets, put_at: float | None = None) -> Update:
+        """Return the changes that cancel a message. `description` has further attributes of the message. The
+        other arguments are those of `cancel` and of `first_values`."""
+        outcome = {"status": string("cancelled"), "completedAt": number(milliseconds(self._clock()))}
         return Update(
-            sets={**ended, **error_of(code, message), **about},
-            once=self.first_values(about, put_at),
+            sets={**outcome, **error_of(code, message), **description},
+            once=self.first_values(description, put_at),
             adds={"attempts": number(1)},
             removes=TRY_NOTES,
         )

@@ -23,8 +23,8 @@ from mailroom.clock import Clock, iso
 from mailroom.environment import Common
 from mailroom.ledger.items import MARK, PAUSED, RUN_UNKNOWN, WAIT, about_of, where
 from mailroom.ledger.table import FIRST, NEXT, STANDS, UNSENT, WAITS, LedgerTable, Write, waits_as
+from mailroom.message import CAMPAIGN_START
 from mailroom.message.message import MAX_AHEAD_SECONDS, CampaignStart, Key, Message
-from mailroom.message.reserved import CAMPAIGN_START
 from mailroom.message.window import Window
 
 INDEX = "waiting"
@@ -131,8 +131,8 @@ class Waits(LedgerTable):
         changes = Update(self._mark(wait), self.first_values(about_of(wait.message), wait.put_at))
         condition = f"{UNSENT} AND {FIRST if attempt == 1 else NEXT}"
         try:
-            ended = {":ended": number(attempt - 1)}
-            before = self.write(wait.message.key, changes, condition, ended, returns="ALL_OLD")
+            values = {":ended": number(attempt - 1)}
+            before = self.write(wait.message.key, changes, condition, values, returns="ALL_OLD")
         except ConditionFailed:
             return False
         # `insert` may have written the mark of this wait although it returned an error code.
@@ -185,23 +185,21 @@ class Waits(LedgerTable):
         shards = [self._rows(f"line#{channel}#{shard}", "waits_at >= :at", 0) for shard in range(SHARDS)]
         return heapq.merge(*shards, key=lambda row: row.at)
 
-    def of_runs(self, channel: str, stays: Callable[[WaitingRow, str], bool]) -> Iterator[WaitingRow]:
-        """Yield the messages that wait for their runs, except those of runs for which `stays` is true, which
+    def of_runs(self, channel: str, skip: Callable[[WaitingRow, str], bool]) -> Iterator[WaitingRow]:
+        """Yield the messages that wait for their runs, except those of runs for which `skip` is true, which
         is called with a message and the reason of its wait. Messages are grouped by run, in the order in
-        which they were put. Each run that stays costs one page of each shard."""
+        which they were put. Each run that is skipped costs one page of each shard."""
 
         def rows(reason: str, shard: int) -> Iterator[WaitingRow]:
-            return self._of_runs(f"{reason}#{channel}#{shard}", lambda row: stays(row, reason))
+            return self._of_runs(f"{reason}#{channel}#{shard}", lambda row: skip(row, reason))
 
         lists = [rows(reason, shard) for reason in OF_RUNS for shard in range(SHARDS)]
         return heapq.merge(*lists, key=lambda row: row.at)
 
-    def _of_runs(
-        self, name: str, stays: Callable[[WaitingRow], bool], start: int = 0
-    ) -> Iterator[WaitingRow]:
+    def _of_runs(self, name: str, skip: Callable[[WaitingRow], bool], start: int = 0) -> Iterator[WaitingRow]:
         for row in self._rows(name, "waits_at >= :at", start):
-            if stays(row):
-                yield from self._of_runs(name, stays, (row.at // _POSITIONS + 1) * _POSITIONS)
+            if skip(row):
+                yield from self._of_runs(name, skip, (row.at // _POSITIONS + 1) * _POSITIONS)
                 return
             yield row
 

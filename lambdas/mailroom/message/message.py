@@ -16,8 +16,8 @@ from msgspec import Meta, Struct, structs
 
 from mailroom.clock import epoch
 from mailroom.errors import MAX_DEPTH, MAX_KEY_BYTES, NUMBERS, Invalid, Malformed, check_variables, too_deep
+from mailroom.message import CAMPAIGN_START
 from mailroom.message.address import has_control, to_e164
-from mailroom.message.reserved import CAMPAIGN_START
 from mailroom.message.unless import MAX_CONDITIONS, Condition
 from mailroom.message.window import Window
 

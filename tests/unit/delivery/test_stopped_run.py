@@ -222,7 +222,6 @@ def test_release_cancels_a_message_of_a_stopped_run_even_if_the_history_of_the_m
         ExpressionAttributeValues={":entries": entries},
     )
     waiting.release_line()
-    waiting.release_line()  # removes the mark
     assert waiting.aws.item(message.id)["error"]["code"] == "stopped"
     assert (waiting.sent, waiting.marked, waiting.held) == ([], [], [])
 

@@ -9,7 +9,7 @@ from mailroom.ledger.claims import Completed
 from mailroom.ledger.items import MARK, MAX_HISTORY
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
-from mailroom.ledger.waits import OUTSIDE_WINDOW, SHARDS, WaitingRow, Waits
+from mailroom.ledger.waits import OUTSIDE_WINDOW, SHARDS, WaitingRow
 from mailroom.message.message import Key, Message
 from tests.support.told import told
 from tests.support.unit.fakes import Meddler
@@ -138,7 +138,7 @@ def test_a_message_that_is_claimed_may_have_been_sent_or_has_ended_is_unchanged_
     assert aws.item() == before
 
 
-def test_a_worker_that_claims_a_message_between_two_calls_keeps_its_claim(
+def test_a_worker_that_claims_a_message_meanwhile_keeps_its_claim(
     ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     claimed(ledger, mail("m-0"))
@@ -147,8 +147,7 @@ def test_a_worker_that_claims_a_message_between_two_calls_keeps_its_claim(
         try:
             return real(**request)
         finally:
-            if len(request["TransactItems"]) == 2:  # the first call, which the claim of m-0 has cancelled
-                claimed(ledger, mail("m-1"))
+            claimed(ledger, mail("m-1"))  # after the call that the claim of m-0 has cancelled
 
     client: Any = Meddler(aws.dynamodb, transact_write_items=overtaken)
     other = Ledger(client, LEDGER, lease=LEASE, ttl=TTL, clock=clock)
@@ -189,18 +188,10 @@ def test_a_message_that_waits_again_is_claimed_or_has_ended_is_not_cancelled_by_
     assert {id_ for id_ in before if aws.item(id_) != before[id_]} == {"waits"}
 
 
-def test_a_message_with_a_full_history_is_not_cancelled_together_with_others(
-    ledger: Ledger, waits: Waits, aws: Aws
-) -> None:
-    hold(ledger)
+def test_a_message_with_a_full_history_is_cancelled_with_others(ledger: Ledger, aws: Aws) -> None:
+    for id_ in ("m-1", "m-2"):
+        hold(ledger, mail(id_))
     full = [{"at": NOW_MS, "status": "retrying"}] * MAX_HISTORY
-    aws.put(LEDGER, **{**aws.item(), "history": full, "wait": {**aws.item()["wait"], "window": None}})
-    (row,) = rows(ledger)
-    assert waits.cancel_together([row], *STOPPED) == [False]
-    assert cancel(ledger, mail()) == []
-    assert ledger.cancel(KEY, code="stopped", since=0, version="v-1")
-
-
-@pytest.fixture
-def waits(ledger: Ledger) -> Waits:
-    return waits_of(ledger)
+    aws.put(LEDGER, **{**aws.item(), "history": full})
+    assert waits_of(ledger).cancel_together(rows(ledger), *STOPPED) == [True, True]
+    assert [aws.item(id_)["error"]["code"] for id_ in ("m-1", "m-2")] == ["stopped", "stopped"]

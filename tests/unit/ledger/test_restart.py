@@ -7,9 +7,9 @@ import pytest
 from mailroom.errors import ClaimLost
 from mailroom.ledger.claims import Superseded
 from mailroom.ledger.erasure import Erasure
-from mailroom.ledger.items import CAMPAIGN_START
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
+from mailroom.message import CAMPAIGN_START
 from mailroom.message.message import CampaignStart
 from tests.support.told import told
 from tests.support.unit.shared import (
@@ -56,18 +56,18 @@ def is_restarted(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "attempt"),
+    ("before", "attempt", "code"),
     [
-        (nothing, 2),
-        (waits, 2),
-        (is_released, 2),
-        (is_cancelled, 2),
-        (is_cancelled_by_its_worker, 2),
-        (is_restarted, 3),
+        (nothing, 2, "superseded"),
+        (waits, 2, "superseded"),
+        (is_released, 2, "superseded"),
+        (is_cancelled, 2, "restarted"),
+        (is_cancelled_by_its_worker, 2, "restarted"),
+        (is_restarted, 3, "superseded"),
     ],
 )
 def test_a_message_that_was_certainly_not_sent_gets_its_next_attempt_and_copies_of_before_are_dropped(
-    ledger: Ledger, aws: Aws, before: Before, attempt: int
+    ledger: Ledger, aws: Aws, before: Before, attempt: int, code: str
 ) -> None:
     before(ledger)
     assert ledger.restart(KEY, aws.item(), START, "an operator") == attempt
@@ -77,7 +77,7 @@ def test_a_message_that_was_certainly_not_sent_gets_its_next_attempt_and_copies_
         {"campaign": "weekly", "run": "r", "start": 7},
         "an operator",
     )
-    assert stored["history"][-1] == {"at": NOW_MS, "status": "retrying", "code": "restarted"}
+    assert stored["history"][-1] == {"at": NOW_MS, "status": "retrying", "code": code}
     assert not {"completedAt", "startedAt", "unsettled_tries", "error", "trouble"} & stored.keys()
     assert (stored["putAt"], stored["ttl"]) == (NOW_MS, NOW + TTL)
     assert ledger.claim(mail(attempt=attempt - 1)) == Superseded()

@@ -115,9 +115,7 @@ def test_a_run_is_unknown_if_the_table_of_runs_is_missing_or_has_no_name(
         assert RunStates(aws.dynamodb, table, clock).halted([start]) == {start: RUN_UNKNOWN}
 
 
-def test_a_run_of_an_earlier_version_whose_starts_have_no_numbers_is_unknown(
-    runs: Runs, aws: Aws, clock: FakeClock
-) -> None:
+def test_a_run_whose_item_lacks_the_lowest_number_is_unknown(runs: Runs, aws: Aws, clock: FakeClock) -> None:
     start = start_of(started(runs))
     del (item := lose_run(aws))["valid_from"]
     aws.dynamodb.put_item(TableName=RUNS, Item=item)

@@ -44,6 +44,10 @@ def due(waits: Waits, until: float = LATER, *, lines_up: bool = False) -> list[W
     return [row for shard in range(SHARDS) for row in waits.due(shard, until, lines_up=lines_up)]
 
 
+def none_remains(_row: WaitingRow, _reason: str) -> bool:
+    return False
+
+
 # Holding
 
 
@@ -200,13 +204,20 @@ def test_messages_that_wait_for_their_runs_are_listed_by_run_and_place_and_have_
     waits.hold(
         [of("r", "a", NOW - 5, PAUSED), of("s", "b", NOW - 9, RUN_UNKNOWN), of("r", "c", NOW - 7, PAUSED)]
     )
-    rows = [*waits.of_runs("mail", lambda _row: True)]
+    asked: list[tuple[str, str]] = []
+
+    def remains(row: WaitingRow, reason: str) -> bool:
+        asked.append((row.key.id, reason))
+        return row.start is not None and row.start.run == "r"
+
+    rows = [*waits.of_runs("mail", none_remains)]
     assert sorted(row.key.id for row in rows) == ["a", "b", "c"]
     assert [row.key.id for row in rows if row.reason == PAUSED] == ["c", "a"]
     assert {row.key.id: row.start and row.start.run for row in rows} == {"a": "r", "b": "s", "c": "r"}
-    going_on = waits.of_runs("mail", lambda row: row.start is not None and row.start.run == "s")
-    assert [row.key.id for row in going_on] == ["b"]
-    assert [*waits.of_runs("sms", lambda _row: True)] == []
+    assert [row.key.id for row in waits.of_runs("mail", remains)] == ["b"]
+    assert ("b", RUN_UNKNOWN) in asked
+    assert {reason for id_, reason in asked if id_ != "b"} == {PAUSED}
+    assert [*waits.of_runs("sms", none_remains)] == []
 
 
 @pytest.mark.parametrize("reason", [PAUSED, RUN_UNKNOWN])
@@ -218,7 +229,7 @@ def test_a_message_whose_run_does_not_go_on_is_moved_to_the_list_of_the_reason(
     (row,) = waits.line("mail")
     assert waits.wait_for_run(row, reason)
     assert [*waits.line("mail")] == []
-    (moved,) = waits.of_runs("mail", lambda _row: True)
+    (moved,) = waits.of_runs("mail", none_remains)
     assert (moved.key, moved.start, of_ledger(aws.item()).waits_for) == (KEY, CampaignStart(**start), reason)
     waits.hold([wait(version="v-2")])
     assert not waits.wait_for_run(moved, reason)
