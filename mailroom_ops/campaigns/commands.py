@@ -16,15 +16,7 @@ from mailroom_ops.campaigns.report import CampaignsAnswer, RunsAnswer, RunStarte
 from mailroom_ops.campaigns.results import Results, ResultsReader
 from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage, Yes
-from mailroom_ops.shared.screen import (
-    aws_faults,
-    bar,
-    confirm,
-    print_answer,
-    print_json,
-    print_line,
-    screen,
-)
+from mailroom_ops.shared.screen import aws_faults, bar, confirm, print_answer, print_json, print_line, screen
 
 app = typer.Typer(
     no_args_is_help=True, help="Start a campaign, show the progress of its runs, pause and stop them."

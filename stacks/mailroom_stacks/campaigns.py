@@ -13,12 +13,7 @@ from constructs import Construct
 
 from mailroom.campaigns.definition import LANE, File
 from mailroom.content.versions import CURRENT
-from mailroom.environment import (
-    CollectSettings,
-    ComposeSettings,
-    DatabaseSettings,
-    DayLimit,
-)
+from mailroom.environment import CollectSettings, ComposeSettings, DatabaseSettings, DayLimit
 from mailroom_stacks.constructs.grants import Grant, scheduler_role
 from mailroom_stacks.constructs.naming import StageStack, pascal
 from mailroom_stacks.constructs.search import Search

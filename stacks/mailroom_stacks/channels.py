@@ -153,19 +153,9 @@ class ChannelsStack(StageStack):
         grants = [Grant(["sqs:SendMessage"], [arn])]
         if row.fallback:
             first = getattr(self.settings, row.event_type).provider
-            return grants, {
-                "other_provider": OtherProvider(name=first, queue_url=url),
-                "budget": row.budget,
-            }
-        rules = row.channel.fallback
-        provider = OtherProvider(
-            name=second,
-            queue_url=url,
-            after_tries=rules.after_tries,
-            after_seconds=rules.after_seconds,
-            when_day_used_up=rules.when_day_used_up,
-        )
-        return grants, {"other_provider": provider}
+            return grants, {"other_provider": OtherProvider(name=first, queue_url=url), "budget": row.budget}
+        rules = row.channel.fallback.model_dump(exclude={"messages_per_second", "per_day"})
+        return grants, {"other_provider": OtherProvider(name=second, queue_url=url, **rules)}
 
     def _timing(self, row: LaneRow) -> dict[str, Any]:
         """Return the fields of `Sender` that determine when messages may be sent: the table for waiting
