@@ -1,5 +1,6 @@
 """What operators do about a campaign that is wrong: stop or pause, correct, deploy, start again."""
 
+import json
 from collections import Counter
 from typing import Any
 
@@ -11,6 +12,7 @@ from mailroom.campaigns.audience import Found, Page, Recipient
 from mailroom.clock import iso
 from mailroom.ledger.items import PAUSED, RUN_UNKNOWN
 from mailroom.ledger.status_reader import of_ledger
+from mailroom.message.message import CampaignStart, key_of
 from tests.support.faults.campaign_world import AUDIENCE, COLLECT, RUN, CampaignWorld
 from tests.support.faults.stop_world import StopWorld
 from tests.support.faults.world import BULK
@@ -218,3 +220,118 @@ def test_a_stopped_message_in_the_queue_costs_at_most_a_fifth_of_a_call() -> Non
     assert len(world.outside.calls) - before <= 0.2 * 100
     statuses = Counter(item["status"]["S"] for item in world.dynamodb.tables["ledger"].items.values())
     assert statuses == {"cancelled": 100}
+
+
+def statuses(world: StopWorld) -> Counter[str]:
+    """Return the number of messages by status and code."""
+    items = [plain(item) for item in world.dynamodb.tables["ledger"].items.values()]
+    return Counter(
+        " ".join((item["status"], item.get("error", {}).get("code", ""))).strip() for item in items
+    )
+
+
+def change(world: StopWorld, **attributes: Any) -> None:
+    """Change attributes of the campaign's messages."""
+    definition = world.campaign.definition
+    changed = {**definition.attributes, **attributes}
+    world.campaign.definition = structs.replace(definition, attributes=changed)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [{"callback_url": "http://127.0.0.1/"}, {"send_at": "2099-01-01T00:00:00Z"}, {"email": "nobody"}],
+    ids=["callback", "too late", "address"],
+)
+@pytest.mark.parametrize("collected", [False, True])
+def test_a_message_of_a_later_start_that_dispatch_refuses_ends_as_failed(
+    attributes: dict[str, str], collected: bool
+) -> None:
+    world = StopWorld(3)
+    world.campaign.rooms = {}
+    world.begin()
+    if collected:
+        world.campaign.deliver(COLLECT, 1)
+    world.stop()
+    world.queues.messages[AUDIENCE].clear()
+    change(world, **attributes)
+    world.begin()
+    collect_and_compose(world.campaign, world)
+    world.play_on()
+    assert statuses(world) == {"failed invalid": 3}
+
+
+def test_a_scheduled_message_of_a_later_start_that_expires_in_an_outage_of_release_ends_as_failed() -> None:
+    world = StopWorld(3)
+    world.begin()
+    world.campaign.deliver(COLLECT, 1)
+    world.stop()
+    world.queues.messages[AUDIENCE].clear()
+    change(world, send_at=iso(world.clock.now + 3600), expires_at=iso(world.clock.now + 7200))
+    world.begin()
+    collect_and_compose(world.campaign, world)
+    assert statuses(world) == {"scheduled": 3}
+    world.clock.now += 8000
+    world.play_on()
+    assert statuses(world) == {"failed invalid": 3}
+
+
+def test_people_of_a_later_start_become_a_dead_letter_if_the_ledger_may_have_forgotten_its_messages() -> None:
+    world = composed(3)
+    world.play_on()
+    assert sent(world) == {"first": 3}
+    world.clock.now += 59 * DAY
+    world.begin()
+    world.campaign.deliver(COLLECT, 1)
+    world.clock.now += 32 * DAY
+    world.dynamodb.tables["ledger"].items.clear()  # the items have expired
+    world.play_on()
+    assert (len(world.ses.accepted), len(world.queues.dead[AUDIENCE])) == (3, 1)
+
+
+def test_a_copy_of_an_earlier_start_does_not_cancel_what_is_resent_to_a_person_who_had_opted_out() -> None:
+    world = composed(1)
+    body = json.loads(world.queues.messages[BULK][0].body)
+    key, run = key_of(body), world.campaign.run()
+    world.stop()
+    world.begin()
+    world.campaign.deliver(COLLECT, 1)
+    world.queues.messages[AUDIENCE].clear()
+    start = CampaignStart(run.campaign, run.run, world.campaign.run().valid_from)
+    assert world.ledger.leave_out(key, "p0@example.com", "news", "opted_out", "has opted out", start)
+    attempt = world.ledger.reopen(key, world.ledger.items([key])[key], "an operator")
+    world.enqueue({**body, "attempt": attempt, "campaign_start": structs.asdict(start)}, url=BULK)
+    world.clock.now += FRESH
+    world.play_on()
+    assert statuses(world) == {"sent": 1}
+
+
+def test_a_later_start_sends_the_first_of_two_entries_with_one_key_on_different_pages() -> None:
+    world = composed(3)
+    world.stop()
+    world.campaign.definition = structs.replace(world.campaign.definition, page_size=1)
+
+    def page(page: Page) -> Found:
+        number = page.cursor or 0
+        name = "Corrected" if number == 0 else "Second"
+        person = Recipient("p0", {"email": "p0@example.com", "first_name": name, "last_name": "L"})
+        return Found([person], None if number else 1, [])
+
+    world.campaign.people.page = page  # type: ignore[method-assign]
+    world.begin()
+    collect_and_compose(world.campaign, world)
+    world.play_on()
+    assert (sent(world), world.campaign.run().conflicts) == ({"corrected": 1}, 1)
+
+
+def test_messages_that_only_end_do_not_delay_a_resumed_run_behind_them() -> None:
+    world = composed(150)
+    world.pause()
+    world.clock.now += FRESH
+    send_all(world)
+    assert statuses(world) == {"scheduled": 150}
+    world.begin()
+    collect_and_compose(world.campaign, world)
+    world.queues.messages[BULK] *= 100  # the lane has work for more than two minutes
+    world.clock.now += 60
+    world.round("line#mail")
+    assert not any("waits_in" in item for item in world.dynamodb.tables["ledger"].items.values())
