@@ -50,7 +50,7 @@ FUNCTION = {
     "RUNS_TABLE": "campaign-runs",
     "SEARCH_TABLE": "search",
     "SEARCH_KEY_NAME": "search-key",
-    **dict.fromkeys(("LEDGER_TTL_SECONDS", "RUN_TTL_SECONDS"), "7776000"),
+    "LEDGER_TTL_SECONDS": "7776000",
     **dict.fromkeys(("CALLBACK_SCHEMES", "ALLOWED_SCHEMES"), '["https"]'),
     **dict.fromkeys(("CALLBACK_PORTS", "ALLOWED_PORTS"), "[443]"),
     **dict.fromkeys(("ALLOWED_NETWORKS", "TOPICS"), "[]"),

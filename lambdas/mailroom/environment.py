@@ -91,7 +91,7 @@ class Sender(Common, frozen=True, kw_only=True, rename="upper"):
     """Hours in which messages of the lane may be sent, for messages without the attribute `window`: see
     `Window`."""
     runs_table: str = ""
-    """Table of campaign runs; empty if no campaign sends by this lane."""
+    """Table of campaign runs. Without its name, messages of runs wait."""
     other_provider: OtherProvider | None = None
     """The channel's other provider; None if the channel has only one."""
 
@@ -265,8 +265,6 @@ class CollectSettings(Struct, frozen=True, kw_only=True, rename="upper"):
     """Queue of people whose messages have to be composed."""
     runs_table: str
     lease_seconds: Seconds
-    run_ttl_seconds: Seconds
-    """Seconds from the last change of a run's item until the item expires."""
     budgets_table: str = ""
     limits: dict[str, DayLimit] = {}
     """Daily limits, by channel."""
@@ -283,9 +281,8 @@ class ComposeSettings(Common, frozen=True, kw_only=True, rename="upper"):
     mailbox_table: str
     preferences_table: str
     runs_table: str
-    run_ttl_seconds: Seconds
     queues: dict[str, str] = {}
-    """URLs of the bulk lanes' queues, by channel, for messages of a stopped run that is restarted."""
+    """URLs of the bulk lanes' queues, by channel, for messages of a run that is started again."""
     default_region: str = ""
     mailbox_ttl_seconds: Seconds = 0
     """Seconds for which the mailbox stores an item; 0 if items never expire."""
@@ -417,7 +414,7 @@ class ReleaseSettings(DispatchSettings, frozen=True, kw_only=True, rename="upper
     lines: dict[str, LineSettings]
     """Settings by channel, for the channels with a daily limit."""
     runs_table: str = ""
-    """Table of campaign runs; empty without campaigns."""
+    """Table of campaign runs. Without its name, messages of runs wait."""
     lease_seconds: Seconds
     """Seconds for which an invocation has the exclusive right to its shard or channel."""
 

@@ -22,6 +22,7 @@ from mailroom.aws.dynamo_values import Value, image_of, plain, same, size_of
 from mailroom.clock import Clock, epoch
 from mailroom.content.payloads import MAX_PAYLOAD_BYTES, MAX_PAYLOAD_VALUES, OVERSIZE, values_in
 from mailroom.errors import MAX_VARIABLES_BYTES, Invalid, check_variables
+from mailroom.message import CAMPAIGN_START
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -37,7 +38,7 @@ attributes."""
 KEPT_ATTRIBUTES = frozenset(
     (
         *("id", "event_type", "send_at", "expires_at", "lane", "topic", "callback_url", "ttl", "attempt"),
-        *("unless", "window", "time_zone", "template", "template_version", "locale"),
+        *("unless", "window", "time_zone", "template", "template_version", "locale", CAMPAIGN_START),
         *("to", "email", "cc", "bcc", "platform", "url"),
     )
 )
@@ -223,6 +224,8 @@ class MailboxWriter:
     """Object that moves large content into the payload bucket. By default, items that are too large for
     DynamoDB are refused."""
     clock: Clock = time.time
+    composes: bool = False
+    """Whether the items may have the attribute `campaign_start`, which only the function `compose` writes."""
 
     def put(self, item: Mapping[str, Any], *, if_new: bool = True) -> PutResult:
         """Put an item into the mailbox, by default only if its id and event_type are new."""
@@ -232,6 +235,38 @@ class MailboxWriter:
             return _at_fault("refused", fault)
         except (ClientError, BotoCoreError) as error:
             return PutResult("failed", error_summary(error))
+
+    def replace(self, item: Mapping[str, Any]) -> tuple[PutResult, Mapping[str, Any] | None]:
+        """Put the item of a campaign's later start. It replaces an item of an earlier start; the result's
+        state is then `existed`. An item of the same start or of a later start stays.
+
+        Returns the result, and the item that the mailbox has now if that item is not a new one and is of this
+        start, so that `dispatch` does not queue it."""
+        try:
+            image = self._image(item)
+            ignored = self._settle_ttl(image)
+            start = image[CAMPAIGN_START]["M"]["start"]
+            reply = self.client.put_item(
+                TableName=self.table,
+                Item=image,
+                ConditionExpression=f"attribute_not_exists(id) OR {CAMPAIGN_START}.#start < :start",
+                ExpressionAttributeNames={"#start": "start"},
+                ExpressionAttributeValues={":start": start},
+                ReturnValues="ALL_OLD",
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
+            )
+        except Invalid as fault:
+            return _at_fault("refused", fault), None
+        except self.client.exceptions.ConditionalCheckFailedException as failed:
+            response: Mapping[str, Any] = failed.response  # the type in types_boto3 lacks "Item"
+            existing = response["Item"]
+            is_own = existing.get(CAMPAIGN_START, {}).get("M", {}).get("start") == start
+            return _not_put(failed, image, ignored), plain(existing) if is_own else None
+        except (ClientError, BotoCoreError) as error:
+            return PutResult("failed", error_summary(error)), None
+        return (
+            (PutResult("existed"), plain(image)) if "Attributes" in reply else (PutResult("accepted"), None)
+        )
 
     def entry(self, item: Mapping[str, Any]) -> "TransactWriteItemTypeDef":
         """Return the put of an item as an entry of `TransactWriteItems`. The entry cancels the transaction if
@@ -260,6 +295,8 @@ class MailboxWriter:
         image = image_of(item)
         if RESTORED in image:
             raise Invalid(RESTORED, "is reserved for Mailroom: an item with it is never sent; remove it")
+        if CAMPAIGN_START in image and not self.composes:
+            raise Invalid(CAMPAIGN_START, "is reserved for Mailroom; rename this attribute")
         if "template" in image and size_of(image) * _LONGEST_ESCAPE > MAX_VARIABLES_BYTES:
             check_variables("item", len(encoded(plain(image)).encode()))
         return {**(image if self.oversize is None else self.oversize.lightened(image))}
@@ -275,13 +312,13 @@ class MailboxWriter:
 
     def _settle_ttl(self, image: dict[str, Value]) -> frozenset[str]:
         """Add a ttl if the item lacks one and the mailbox has a default. Return the attributes that a
-        comparison with an existing item ignores: the mark of a restored item, and a ttl that the producer did
-        not set."""
+        comparison with an existing item ignores: the mark of a restored item, the start of a campaign's run,
+        and a ttl that the producer did not set."""
         if image.get("ttl", _NULL) != _NULL:
-            return frozenset((RESTORED,))
+            return frozenset((RESTORED, CAMPAIGN_START))
         if self.ttl:
             image["ttl"] = {"N": str(int(max(self.clock(), due(image)) + self.ttl))}
-        return frozenset((RESTORED, "ttl"))
+        return frozenset((RESTORED, CAMPAIGN_START, "ttl"))
 
 
 def _not_put(error: ClientError, image: dict[str, Value], ignored: frozenset[str]) -> PutResult:

@@ -7,15 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from mailroom_local.providers.fax import FaxLine, FaxOrder, SimulatedFax
-from mailroom_local.providers.http import (
-    E164,
-    Reply,
-    Request,
-    SubmitRefused,
-    epoch,
-    iso,
-    json_reply,
-)
+from mailroom_local.providers.http import E164, Reply, Request, SubmitRefused, epoch, iso, json_reply
 
 PAGE_SIZE = 50
 

@@ -13,15 +13,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from mailroom_local.providers.fax import FaxLine, FaxOrder, SimulatedFax
-from mailroom_local.providers.http import (
-    E164,
-    Reply,
-    Request,
-    SubmitRefused,
-    epoch,
-    iso,
-    json_reply,
-)
+from mailroom_local.providers.http import E164, Reply, Request, SubmitRefused, epoch, iso, json_reply
 
 PAGE_SIZE = 20
 

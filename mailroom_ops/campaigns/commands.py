@@ -16,15 +16,7 @@ from mailroom_ops.campaigns.report import CampaignsAnswer, RunsAnswer, RunStarte
 from mailroom_ops.campaigns.results import Results, ResultsReader
 from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage, Yes
-from mailroom_ops.shared.screen import (
-    aws_faults,
-    bar,
-    confirm,
-    print_answer,
-    print_json,
-    print_line,
-    screen,
-)
+from mailroom_ops.shared.screen import aws_faults, bar, confirm, print_answer, print_json, print_line, screen
 
 app = typer.Typer(
     no_args_is_help=True, help="Start a campaign, show the progress of its runs, pause and stop them."
@@ -69,9 +61,12 @@ def start(
 ) -> None:
     """Start a campaign now. Without --run, a new run starts, named after the present minute.
 
-    With --run, an earlier run continues, and sends only messages that were not sent yet. A new name needs
-    --new, because every recipient gets a message in each run. Exit code 1: a message of a dry run would fail,
-    or all entries of its audience are faulty.
+    With --run, an earlier run starts again, also right after a stop or a pause: people of the present
+    audience whose message was not sent yet get it, with its present content. Other unsent messages of the run
+    are cancelled. A run can be started again for 60 days.
+
+    A new name needs --new, because every recipient gets a message in each run. Exit code 1: a message of a
+    dry run would fail, or all entries of its audience are faulty.
 
     Example: mailroom campaign start weekly-followers --stage prod --dry-run
     """
@@ -102,9 +97,9 @@ def status(
     Example: mailroom campaign status weekly-followers --stage prod
     """
     with aws_faults(stage):
-        topic = files.read(name).get("topic")
         campaigns = DeployedCampaigns(aws_session(), stage)
         runs = [campaigns.run(name, run)] if run else campaigns.runs(name, LATEST)
+        topic = files.settings_of(name, runs).get("topic")
         reader = ResultsReader(aws_session(), stage)
         results = [reader.of(entry, topic) for entry in runs]
     if as_json:
@@ -125,31 +120,41 @@ def stop(
     run: RunName,
     stage: Stage = "dev",
     *,
+    lost: Annotated[
+        bool, typer.Option("--lost", help="The table of runs has lost the run, and messages wait for it.")
+    ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Stop a run: it collects no further page of its audience, and after some seconds sends no further
     message.
 
-    Messages that are not sent yet are cancelled when their turn comes. If you start the run again, it
-    continues, and sends these messages after all, each once. Exit code 1: the run was stopped already.
+    Its messages that are not sent yet are cancelled, each when its turn comes. If you start the run again, it
+    sends to the people of the then audience who have not got their message, each once.
+
+    With --lost, a run that is missing in the table of runs is recorded as stopped, so that the messages that
+    wait for it are cancelled. It can never be started again. Exit code 1: the run was stopped already.
 
     Example: mailroom campaign stop weekly-followers --run 2026-11-18T13:00Z --stage prod
     """
     with aws_faults(stage):
-        files.read(name)
-        campaigns = DeployedCampaigns(aws_session(), stage)
-        before = campaigns.run(name, run)
-        results = ResultsReader(aws_session(), stage).of(before, None)
-        collected = f"with {before.recipients:,} recipients collected"
-        confirm(f"Stop run {before.run} of {name} in {stage}, {collected}?", yes=yes)
-        stopped = campaigns.stop(name, before.run)
-        after = campaigns.run(name, before.run)
+        campaigns, results = DeployedCampaigns(aws_session(), stage), None
+        if lost:
+            details = "and cancel the messages that wait for it? It can never be started again"
+        else:
+            before = campaigns.run(name, run)
+            run, results = before.run, ResultsReader(aws_session(), stage).of(before, None)
+            details = f"with {before.recipients:,} recipients collected?"
+        confirm(f"Stop run {run} of {name} in {stage}, {details}", yes=yes)
+        stopped = campaigns.stop(name, run, lost=lost)
+        after = campaigns.run(name, run)
     if as_json:
         print_json(run_status(after))
+    elif lost:
+        print_line(f"Run {run} is recorded as stopped. Messages that wait for it are cancelled in minutes.")
     elif stopped:
         screen.print(
-            f"Stopped.{_so_far(after, results)} To continue: "
+            f"Stopped.{_so_far(after, results)} To start it again: "
             f"mailroom campaign start {quote(name)} --run {quote(after.run)} --stage {stage}",
             soft_wrap=True,
         )
@@ -181,7 +186,6 @@ def resume(name: Name, run: RunName, stage: Stage = "dev", *, as_json: AsJson = 
 
 def _pause(name: str, run: str, reason: str | None, stage: str, *, as_json: bool) -> None:
     with aws_faults(stage):
-        files.read(name)
         changed = DeployedCampaigns(aws_session(), stage).pause(name, run, reason)
     print_answer(run_status(changed), lambda _: view.print_run(changed), as_json=as_json)
 
@@ -196,23 +200,26 @@ def _so_far(run: Run, results: Results | None) -> str:
 
 
 def _question(starting: RunStart, stage: str, day: CampaignDay | None) -> str:
-    goes_on = (
-        f", which has put {starting.known.composed:,} messages into the mailbox" if starting.known else ""
-    )
-    verb = "Continue" if starting.known else "Start"
+    again = so_far = ""
+    if starting.known:
+        again = " again"
+        so_far = (
+            f" It has put {starting.known.composed:,} messages into the mailbox. People of the present "
+            "audience whose message was not sent yet get it, with its present content."
+        )
     room = (
         f" The daily limit allows {day.room.recipients:,} recipients now; the rest follow later."
         if day
         else ""
     )
-    return f"{verb} {starting.campaign} in {stage}, run {starting.run}{goes_on}?{room}"
+    return f"Start {starting.campaign} in {stage}, run {starting.run}{again}?{so_far}{room}"
 
 
 def _say_started(starting: RunStart, stage: str, *, as_json: bool) -> None:
-    verb = "continues" if starting.known else "is started"
+    again = " again" if starting.known else ""
     which = f"{quote(starting.campaign)} --run {quote(starting.run)} --stage {stage}"
     sentence = (
-        f"{starting.campaign} {verb}, run {starting.run}, scheduled for {starting.scheduled_at}. "
+        f"{starting.campaign} is started{again}, run {starting.run}, scheduled for {starting.scheduled_at}. "
         f"To see its progress: mailroom campaign status {which}"
     )
     answer = RunStarted(starting.campaign, starting.run, starting.scheduled_at)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 from uuid import uuid4
 
-from mailroom.campaigns.runs import Run, Runs, canonical, name_of
+from mailroom.campaigns.runs import RESTART_SECONDS, Run, Runs, canonical, name_of
 from mailroom.clock import Clock, epoch
 from mailroom.errors import Malformed
 from mailroom_ops.shared import deployed_stage as stages
@@ -23,7 +23,7 @@ Schedules = dict[str, Literal["enabled", "disabled"]]
 
 
 def without_campaigns(thing: str, stage: str) -> NotDeployed:
-    """Return the error for a missing queue, table or function of campaigns: the stage is not deployed, or was
+    """Return the error for a missing queue or function of campaigns: the stage is not deployed, or was
     deployed without campaigns."""
     return NotDeployed(thing, f"Deploy {stage} with a campaign enabled")
 
@@ -60,7 +60,8 @@ class DeployedCampaigns:
 
     def starting(self, campaign: str, run: str | None, *, new: bool = False) -> RunStart:
         """Return the start of the run with a name or, if `run` is None, of a run named after the present
-        minute. Raises Refused if a run with the name does not exist, unless `new` is true."""
+        minute. Raises Refused if a run with the name does not exist, unless `new` is true, or if it cannot be
+        started again."""
         if run is None:
             minute = _iso(self.clock() // 60 * 60)
             return RunStart(campaign, name_of(minute), minute, self._read(campaign, name_of(minute)))
@@ -72,20 +73,39 @@ class DeployedCampaigns:
                 f"{self._latest(campaign)}. Use --new to start one."
             )
         if earlier is not None:
+            self._check_restart(earlier)
             return RunStart(campaign, name, earlier.scheduled_at, earlier)
         try:
             return RunStart(campaign, name, _iso(epoch(name)))
         except (ValueError, OverflowError):  # the name is not a time
             return RunStart(campaign, name, _iso(self.clock()))
 
+    def _check_restart(self, run: Run) -> None:
+        """Raise Refused if a start of a known run would send to people who have its message already."""
+        if not run.starts:
+            reason = "was recorded as stopped after the table of runs had lost it, so its ids are unknown"
+        elif run.begun_at + RESTART_SECONDS < self.clock():
+            reason = f"was first started over {RESTART_SECONDS // 86_400} days ago"
+        else:
+            return
+        raise Refused(
+            f"Run {run.run} of {run.campaign} {reason}: a start would send its messages a second time. Start "
+            "a run of another name; it sends to the whole audience."
+        )
+
     def start(self, start: RunStart) -> None:
         """Send the message that starts the run to the queue of the function `collect`."""
+        url = self.queue()
+        self._sqs.send_message(QueueUrl=url, MessageBody=start.body(stages.caller(self._session)))
+
+    def queue(self) -> str:
+        """Return the URL of the queue of the function `collect`. Raises NotDeployed for a stage without
+        campaigns."""
         name = stages.name(self.stage, "collect")
         try:
-            url = self._sqs.get_queue_url(QueueName=name)["QueueUrl"]
+            return self._sqs.get_queue_url(QueueName=name)["QueueUrl"]
         except self._sqs.exceptions.QueueDoesNotExist:
             raise without_campaigns(f"queue {name}", self.stage) from None
-        self._sqs.send_message(QueueUrl=url, MessageBody=start.body(stages.caller(self._session)))
 
     def runs(self, campaign: str, limit: int) -> list[Run]:
         """Return the latest runs, up to a `limit`, the newest first. Raises NotDeployed."""
@@ -103,10 +123,15 @@ class DeployedCampaigns:
             )
         return entry
 
-    def stop(self, campaign: str, run: str) -> bool:
-        """Stop a run: it collects no further recipients, and composes and sends no further messages. Return
-        False if it was stopped already."""
-        return self._runs.stop(campaign, run, stages.caller(self._session))
+    def stop(self, campaign: str, run: str, *, lost: bool = False) -> bool:
+        """Stop a run: it collects no further recipients, and composes and sends no further messages. With
+        `lost`, record the stop of a run that is missing in the table. Return False if it was stopped already.
+        Raises Refused if `lost` is true and the table has the run."""
+        name = _canonical(run)
+        stopped = self._runs.stop(campaign, name, stages.caller(self._session), lost=lost)
+        if lost and not stopped:
+            raise Refused(f"The table of runs has run {name} of {campaign}: stop it without --lost.")
+        return stopped
 
     def pause(self, campaign: str, run: str, reason: str | None) -> Run:
         """Pause a run, or resume it if `reason` is None. Return the run. Raises Refused if the run is
@@ -115,7 +140,7 @@ class DeployedCampaigns:
         since, operator = _iso(self.clock()), stages.caller(self._session)
         words = "" if reason is None else f"since {since} by {operator}: {reason}"
         if not self._runs.pause(campaign, name, words):
-            raise Refused(f"Run {name} of {campaign} is stopped; mailroom campaign start continues it.")
+            raise Refused(f"Run {name} of {campaign} is stopped; mailroom campaign start starts it again.")
         return self.run(campaign, name)
 
     def schedules(self) -> Schedules:
@@ -141,7 +166,7 @@ class DeployedCampaigns:
         try:
             yield
         except self._dynamodb.exceptions.ResourceNotFoundException:
-            raise without_campaigns(f"table {self._table}", self.stage) from None
+            raise NotDeployed(f"table {self._table}", f"Deploy {self.stage}") from None
 
 
 def _canonical(run: str) -> str:

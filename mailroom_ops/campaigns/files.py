@@ -6,10 +6,12 @@ version of the project.
 
 import json
 import tomllib
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from mailroom.campaigns.runs import Run
 from mailroom_ops.campaigns.deployed import DeployedCampaigns
 from mailroom_ops.shared.screen import NotDeployed, Refused
 from mailroom_stacks.merging import merged
@@ -30,6 +32,12 @@ def read(name: str) -> dict[str, Any]:
         return tomllib.loads((PROJECT / "campaigns" / name / CAMPAIGN_FILE).read_text())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Refused(f"campaigns/{name}/{CAMPAIGN_FILE} cannot be read: {error}.") from None
+
+
+def settings_of(name: str, runs: Sequence[Run]) -> dict[str, Any]:
+    """Return a campaign's settings like `read`. They are empty if the campaign has had `runs` and its folder
+    was removed since."""
+    return {} if runs and name not in names() else read(name)
 
 
 def campaigns_of(stage: str) -> dict[str, Any]:
@@ -92,6 +100,7 @@ def campaign_rows(campaigns: DeployedCampaigns) -> list[CampaignRow]:
         if name in section.get("enabled", []):
             deployment = schedules.get(name, "not_deployed") if schedule else "enabled"
             try:
+                campaigns.queue()
                 last_run = " ".join(f"{run.run} {run.phase}" for run in campaigns.runs(name, 1))
             except NotDeployed:
                 deployment = "not_deployed"

@@ -39,7 +39,8 @@ class Progress(Struct, frozen=True):
     @property
     def can_stop(self) -> bool:
         """Whether a stop would have an effect."""
-        return self.run.state not in ENDED and self.step != "Done"
+        # A paused run that is stopped was restored: it may have been started again after the backup.
+        return (self.run.state not in ENDED or self.run.paused != "") and self.step != "Done"
 
     @property
     def step(self) -> str:

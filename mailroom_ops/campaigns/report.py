@@ -26,7 +26,7 @@ MEANING = {
 
 
 class RunStarted(Struct, frozen=True):
-    """Output of the command `campaign start`: the run that was started or continued."""
+    """Output of the command `campaign start`: the run that was started."""
 
     campaign: str
     run: str
@@ -104,7 +104,7 @@ _SAID = {
     "accepted": "by the provider",
     "failed": "were not sent",
     "suppressed": "because the recipient is suppressed, or opted out of the topic",
-    "cancelled": "by their producer, by a stop of the run, or by their attribute unless",
+    "cancelled": "by their producer, by a stop or a later start of the run, or by their attribute unless",
     "opted out since": "of the topic",
 }
 """Notes on figures without a rate, by the figure's name."""

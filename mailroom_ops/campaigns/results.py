@@ -119,7 +119,8 @@ class ResultsReader:
         counts = {status: tally[status] for status in Results.__struct_fields__[3:-1]}
         # People who had opted out before the run have a ledger entry but no message.
         left_out = min(run.opted_out, counts["suppressed"])
-        since = int(epoch(run.scheduled_at) * 1000)
+        # A lost run has no `scheduled_at`: only its stop is recorded.
+        since = int(epoch(run.scheduled_at) * 1000) if run.scheduled_at else run.begun_at * 1000
         return Results(
             run.composed,
             max(0, run.composed + left_out - sum(counts.values())),

@@ -1,8 +1,10 @@
 """Cost of a stage for a month without messages, in US dollars, by the resources of its templates."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mailroom.ledger.waits import OF_RUNS, SHARDS
 from mailroom_ops.costs import prices
 from mailroom_ops.costs.message_cost import DAYS_A_MONTH
 
@@ -18,6 +20,9 @@ ROUNDS_A_MONTH = DAYS_A_MONTH * 1440
 ROUND = prices.invocation_part(0.05, 512) + 2 * prices.WRITE_UNIT
 """Price of a run of the function `release` without messages: an assumed 0.05 s, and the writes of its
 lease."""
+QUERIES = {"shard": 2, "line": SHARDS * (1 + len(OF_RUNS))}
+"""Numbers of lists that a run of `release` reads for a shard, and for a channel whose messages line up. Each
+read of an empty list costs half a unit."""
 
 
 def stage_parts(templates: Sequence[Mapping[str, Any]], senders: int = 0) -> dict[str, float]:
@@ -35,8 +40,13 @@ def stage_parts(templates: Sequence[Mapping[str, Any]], senders: int = 0) -> dic
     streams = sum("MetricsConfig" in mapping for mapping in properties_of("Lambda::EventSourceMapping"))
     keys = properties_of("KMS::Key")
     rotated = sum(bool(key.get("EnableKeyRotation")) for key in keys)
-    rules = properties_of("Events::Rule")
-    rounds = sum(rule.get("ScheduleExpression") == "rate(1 minute)" for rule in rules)
+    rounds = [
+        ROUND + QUERIES[part] * prices.READ_UNIT / 2
+        for rule in properties_of("Events::Rule")
+        if rule.get("ScheduleExpression") == "rate(1 minute)"
+        for target in rule["Targets"]
+        for part in json.loads(target["Input"])
+    ]
     # `release` reports its lateness each minute, even if no message waits.
     metrics = 1 + (METRICS_OF_SENDING + senders * METRICS_OF_SENDER if senders else 0)
     return {
@@ -44,7 +54,7 @@ def stage_parts(templates: Sequence[Mapping[str, Any]], senders: int = 0) -> dic
         "dashboards": len(properties_of("CloudWatch::Dashboard")) * prices.DASHBOARD,
         "metrics": (streams * METRICS_OF_STREAM + metrics) * prices.CUSTOM_METRIC,
         "polling of queues": queues * POLLS_A_MONTH * prices.SQS_REQUEST,
-        "rounds of release": rounds * ROUNDS_A_MONTH * ROUND,
+        "rounds of release": sum(rounds) * ROUNDS_A_MONTH,
         "keys": (len(keys) + rotated * prices.KEY_ROTATIONS) * prices.KEY,
         "secrets": len(properties_of("SecretsManager::Secret")) * prices.SECRET,
     }

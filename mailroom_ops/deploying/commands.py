@@ -105,8 +105,8 @@ def deploy(
         preparing.bootstrap_if_missing(account, OUTPUT, again, unasked=bootstrap)
         ses, addresses = aws_session().client("sesv2"), preparing.addresses_at_ses(read_settings(stage))
         unverified = preparing.unverified_identities(ses, addresses, again, identity)
-    # The three stacks of senders may take half an hour each, so they are deployed at the same time. The CDK
-    # cannot do so if it has to ask for approval.
+    # Independent stacks are deployed at the same time, which is faster. The CDK cannot do so if it has to ask
+    # for approval.
     at_once = ["--concurrency", "3"] if approval == "never" else []
     importing = ["--import-existing-resources"] if import_existing else []
     options = ("--app", str(OUTPUT), "--require-approval", approval, *at_once, *importing)

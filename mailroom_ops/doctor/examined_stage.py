@@ -184,7 +184,7 @@ class ExaminedStage:
         return [self._source(mapping) for mapping in mappings if ours in mapping["FunctionArn"]]
 
     def _source(self, mapping: Mapping[str, Any]) -> EventSource:
-        # arn:aws:lambda:region:account:function:name, with :alias if there is one
+        # arn:aws:lambda:region:account:function:name
         function = mapping["FunctionArn"].split(":")[6].removeprefix(self.prefix)
         source = mapping.get("EventSourceArn", "")
         stream = ":dynamodb:" in source

@@ -6,6 +6,7 @@ from shlex import quote
 from msgspec import Struct, structs
 
 from mailroom.clock import epoch
+from mailroom.ledger.items import PAUSED, RUN_UNKNOWN
 from mailroom.ledger.status_reader import FORGOTTEN, READY, REMEMBERED_SECONDS, MessageStatus
 from mailroom_ops.messages.waiting import SEND_AT, Turn, place_of
 from mailroom_ops.shared.times import duration, short
@@ -24,7 +25,7 @@ _FAILED = {
 help."""
 CANCELLED = {
     "unless": "To send it after all, put it under a new id without unless.",
-    "stopped": "If an operator starts its run again, it is sent after all.",
+    "stopped": "A start of its run sends it, if its person is still in the audience.",
 }
 """Advice about a cancelled message, by the code of its error."""
 _SUPPRESSED = {
@@ -183,7 +184,9 @@ def _waits(message: MessageStatus, steps: Steps, now_s: float, turn: Turn | None
         due = short(message.scheduled_for)
         return f"Its item was deleted: at {due} it ends as cancelled, and is not sent."
     late = now_s - epoch(message.scheduled_for or "")
-    if late > LATE_SECONDS and message.wait is not None and not message.wait.line:
+    # If a message waits for the daily budget or for its run, the scheduled time is only when the wait began.
+    has_time = message.wait is not None and not message.wait.line
+    if late > LATE_SECONDS and has_time and message.waits_for not in (PAUSED, RUN_UNKNOWN):
         return (
             f"It is {duration(late)} late: the function release does not queue waiting messages; see "
             "`mailroom docs release-late`. The message is not lost, and needs no repair."

@@ -16,8 +16,8 @@ from rich.text import Text
 from mailroom.aws.dynamo_batches import MAX_KEYS, batch_get
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import epoch, iso
-from mailroom.ledger.items import where
-from mailroom.message.message import Key, run_of
+from mailroom.ledger.items import run_of, where
+from mailroom.message.message import Key
 from mailroom.message.outcome import CODES, FAILED
 from mailroom.search.finder import Filter
 from mailroom.telemetry import impersonal
@@ -256,7 +256,7 @@ def failure_of(item: dict[str, Any], *, full: bool) -> Failure:
         int(item.get("attempts", 0)),
         field,
         item.get("template", ""),
-        run_of(item["id"])[0],
+        run_of(item)[0],
     )
 
 

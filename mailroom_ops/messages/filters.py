@@ -55,12 +55,12 @@ def check_names(
 
 def run_began(client: "DynamoDBClient", stage: str, campaign: str) -> float | None:
     """Return the time (epoch seconds) when the run of a filter such as `spring#2026` began. Return None if
-    the filter does not name a run, or if the stage does not have the run."""
+    the filter does not name a run, or if the stage does not have the run or has lost it."""
     name, _, run = campaign.partition("#")
     entry = None
     with suppress(client.exceptions.ResourceNotFoundException):  # the stage has no campaigns
         entry = _runs(client, stage).read(name, run) if run else None
-    return float(entry.begun_at) if entry else None
+    return float(entry.begun_at) if entry and entry.starts else None
 
 
 def _runs(client: "DynamoDBClient", stage: str) -> Runs:

@@ -249,11 +249,6 @@ def finder_of(session: "boto3.Session", stage: str, clock: Clock) -> Finder | No
     return StageFinder(dynamodb, facts.search_table, facts.ledger_table, rows, region, clock, stage, ttl)
 
 
-def with_id(session: "boto3.Session", stage: str, id_: str, criteria: Filter) -> list[MessageStatus]:
-    """Return the messages with an id that the filter matches."""
-    return [message for message in reader_of(session, stage).find(id_) if criteria.takes(message)]
-
-
 def look_up(
     session: "boto3.Session", stage: str, finder: Finder | None, text: str, criteria: Filter, cursor: str
 ) -> FoundAnswer:
@@ -276,7 +271,8 @@ def _page(
     text = _MESSAGE_ID_OF_SES.sub(r"\1", _HEADER.sub("", text))
     reference = Reference.found_in(text)
     ids = [text] if reference is None else [text, reference.id]
-    by_id = [] if cursor else [message for id_ in ids for message in with_id(session, stage, id_, criteria)]
+    find = reader_of(session, stage).find
+    by_id = [] if cursor else [message for id_ in ids for message in find(id_) if criteria.takes(message)]
     if finder is None:
         return FoundPage(by_id, None), "id"
     try:

@@ -17,6 +17,7 @@ from mailroom.errors import Invalid, Malformed, can_be_key
 from mailroom.ledger.items import where
 from mailroom.ledger.status_reader import READY, LedgerReader
 from mailroom.mailbox import original
+from mailroom.message import CAMPAIGN_START
 from mailroom.message.message import Key
 from mailroom_ops.messages.items import Rules, read_item, rules_of, set_values
 from mailroom_ops.messages.status import reader_of
@@ -41,7 +42,7 @@ _RANDOM = 6
 _NOT_COPIED = frozenset(
     (
         *("to", "email", "cc", "bcc", "url", "attempt", "ttl"),
-        *("send_at", "expires_at", "unless"),
+        *("send_at", "expires_at", "unless", CAMPAIGN_START),
     )
 )
 """Attributes that a copy of a message to another recipient does not get, such as recipients and times."""

@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 
 from mailroom.channels.contracts import CHANNELS
 from mailroom.clock import epoch
-from mailroom.ledger.items import ERASED_AT
+from mailroom.ledger.items import ERASED_AT, RESTARTED
 from mailroom.ledger.status_reader import FORGOTTEN, READY, MessageStatus
 from mailroom_ops.messages.waiting import SEND_AT, WAITS_FOR
 
@@ -72,6 +72,8 @@ def meaning(message: MessageStatus) -> str:
         sentence = "It was not sent, because a condition of its unless was fulfilled."
     if (message.error or {}).get("code") == "outcome_unknown":
         sentence = "It is unknown whether it was sent."
+    if message.status == "retrying" and message.history and message.history[-1].get("code") in RESTARTED:
+        sentence = "It is not sent yet. Its campaign's run was started again, and another try follows."
     sentence = sentence.format(provider=_name(message) or "Its provider")
     if "dead_lettered_at" in message.times:
         sentence = "It is a dead letter: it is not tried again until an operator requeues it."
@@ -160,8 +162,11 @@ def _history(message: MessageStatus) -> Iterator[Step]:
         time, status, code = str(entry["at"]), str(entry.get("status", "")), str(entry.get("code", ""))
         if code == "reopened":
             yield Step(time, "sent again", "by an operator")
+        elif code in RESTARTED:
+            yield Step(time, "prepared", "for a later start of its campaign's run")
         elif status == "retrying":
-            number = sum(earlier.get("code") != "reopened" for earlier in message.history[: index + 1])
+            entries = message.history[: index + 1]
+            number = sum(entry.get("code") not in ("reopened", RESTARTED[0]) for entry in entries)
             yield Step(time, "try failed", f"number {number}: {code}; another follows", "bad")
         else:
             yield Step(

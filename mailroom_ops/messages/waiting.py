@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from mailroom.clock import Clock, iso
 from mailroom.environment import DispatchSettings, LineSettings
+from mailroom.ledger.items import PAUSED, RUN_UNKNOWN
 from mailroom.ledger.status_reader import MessageStatus
 from mailroom_ops.shared.deployed_stage import depth, function_settings, name
 from mailroom_ops.shared.screen import Refused
@@ -25,7 +26,8 @@ WAITS_FOR = {
     "outside_window": "its window",
     "day_used_up": "the daily quota",
     "provider_refuses": "its provider",
-    "paused": "its campaign's run, which is paused",
+    PAUSED: "its campaign's run (paused)",
+    RUN_UNKNOWN: "its campaign's run (unknown)",
 }
 """Description of what a message waits for, by the reason of the wait."""
 _UNTIL = {
@@ -33,7 +35,9 @@ _UNTIL = {
     "outside_window": "until its window opens, {}",
     "day_used_up": "for the daily quota, and is tried again about {}",
     "provider_refuses": "until its provider accepts messages, and is tried about {}; dead letters show why",
-    "paused": "for its campaign's run: mailroom campaign status shows who has paused the run, and why",
+    PAUSED: "for its campaign's run: mailroom campaign status {campaign} shows who paused the run, and why",
+    RUN_UNKNOWN: "for its campaign's run, which is missing or cannot be read: see mailroom campaign status "
+    "{campaign}, and mailroom docs run-unknown, which shows how to end the wait",
 }
 _DAY = 86_400
 _UNKNOWN = (Refused, KeyError, ClientError, BotoCoreError)
@@ -155,7 +159,8 @@ def closed_days(session: "boto3.Session", stage: str, clock: Clock) -> list[Clos
 def place_of(message: MessageStatus, turn: Turn | None) -> str:
     """Describe the position of a waiting message in a sentence without its full stop."""
     if message.wait is None or not message.wait.line:
-        return f"It waits {_UNTIL[message.waits_for].format(short(message.scheduled_for))}"
+        until = _UNTIL[message.waits_for]
+        return f"It waits {until.format(short(message.scheduled_for), campaign=message.campaign)}"
     if turn is None:
         return "It waits for the daily quota"
     behind, until = ("+", "beyond") if turn.more else ("", "until")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 
 from mailroom.clock import epoch, iso
-from mailroom.ledger.items import WAIT
+from mailroom.ledger.items import RUN_UNKNOWN, WAIT
 from mailroom.ledger.status_reader import REMEMBERED_SECONDS
 from mailroom.mailbox import RESTORED
 from mailroom_ops.shared.stage_queues import Route, StoredMessage, awaits_queuing
@@ -152,7 +152,10 @@ class Judge(Struct, frozen=True):
         if "completedAt" in ledger:
             return f"{status}: it has its outcome; to send it again, use mailroom resend"
         if _waits(ledger):
-            return "scheduled: it waits until the function release queues it; mailroom cancel takes it back"
+            ending = "mailroom cancel takes it back"
+            if str(ledger.get("waits_in")).startswith(RUN_UNKNOWN):
+                ending = "mailroom docs run-unknown shows how to end the wait for its campaign's run"
+            return f"scheduled: it waits until the function release queues it; {ending}"
         begun_at = ledger.get("submittedAt" if "provider_id" in ledger else "startedAt", 0) / 1000
         until = begun_at + now_s - self.free_since(ledger["event_type"], now_s)
         if until > now_s:

@@ -41,7 +41,7 @@ FOLLOWS: dict[Word, str] = {
     "failed": "Callbacks are sent, and mailroom resend can send it again.",
 }
 SENTENCES: dict[State, str] = {
-    "fine": "on its way, waiting for its time, or completed; mailroom status shows which",
+    "fine": "on its way, waiting for its time or its campaign's run, or completed; mailroom status shows it",
     "missing": "in the mailbox, but not in the ledger: if it is requeued, it is sent once",
     "overdue": "started, but unchanged for too long: if it is requeued, it is sent once",
     "dead_letter": "a dead letter: fix its cause (mailroom dead-letters show), then put it back by its id, "

@@ -171,7 +171,10 @@ def _reopening(item: Item) -> LedgerChange:
 
 
 def _put(message: StoredMessage) -> dict[str, Any]:
-    return {"eventName": "INSERT", "dynamodb": {"NewImage": image_of(original(message.mailbox or {}))}}
+    """Return the stream record of the message's put. The item of a campaign's later start has the number of
+    its attempt; a message that the ledger does not have gets its first attempt, which a worker can claim."""
+    item = {name: value for name, value in original(message.mailbox or {}).items() if name != "attempt"}
+    return {"eventName": "INSERT", "dynamodb": {"NewImage": image_of(item)}}
 
 
 def _change(message: StoredMessage) -> dict[str, Any]:

@@ -15,9 +15,11 @@ from msgspec import Struct, structs
 
 from mailroom.aws.dynamo_batches import UnprocessedKeys
 from mailroom.aws.queues import Entry
+from mailroom.clock import milliseconds
 from mailroom.errors import Invalid
 from mailroom.ledger.items import ERASED_AT, WAIT
 from mailroom.ledger.status_reader import REMEMBERED_SECONDS
+from mailroom.message import CAMPAIGN_START
 from mailroom.message.message import Key, Message
 from mailroom.recipients.choices import Addressee, Choices, Preferences, Suppressions
 from mailroom_ops.messages.advice import CANCELLED
@@ -117,7 +119,7 @@ def _under_way(item: Item) -> Judgement:
     if "dead_lettered_at" in item:
         return Judgement(go=False, why=f"{status}: it is a dead letter; see mailroom dead-letters")
     if awaits_queuing(item):
-        return Judgement(go=True, why="reopened before, but not started: it is queued again")
+        return Judgement(go=True, why="its next attempt is prepared, but not started: it is queued again")
     if status == "scheduled" and WAIT in item:
         return Judgement(go=False, why=f"scheduled: it waits for {WAITS_FOR[item[WAIT]['reason']]}")
     return Judgement(go=False, why=f"{status}: it is on its way; if it is stuck, use mailroom repair")
@@ -264,7 +266,16 @@ class Resender:
         resent = structs.replace(message, result="resent", attempt=attempt)
         if message.event_type == "fax":
             return resent, None
-        return resent, self._requeuer.entry(reference, content, attempt)
+        return resent, self._requeuer.entry(reference, self._started_now(content), attempt)
+
+    def _started_now(self, content: Item) -> Item:
+        """Return the item to send; a message of a campaign's run gets the present time as its start. The
+        operator has decided about this message after the earlier starts and stops of the run, which would
+        cancel it. A pause still lets it wait, and a later stop or start of the run still cancels it."""
+        if CAMPAIGN_START not in content:
+            return content
+        start = {**content[CAMPAIGN_START], "start": milliseconds(self._stage.clock())}
+        return {**content, CAMPAIGN_START: start}
 
     def _next_life(self, item: Item, twice: bool) -> int | None:
         """Reopen the item. Return the number of the next attempt, or None if the item has changed since it

@@ -5,11 +5,15 @@ Ledger items expire; mailbox items do not, unless a setting limits their lifetim
 show that a restored message was sent. Each restored mailbox item therefore gets the attribute `restored_id`,
 and the function `dispatch` does not queue it. The command lists the restored messages without a ledger item:
 it cannot distinguish an expired ledger item from a message that `dispatch` never received.
+
+A campaign's run may have been stopped, paused or started again after the backup, so each restored run is
+paused until an operator decides.
 """
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from functools import partial
 from operator import is_
 from pathlib import Path
@@ -20,8 +24,10 @@ from botocore.exceptions import ClientError
 from msgspec import Struct
 
 from mailroom.aws.dynamo_updates import item_of
+from mailroom.aws.dynamo_values import string
 from mailroom.ledger.batch import items_of
 from mailroom.ledger.items import MARK
+from mailroom.ledger.waits import OF_RUNS
 from mailroom.mailbox import RESTORED
 from mailroom.message.message import Key, encode
 from mailroom_ops.shared.deployed_stage import aws_session, config_for_puts, name
@@ -79,6 +85,9 @@ def restore(
     or read the streams, and copy the ledger before the mailbox. The steps: `mailroom docs
     deploy-update-go-back#restoring-a-table`.
 
+    A campaign's run that is copied back is paused, because it may have been stopped, paused or started again
+    after the backup: its messages wait until you use mailroom campaign resume, stop or start.
+
     A mailbox item that is copied back is not sent again. Messages without a ledger item are counted, and
     listed in a file: their ledger items have expired, or they were put just before the loss. With mailroom
     repair, you requeue the messages that you know were never sent. Exit code 2: the command could not do its
@@ -97,6 +106,7 @@ def restore(
         total = client.describe_table(TableName=source)["Table"].get("ItemCount", 0)
         confirm(f"Copy missing items of {target} from {source} (about {total:,} items)?", yes=yes)
         read = copied = 0
+        paused = f"since {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}: restored from a backup"
         unknown: list[Key] = []
         too_large: list[Key] = []
         with bar("copied", quiet=as_json) as advance, ThreadPoolExecutor(PUTS_AT_ONCE) as threads:
@@ -104,6 +114,8 @@ def restore(
             for items in (page["Items"] for page in pages):
                 if table == "mailbox":
                     items = [{**item, RESTORED: item["id"]} for item in items]
+                elif table == "campaign-runs":
+                    items = [_paused(item, paused) for item in items]
                 items = [_without_past_wait(item) for item in items]
                 stored = [*threads.map(lambda item: _put(client, target, keys, item), items)]
                 copied += sum(map(is_, items, stored))
@@ -119,12 +131,21 @@ def restore(
 
 
 def _without_past_wait(item: dict[str, Any]) -> dict[str, Any]:
-    """Return an item without the attributes of its wait if the wait is over by now: the message may have been
-    sent since, and the function `release` would queue it again. The command `repair` finds such a message,
-    and an operator decides."""
-    if "waits_at" not in item or int(item["waits_at"]["N"]) > time.time():
+    """Return an item without the attributes of its wait if the wait may be over by now, as each wait for a
+    campaign's run: the message may have been sent since, and the function `release` would queue it again. The
+    command `repair` finds such a message, and an operator decides."""
+    waits_in = item.get("waits_in", {}).get("S", "")
+    waits_for_run = waits_in.startswith(OF_RUNS)
+    if not waits_in or (int(item["waits_at"]["N"]) > time.time() and not waits_for_run):
         return item
     return {name: value for name, value in item.items() if name not in MARK}
+
+
+def _paused(item: dict[str, Any], words: str) -> dict[str, Any]:
+    """Return the item of a run that is paused for the reason in `words`. They include the reason of a pause
+    in the backup."""
+    earlier = item.get("paused", {}).get("S")
+    return {**item, "paused": string(f"{words}, in which it was paused {earlier}" if earlier else words)}
 
 
 def _keys(client: "DynamoDBClient", table: str) -> list[str]:
@@ -170,6 +191,14 @@ def _show(answer: Restored, *, first: Sequence[Key]) -> None:
         f"{answer.copied:,} of {answer.read:,} items of {answer.source} were copied into the {answer.table} "
         f"of {answer.stage}; {answer.kept:,} items were not lost."
     )
+    if answer.table == "campaign-runs" and answer.copied:
+        which = f"NAME --run RUN --stage {answer.stage}"
+        print_line(
+            "Each of these runs is paused, because it may have been stopped, paused or started again after "
+            f"the backup. mailroom campaign status NAME --stage {answer.stage} shows it. If it has to go on: "
+            f"mailroom campaign resume {which}. If not: mailroom campaign stop {which}. A run that was "
+            "stopped in the backup goes on with mailroom campaign start."
+        )
     if answer.too_large:
         print_line(
             "Not restored, because the items would exceed DynamoDB's 400 KB with the attribute restored_id: "

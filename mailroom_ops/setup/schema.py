@@ -8,7 +8,7 @@ import msgspec
 import typer
 
 from mailroom.channels.contracts import CHANNELS, CONTRACTS
-from mailroom.message.message import MAX_ID_BYTES, OURS
+from mailroom.message.message import MAX_ID_BYTES, OURS, CampaignStart
 from mailroom.outcomes import OutcomeEvent
 
 
@@ -45,6 +45,7 @@ def schema_of(channel: str) -> dict[str, Any]:
     item: dict[str, Any] = definitions.pop(contract.__name__)
     for name in OURS:
         del item["properties"][name]
+    del definitions[CampaignStart.__name__]
     item["properties"]["event_type"] = {"const": channel}
     item["properties"]["id"] |= {"minLength": 1, "maxLength": MAX_ID_BYTES}
     item["description"] = inspect.cleandoc(item["description"])

@@ -44,8 +44,9 @@ class StoredMessage(Struct, frozen=True):
 
 
 def awaits_queuing(item: Item) -> bool:
-    """Return whether a message was reopened and its new attempt has not started, so that its queue message
-    may be missing. Always false for faxes, which the function `outcomes` queues after the ledger's change."""
+    """Return whether a message was reopened, or prepared for a later start of its campaign's run, and its new
+    attempt has not started, so that its queue message may be missing. Always false for faxes, which the
+    function `outcomes` queues after the ledger's change."""
     return item.get("status") == "retrying" and "startedAt" not in item and item["event_type"] != "fax"
 
 

@@ -96,10 +96,6 @@ class TemplateFolder:
         cannot be read."""
         return frozenset().union(*(part.variables for part in self._reached(template).values()))
 
-    def used_in(self, parts: Mapping[str, str]) -> frozenset[str]:
-        """Return the variables that the sources of a template use."""
-        return engine_of(parts).variables(parts)
-
     def parts(self, template: TemplateName) -> dict[str, str]:
         """Return the sources of a template and of all that it refers to, by their paths in the channel's
         folder. Raises Refused for a part that cannot be read."""

@@ -9,7 +9,7 @@ import typer
 from msgspec import Struct
 
 from mailroom.content.payloads import Payloads
-from mailroom.content.templates import Version
+from mailroom.content.templates import Version, engine_of
 from mailroom.content.versions import DEPLOYED
 from mailroom.message.message import encode
 from mailroom_ops.shared.deployed_stage import aws_session
@@ -246,7 +246,8 @@ def _needs(published: Published, folder: TemplateFolder, template: TemplateName,
     """Return the variables that the template in the folder uses, but that version `number` does not use."""
     if number == DEPLOYED:
         return []
-    return sorted(folder.used(template) - folder.used_in(published.version(template, number).parts))
+    parts = published.version(template, number).parts
+    return sorted(folder.used(template) - engine_of(parts).variables(parts))
 
 
 def _compared(version: Version, folder: TemplateFolder) -> Iterator[str]:

@@ -12,26 +12,18 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from mailroom.campaigns.definition import LANE, File
-from mailroom.campaigns.runs import BEGUN
 from mailroom.content.versions import CURRENT
-from mailroom.environment import (
-    CollectSettings,
-    ComposeSettings,
-    DatabaseSettings,
-    DayLimit,
-)
+from mailroom.environment import CollectSettings, ComposeSettings, DatabaseSettings, DayLimit
 from mailroom_stacks.constructs.grants import Grant, scheduler_role
 from mailroom_stacks.constructs.naming import StageStack, pascal
-from mailroom_stacks.constructs.runs import RUNS
 from mailroom_stacks.constructs.search import Search
-from mailroom_stacks.constructs.storage import TTL, Table
 from mailroom_stacks.constructs.templates import read_templates, templates_bucket
 from mailroom_stacks.constructs.worker import Work, Worker
 from mailroom_stacks.mailbox import MailboxStack
 from mailroom_stacks.settings.campaigns import COLLECTORS
 from mailroom_stacks.settings.channels import LaneRow
 from mailroom_stacks.settings.enabled_campaigns import EnabledCampaign, compose_concurrency
-from mailroom_stacks.settings.queues import DAY, queue_rules
+from mailroom_stacks.settings.queues import queue_rules
 from mailroom_stacks.settings.settings import Settings
 
 DEFINITIONS = "campaigns.json"
@@ -52,17 +44,8 @@ class CampaignsStack(StageStack):
     ) -> None:
         super().__init__(scope, settings, "campaigns")
         self._campaigns = campaigns
-        self.runs = Table(
-            self,
-            "Runs",
-            settings,
-            name=RUNS,
-            key="campaign",
-            sort_key="run",
-            time_to_live_attribute=TTL,
-        )
-        self.runs.add_index(BEGUN, "campaign", "begun_at")
-        self._budgets, self._bulk = storage.budgets, [*self._lanes(settings)]
+        self._runs, self._budgets = storage.runs, storage.budgets
+        self._bulk = [*self._lanes(settings)]
         self._limited = [(row, queue) for row, queue in self._bulk if row.channel.days]
         self.audience = Worker(self, settings, self._compose(settings, storage))
         self.collect = Worker(self, settings, self._collect(settings, storage.search))
@@ -82,7 +65,7 @@ class CampaignsStack(StageStack):
             maximum_concurrency=COLLECTORS,
             rules=rules,
             grants=[
-                Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [self.runs.table_arn]),
+                Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [self._runs.table_arn]),
                 # `collect` sends the position of the next page to its own queue.
                 Grant(["sqs:SendMessage"], [self.audience.queue.queue_arn, own_queue]),
                 *self._look_at_day(),
@@ -94,8 +77,7 @@ class CampaignsStack(StageStack):
             environment=CollectSettings(
                 queue_url="",
                 audience_queue_url=self.audience.queue.queue_url,
-                runs_table=self.runs.table_name,
-                run_ttl_seconds=settings.retention.ledger_days * DAY,
+                runs_table=self._runs.table_name,
                 lease_seconds=rules.lease,
                 **self._limits(),
                 templates_bucket=templates_bucket(settings),
@@ -153,9 +135,9 @@ class CampaignsStack(StageStack):
                 Grant(["dynamodb:PutItem"], [storage.mailbox.table_arn]),
                 Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
                 Grant(["dynamodb:BatchGetItem"], [storage.preferences.table_arn, storage.ledger.table_arn]),
-                # If a stopped run is continued, `compose` queues the messages that the stop had cancelled.
+                # If a run is started again, `compose` queues the messages whose items are in the mailbox.
                 Grant(["sqs:SendMessage"], [queue.queue_arn for _, queue in self._bulk]),
-                Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [self.runs.table_arn]),
+                Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [self._runs.table_arn]),
                 *read_secrets(settings, databases),
             ],
             environment=ComposeSettings(
@@ -163,8 +145,7 @@ class CampaignsStack(StageStack):
                 **storage.put,
                 queue_url="",
                 preferences_table=storage.preferences.table_name,
-                runs_table=self.runs.table_name,
-                run_ttl_seconds=settings.retention.ledger_days * DAY,
+                runs_table=self._runs.table_name,
                 queues={row.event_type: queue.queue_url for row, queue in self._bulk},
                 default_region=settings.default_region,
                 databases=_connections(settings, databases),

@@ -16,7 +16,6 @@ from mailroom.ledger.items import LINES
 from mailroom_stacks.api import ApiStack
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.naming import StageStack, pascal
-from mailroom_stacks.constructs.runs import read_runs, runs_table
 from mailroom_stacks.constructs.storage import provider_secret, read_payloads
 from mailroom_stacks.constructs.templates import read_templates, templates_fields
 from mailroom_stacks.constructs.worker import Work, Worker
@@ -114,7 +113,7 @@ class ChannelsStack(StageStack):
                 Grant(["dynamodb:UpdateItem", "dynamodb:BatchGetItem"], [ledger]),
                 *([Grant(["dynamodb:Query"], [f"{ledger}/index/{LINES}"])] if needs.by_number else []),
                 *self._wait(row),
-                *(read_runs(self, self.settings) if row.lane == "bulk" else []),
+                Grant(["dynamodb:BatchGetItem"], [self.storage.runs.table_arn]),
                 # A message of any channel may have attributes in an object of the payload bucket.
                 *read_payloads(self, self.settings),
                 *needs.grants,
@@ -154,29 +153,21 @@ class ChannelsStack(StageStack):
         grants = [Grant(["sqs:SendMessage"], [arn])]
         if row.fallback:
             first = getattr(self.settings, row.event_type).provider
-            return grants, {
-                "other_provider": OtherProvider(name=first, queue_url=url),
-                "budget": row.budget,
-            }
-        rules = row.channel.fallback
-        provider = OtherProvider(
-            name=second,
-            queue_url=url,
-            after_tries=rules.after_tries,
-            after_seconds=rules.after_seconds,
-            when_day_used_up=rules.when_day_used_up,
-        )
-        return grants, {"other_provider": provider}
+            return grants, {"other_provider": OtherProvider(name=first, queue_url=url), "budget": row.budget}
+        rules = row.channel.fallback.model_dump(exclude={"messages_per_second", "per_day"})
+        return grants, {"other_provider": OtherProvider(name=second, queue_url=url, **rules)}
 
     def _timing(self, row: LaneRow) -> dict[str, Any]:
         """Return the fields of `Sender` that determine when messages may be sent: the table for waiting
         messages, the daily limit and the window."""
         days = row.channel.days
-        contents = self.storage.contents.table_name
-        fields: dict[str, Any] = {"contents_table": contents, "bulk": row.lane == "bulk"}
+        fields: dict[str, Any] = {
+            "contents_table": self.storage.contents.table_name,
+            "runs_table": self.storage.runs.table_name,
+            "bulk": row.lane == "bulk",
+        }
         if row.lane == "bulk":
             fields["window"] = row.channel.window
-            fields["runs_table"] = runs_table(self.settings)
         if days:
             # The settings contain the table's name instead of a reference. CloudFormation could not remove a
             # reference together with `per_day`, because this stack is deployed after the table's stack.

@@ -2,13 +2,7 @@
 
 from collections.abc import Sequence
 
-from aws_cdk import (
-    Annotations,
-    CliCredentialsStackSynthesizer,
-    DefaultStackSynthesizer,
-    Duration,
-    Stack,
-)
+from aws_cdk import Annotations, CliCredentialsStackSynthesizer, DefaultStackSynthesizer, Duration, Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 

@@ -6,12 +6,7 @@ from constructs import Construct
 
 from mailroom.environment import FaxSender, RetryFaxSettings
 from mailroom.ledger.items import LINES
-from mailroom_stacks.channels import (
-    CLOCK_SKEW_SECONDS,
-    MEDIA_SECONDS,
-    reachable,
-    sender_fields,
-)
+from mailroom_stacks.channels import CLOCK_SKEW_SECONDS, MEDIA_SECONDS, reachable, sender_fields
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.naming import StageStack
 from mailroom_stacks.constructs.storage import provider_secret, read_payloads

@@ -5,6 +5,7 @@ from typing import Any
 from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
+from mailroom.campaigns.runs import BEGUN
 from mailroom.ledger.items import LINES
 from mailroom.ledger.waits import INDEX, PROJECTED
 from mailroom.recipients.choices import TOPICS
@@ -51,6 +52,18 @@ class MailboxStack(StageStack):
         # Budgets have a separate table: in the ledger, each batch that is counted would invoke a function
         # through the stream.
         self.budgets = Table(self, "Budgets", settings, name="budgets", key="name")
+        # Runs are in this stack, because messages of a run may wait for longer than the campaigns' stack
+        # exists, and a message goes on only if its run can be read.
+        self.runs = Table(
+            self,
+            "Runs",
+            settings,
+            name="campaign-runs",
+            key="campaign",
+            sort_key="run",
+            time_to_live_attribute=TTL,
+        )
+        self.runs.add_index(BEGUN, "campaign", "begun_at")
         self.search = Search(self, settings) if settings.search else None
         self.payloads = PrivateBucket(self, "Payloads", settings, keep_days=settings.retention.payload_days)
         self.templates = (

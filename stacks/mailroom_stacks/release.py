@@ -16,7 +16,6 @@ from mailroom_stacks.canary import put_canaries
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.logical_ids import hold_permissions
-from mailroom_stacks.constructs.runs import read_runs, runs_table
 from mailroom_stacks.constructs.stage_alarm import AlarmText, counted, read_log, stage_alarm
 from mailroom_stacks.mailbox import MailboxStack
 from mailroom_stacks.settings.settings import Settings
@@ -28,6 +27,9 @@ LEASE_MARGIN_SECONDS = 15
 """Seconds by which the lease of one invocation is longer than the function's time-out."""
 LATE_SECONDS = 300
 """Lateness of the oldest due message, in seconds, at which an alarm rings."""
+
+UNKNOWN_SECONDS = 900
+"""Age of the oldest message that waits for an unknown campaign run, in seconds, at which an alarm rings."""
 
 
 class Release(Construct):
@@ -80,7 +82,7 @@ class Release(Construct):
                     Grant(contents, [storage.contents.table_arn]),
                     Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.budgets.table_arn]),
                     *([Grant(["sqs:GetQueueAttributes"], line_arns)] if line_arns else []),
-                    *read_runs(storage, settings),
+                    Grant(["dynamodb:BatchGetItem"], [storage.runs.table_arn]),
                 ],
                 environment=ReleaseSettings(
                     **dispatch,
@@ -88,7 +90,7 @@ class Release(Construct):
                     contents_table=storage.contents.table_name,
                     budgets_table=storage.budgets.table_name,
                     lines=lines,
-                    runs_table=runs_table(settings),
+                    runs_table=storage.runs.table_name,
                     lease_seconds=TIMEOUT_SECONDS + LEASE_MARGIN_SECONDS,
                 ),
             ),
@@ -127,8 +129,9 @@ def _every_minute(
 
 
 def _watch(scope: Construct, settings: Settings) -> None:
-    """Create an alarm that rings if messages are released late, or if no invocation has ended recently: each
-    invocation reports its lateness."""
+    """Create two alarms. One rings if messages are released late, or if no invocation has ended recently:
+    each invocation reports its lateness. The other rings if messages wait for a campaign run that does not
+    answer."""
     text = AlarmText(
         kind="release-late",
         meaning=f"Waiting messages are queued more than {LATE_SECONDS} s after their time, or no invocation "
@@ -138,3 +141,12 @@ def _watch(scope: Construct, settings: Settings) -> None:
     lateness = counted(settings, FUNCTION, "ReleaseLate", "Maximum").with_(period=Duration.minutes(1))
     missing = TreatMissingData.BREACHING
     stage_alarm(scope, "Late", settings, text, lateness, LATE_SECONDS * 1000, periods=5, missing=missing)
+    text = AlarmText(
+        kind="run-unknown",
+        meaning="Messages of a campaign run wait, because the run is missing in the table of runs or cannot "
+        f"be read, and the oldest was put over {UNKNOWN_SECONDS // 60} minutes ago. None of them is sent or "
+        "lost.",
+        next_step=f"mailroom list --status scheduled --stage {settings.stage} shows their run",
+    )
+    age = counted(settings, FUNCTION, "RunUnknown", "Maximum")
+    stage_alarm(scope, "RunUnknown", settings, text, age, UNKNOWN_SECONDS * 1000)

@@ -9,11 +9,7 @@ from aws_cdk import Stack
 from constructs import Construct
 
 from mailroom.content.versions import CURRENT
-from mailroom.environment import (
-    DispatchSettings,
-    IndexSettings,
-    OutcomesSettings,
-)
+from mailroom.environment import DispatchSettings, IndexSettings, OutcomesSettings
 from mailroom.message.outcome import DETAIL_TYPE, FAILED, SILENT
 from mailroom_stacks.channels import ChannelsStack
 from mailroom_stacks.constructs.grants import Grant

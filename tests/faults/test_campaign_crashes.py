@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.faults.campaign_world import WEEKLY, CampaignWorld, People, address
+from tests.support.faults.campaign_world import RUN, WEEKLY, CampaignWorld, People, address
 from tests.support.faults.outside import Side
 from tests.support.faults.stops import stops
 
@@ -12,10 +12,16 @@ NewWorld = Callable[..., CampaignWorld]
 EVERYBODY = {f"p{at}" for at in range(10)}
 
 
-def check(world: CampaignWorld, where: str) -> None:
-    """Everybody has one message, but for who opted out, is left out or stands wrong in the audience."""
-    assert world.mailbox().keys() == EVERYBODY - {"p1", "p4", "p7"}, where
-    assert {key: each["status"] for key, each in world.ledger().items()} == {"p4": "suppressed"}, where
+def check(world: CampaignWorld, where: str, starts: int = 1) -> None:
+    """Check that everybody has one message, except people who opted out, are left out, or are invalid entries
+    of the audience. A later start prepares the next attempt of each message in the ledger.
+    """
+    people = EVERYBODY - {"p1", "p4", "p7"}
+    assert world.mailbox().keys() == people, where
+    assert {key: (each["status"], each.get("attempts", 0)) for key, each in world.ledger().items()} == {
+        "p4": ("suppressed", 1),
+        **{key: ("retrying", starts - 1) for key in people if starts > 1},
+    }, where
     assert world.run().state == "collected", where
     assert world.dead() == 0, where
 
@@ -43,6 +49,7 @@ def test_each_eligible_person_gets_one_message_if_no_function_crashes(new_campai
         "email": address("p9"),
         "first_name": "Ada",
         "last_name": "L",
+        "campaign_start": {"campaign": "weekly", "run": RUN, "start": world.run().valid_from},
     }
     run = world.run()
     assert (run.pages, run.recipients, run.refused) == (3, 9, 1)
@@ -87,10 +94,10 @@ def test_each_eligible_person_gets_one_message_wherever_compose_crashes_among_co
 
 def test_a_run_that_is_started_three_times_creates_each_message_once(new_campaign_world: NewWorld) -> None:
     world = prepared(new_campaign_world)
-    for start in ("one", "two", "three"):
+    for number, start in enumerate(("one", "two", "three"), 1):
         world.start(start=start)
         world.settle()
-        check(world, start)
+        check(world, start, number)
     puts = world.calls()["put_item"]
     assert (puts, world.run().composed, world.run().existed) == (21, 7, 7)
 
@@ -108,7 +115,7 @@ def test_a_run_whose_queue_messages_were_lost_is_completed_if_it_is_started_agai
     assert 0 < len(world.mailbox()) < 7
     world.start(start="again")
     world.settle()
-    check(world, "again")
+    check(world, "again", 2)
 
 
 def test_copies_of_every_queue_message_change_nothing(new_campaign_world: NewWorld) -> None:

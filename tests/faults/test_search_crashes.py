@@ -6,7 +6,7 @@ from typing import Any
 from mailroom.environment import IndexSettings
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
-from mailroom.message.message import Key
+from mailroom.message.message import CampaignStart, Key
 from mailroom.search.campaign_tallies import Tallies
 from mailroom.search.indexer import Indexer
 from tests.support.dynamodb import in_memory_client
@@ -35,7 +35,8 @@ class SearchWorld:
         create_table(self.dynamodb, SEARCH, "found_by", "put")
         self.ledger = Ledger(self.dynamodb, LEDGER, lease=60, ttl=86_400, clock=Clock())
         for key in KEYS:
-            self.ledger.complete(claimed(self.ledger, mail(key.id)), "ses", "0101")
+            message = mail(key.id, campaign_start=CampaignStart("spring", RUN, 1))
+            self.ledger.complete(claimed(self.ledger, message), "ses", "0101")
 
     def index(self) -> None:
         """Give the batch to a new process."""

@@ -21,6 +21,7 @@ UNPROTECTED = (
     "mail, claimed together",
     "mail, reopened by two",
     "mail, settled",
+    "mail, restarted",
     "mail, taken back",
     "mail, waits, release dies",
     "mail, two providers",

@@ -6,7 +6,7 @@ import pytest
 from botocore.exceptions import NoCredentialsError
 
 from mailroom_ops.campaigns.deployed import DeployedCampaigns
-from tests.support.ops.campaign import BY_HAND, CDK, RUN, RUNS, World, run
+from tests.support.ops.campaign import BY_HAND, CDK, COLLECT, RUN, World, run
 
 
 def listed() -> dict[str, dict[str, str]]:
@@ -40,7 +40,7 @@ def test_a_disabled_or_undeployed_schedule_is_listed_as_such(world: World) -> No
 
 
 def test_campaigns_that_are_enabled_but_not_deployed_are_listed_as_such(world: World) -> None:
-    world.dynamodb.delete_table(TableName=RUNS)
+    world.sqs.delete_queue(QueueUrl=world.sqs.get_queue_url(QueueName=COLLECT)["QueueUrl"])
     found = listed()
     assert {name: each["standing"] for name, each in found.items()} == {
         "draft": "not_enabled",

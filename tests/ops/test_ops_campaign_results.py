@@ -15,6 +15,7 @@ from mailroom_ops.campaigns.results import Results
 from mailroom_ops.console.pages.campaigns import StartJob
 from mailroom_ops.messages.failures import Failure
 from mailroom_ops.messages.failures_csv import csv_lines
+from tests.support.campaign_start import start_in
 from tests.support.ops.campaign import NOW, RUN, World, answers, run
 from tests.support.ops.console import Browser, Reply
 from tests.support.ops.shared import make_table
@@ -206,17 +207,17 @@ def looked_at(browser: Browser, **run: str) -> Reply:
     return browser.get(looked.headers["location"])
 
 
-def test_a_stopped_run_is_continued_by_its_own_button(world: World) -> None:
+def test_a_stopped_run_is_started_again_by_its_own_button(world: World) -> None:
     answers(world)
     world.begun()
     browser = Browser(world.session).enter()
-    assert "Continue …" not in browser.get("/campaigns", campaign="weekly").words
+    assert "Start again …" not in browser.get("/campaigns", campaign="weekly").words
     browser.post("/campaigns/stop", {"campaign": "weekly", "run": RUN})
     runs = browser.get("/campaigns", campaign="weekly")
-    assert "Continue …" in runs.words
+    assert "Start again …" in runs.words
     assert "Start a new run …" in runs.words
     page = looked_at(browser, run=RUN)
-    assert f"Continue run {RUN}, to 2" in page.words
+    assert f"Start run {RUN} again, for 2" in page.words
     browser.post("/campaigns/start", {**page.hidden(), "step": "start"})
     (body,) = world.started()
     assert body["run"] == RUN
@@ -282,6 +283,7 @@ def went_wrong(world: World, id_: str, seconds_after: float, **attributes: Any) 
         "completedAt": int(at * 1000),
         "failed_on": f"{day}#mail",
         "to": "ada@example.com",
+        **start_in(id_),
         **attributes,
     }
     world.dynamodb.put_item(TableName="mailroom-dev-ledger", Item=image_of(item))

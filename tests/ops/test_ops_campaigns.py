@@ -1,13 +1,17 @@
 """Campaigns at the command line: what is started, what is said, and what is refused with what there is."""
 
 import json
+import shutil
 
 import pytest
 from typer.testing import Result
 
 from mailroom.campaigns.audience import Fault
-from mailroom.campaigns.runs import BY_ITSELF, PageClaim
-from tests.support.ops.campaign import COLLECT, RUN, RUNS, World
+from mailroom.campaigns.runs import BY_ITSELF, RESTART_SECONDS, PageClaim, Passed
+from mailroom.ledger.items import RUN_UNKNOWN
+from mailroom.ledger.run_states import STOPPED, RunStates
+from mailroom.message.message import CampaignStart
+from tests.support.ops.campaign import COLLECT, NOW, RUN, RUNS, World
 from tests.support.ops.campaign import run as cli
 
 
@@ -63,8 +67,9 @@ def test_a_restart_of_a_run_keeps_its_scheduled_time(world: World) -> None:
     world.collected()
     result = run("start", "weekly", "--run", RUN, typed="y\n")
     assert result.exit_code == 0
-    assert f"Continue weekly in dev, run {RUN}, which has put 38 messages into the mailbox?" in result.stderr
-    assert "continues" in result.stdout
+    question = f"Start weekly in dev, run {RUN} again? It has put 38 messages into the mailbox. People"
+    assert question in result.stderr
+    assert "weekly is started again" in result.stdout
     (body,) = world.started()
     assert (body["run"], body["scheduled_at"]) == (RUN, "2026-11-21T13:59:00Z")
 
@@ -80,6 +85,31 @@ def test_a_new_run_gets_the_time_in_its_name_or_else_the_present_time(
     assert run("start", "weekly", "--run", name, "--new", "--yes").exit_code == 0
     (body,) = world.started()
     assert (body["run"], body["scheduled_at"]) == (name, time)
+
+
+def test_a_run_is_started_again_only_while_the_ledger_certainly_knows_its_messages(world: World) -> None:
+    world.begun(seconds_ago=RESTART_SECONDS)
+    assert run("start", "weekly", "--run", RUN, "--yes").exit_code == 0
+    world.begun("autumn", seconds_ago=RESTART_SECONDS + 1)
+    days = f"{RESTART_SECONDS // 86_400} days"
+    assert f"A run can be started again for {days}." in " ".join(run("start", "--help").stdout.split())
+    for dry_run in ((), ("--dry-run",)):
+        result = run("start", "weekly", "--run", "autumn", "--yes", *dry_run)
+        assert result.exit_code == 2
+        assert f"Run autumn of weekly was first started over {days} ago" in result.stderr
+    assert [each["run"] for each in world.started()] == [RUN]
+
+
+def test_a_late_request_does_not_start_a_run_again_whose_messages_the_ledger_may_have_forgotten(
+    world: World,
+) -> None:
+    world.begun(seconds_ago=RESTART_SECONDS)
+    assert world.runs.begin("weekly", RUN, "s-2", RUN)
+    world.begun("autumn", seconds_ago=RESTART_SECONDS + 1)
+    before = world.runs.read("weekly", "autumn")
+    assert not world.runs.begin("weekly", "autumn", "s-2", RUN)
+    assert world.runs.read("weekly", "autumn") == before
+    assert world.runs.claim("weekly", "autumn", "s-2", 1) == Passed("superseded")
 
 
 def test_an_unknown_run_is_refused_with_the_latest_one(world: World) -> None:
@@ -112,7 +142,8 @@ NONE = "There is no campaign 'nobody'; there are: draft, news, weekly."
 MISSING: list[tuple[tuple[str, ...], str]] = [
     (("start", "nobody", "--yes"), NONE),
     (("status", "nobody"), NONE),
-    (("stop", "nobody", "--run", RUN), NONE),
+    (("stop", "nobody", "--run", RUN), f"nobody has no run '{RUN}' in dev; its latest: none."),
+    (("pause", "nobody", "--run", RUN, "--why", "?"), f"nobody has no run '{RUN}' in dev; its latest: none."),
     (("start", "draft", "--yes"), "draft is not enabled in dev; enabled are: weekly, news."),
     (("start", "weekly", "--stage", "prod", "--yes"), "weekly is not enabled in prod; enabled are: none."),
     (("start", "weekly", "--stage", "moon"), "There is no stage 'moon' in cdk.json; there are: dev, prod."),
@@ -258,7 +289,7 @@ def test_a_pause_of_a_stopped_run_is_refused_with_the_command_that_continues_it(
     world.begun()
     run("stop", "weekly", "--run", RUN, "--yes")
     result = run("pause", "weekly", "--run", RUN, "--why", "a wrong link")
-    assert (result.exit_code, "mailroom campaign start continues it" in result.stderr) == (2, True)
+    assert (result.exit_code, "mailroom campaign start starts it again" in result.stderr) == (2, True)
 
 
 def test_a_run_that_is_stopped_already_exits_with_1(world: World) -> None:
@@ -267,3 +298,73 @@ def test_a_run_that_is_stopped_already_exits_with_1(world: World) -> None:
     result = run("stop", "weekly", "--run", RUN, "--yes")
     assert result.exit_code == 1
     assert "is stopped already" in result.stdout
+
+
+# a run of a removed campaign, and a lost run
+
+
+def test_a_run_is_paused_resumed_and_stopped_after_the_folder_of_its_campaign_was_removed(
+    world: World,
+) -> None:
+    world.collected()
+    shutil.rmtree(world.root / "campaigns" / "weekly")
+    assert run("pause", "weekly", "--run", RUN, "--why", "it is over").exit_code == 0
+    assert run("resume", "weekly", "--run", RUN).exit_code == 0
+    assert run("stop", "weekly", "--run", RUN, "--yes").exit_code == 0
+    assert state(world) == "stopped"
+    assert f"weekly, run {RUN}" in run("status", "weekly").stdout
+    assert "There is no campaign 'news'; there are: draft, weekly." in removed(world, "news").stderr
+
+
+def removed(world: World, name: str) -> Result:
+    """The status of a campaign without runs, after its folder was removed."""
+    world.write("campaigns/weekly/campaign.toml", "")
+    shutil.rmtree(world.root / "campaigns" / name)
+    return run("status", name)
+
+
+def test_the_stop_of_a_lost_run_ends_the_wait_of_its_messages(world: World) -> None:
+    start = CampaignStart("weekly", "autumn", int(NOW * 1000) - 1)
+
+    def halted() -> str:
+        return RunStates(world.dynamodb, RUNS, lambda: NOW).halted([start])[start]
+
+    assert halted() == RUN_UNKNOWN
+    refused = run("stop", "weekly", "--run", "autumn", "--lost", typed="n\n")
+    assert "Stop run autumn of weekly in dev, and cancel the messages that wait for it?" in refused.stderr
+    assert (refused.exit_code, halted()) == (1, RUN_UNKNOWN)
+    result = run("stop", "weekly", "--run", "autumn", "--lost", "--yes")
+    assert (result.exit_code, halted()) == (0, STOPPED)
+    assert "Run autumn is recorded as stopped." in result.stdout
+
+
+def test_a_lost_run_is_shown_but_cannot_be_started(world: World) -> None:
+    world.counted()
+    assert run("stop", "weekly", "--run", "autumn", "--lost", "--yes").exit_code == 0
+    shown = run("status", "weekly", "--run", "autumn")
+    assert (shown.exit_code, "stopped" in shown.stdout) == (0, True)
+    result = run("start", "weekly", "--run", "autumn", "--new", "--yes")
+    assert result.exit_code == 2
+    assert "Run autumn of weekly was recorded as stopped after the table of runs had lost it" in result.stderr
+    assert "Start a run of another name" in result.stderr
+    assert not world.started()
+    assert not world.runs.begin("weekly", "autumn", "s-2", RUN)
+
+
+def test_the_option_lost_is_refused_for_a_run_that_the_table_has(world: World) -> None:
+    world.begun()
+    result = run("stop", "weekly", "--run", RUN, "--lost", "--yes")
+    assert (result.exit_code, state(world)) == (2, "collecting")
+    assert f"The table of runs has run {RUN} of weekly: stop it without --lost." in result.stderr
+
+
+def test_the_option_lost_is_refused_if_the_run_is_restored_during_the_confirmation(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def restores(*_: object, **__: object) -> bool:
+        world.begun()
+        return True
+
+    monkeypatch.setattr("typer.confirm", restores)
+    result = run("stop", "weekly", "--run", RUN, "--lost")
+    assert (result.exit_code, state(world)) == (2, "collecting")

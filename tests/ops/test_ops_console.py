@@ -15,7 +15,8 @@ from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom_ops.console.pages.dead_letters import RedriveJob
 from mailroom_ops.repair.redrive import DeadLetterMover
 from mailroom_ops.repair.requeuer import Requeuer
-from tests.support.ops.campaign import RUN, World
+from tests.support.campaign_start import start_in
+from tests.support.ops.campaign import RUN, World, make_runs
 from tests.support.ops.console import Browser, Reply
 from tests.support.ops.message import PAYLOADS, Stage, deployed, many
 from tests.support.ops.repair import RepairStage, repair_stage
@@ -122,7 +123,7 @@ def test_a_message_that_a_stop_of_its_run_has_cancelled_is_not_sent_again_by_han
     assert "Send again" in message(browser, "m").words
     stage.know("m", **ended, error={"code": "stopped", "message": "its run was stopped"})
     page = message(browser, "m")
-    assert "If an operator starts its run again, it is sent after all." in page.words
+    assert "A start of its run sends it, if its person is still in the audience." in page.words
     assert "Send again" not in page.words
 
 
@@ -206,6 +207,7 @@ def test_elements_of_a_mail_that_make_a_browser_connect_are_removed(
 
 
 def test_text_of_others_is_escaped_on_every_page(stage: RepairStage, browser: Browser) -> None:
+    make_runs(stage.dynamodb)
     stage.put(mail(HOSTILE, subject=HOSTILE, text=HOSTILE, headers={"X-Own": HOSTILE}, topic=HOSTILE))
     stage.failed(
         HOSTILE,
@@ -321,6 +323,9 @@ def test_the_page_of_a_message_shows_its_subject_its_recipient_and_its_attachmen
     shop = {"from": "Shop <shop@example.com>", "cc": "bob@example.com", "attachments": attached}
     stage.put(mail("spring#2026#ada", **shop))
     known: dict[str, Any] = {"to": "ada@example.com", "subject": "Your invoice", "template": "invoice"}
+    stage.know("spring#2026#ada", status="bounced", completedAt=1, **known)
+    assert "Campaign spring" not in browser.get("/message", id="spring#2026#ada", channel="mail").words
+    known |= start_in("spring#2026#ada")
     stage.know("spring#2026#ada", status="bounced", completedAt=1, **known)
     page = browser.get("/message", id="spring#2026#ada", channel="mail")
     assert '<h1 dir="auto">Your invoice</h1>' in page.text
@@ -512,7 +517,8 @@ def test_live_updates_of_a_page_can_be_switched_off(browser: Browser) -> None:
 def test_failures_are_shown_as_a_list_and_as_bars_that_filter_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with deployed(monkeypatch) as stage:
         day = failed(stage, "a", "invalid", error={"code": "invalid", "message": "no", "field": "to"})
-        failed(stage, "spring#1#b", "x", status="bounced", bounce_type="Permanent", template="welcome")
+        bounced = {"status": "bounced", "bounce_type": "Permanent", "template": "welcome"}
+        failed(stage, "spring#1#b", "x", **bounced, **start_in("spring#1#b"))
         failed(stage, "c", "rejected", "sms", to="+16175551234")
         browser = Browser(stage.session).enter()
         page = browser.get("/failures")

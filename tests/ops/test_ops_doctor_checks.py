@@ -78,16 +78,6 @@ def test_every_check_of_a_healthy_stage_is_ok(answers: dict[str, Answer]) -> Non
     assert len({(each.subject, each.check) for each in found}) == 21
 
 
-def test_a_mapping_that_invokes_an_alias_is_matched_to_its_function(answers: dict[str, Answer]) -> None:
-    mappings = [world.mapping(lane) for lane in LANES.values()]
-    aliased = [{**mapping, "FunctionArn": f"{mapping['FunctionArn']}:live"} for mapping in mappings]
-    answers["lambda.ListEventSourceMappings"] = {"EventSourceMappings": aliased}
-    assert {finding.state for finding in looked(Aws(answers))} == {"ok"}
-    answers["lambda.GetFunctionConcurrency"] = _stopped_fax
-    (finding,) = [finding for finding in looked(Aws(answers)) if finding.state != "ok"]
-    assert finding.sentence.startswith("send-fax is stopped")
-
-
 def _quota(**changes: float) -> dict[str, Any]:
     usual = {"Max24HourSend": 50_000.0, "MaxSendRate": 14.0, "SentLast24Hours": 10.0}
     return world.account(SendQuota={**usual, **changes})

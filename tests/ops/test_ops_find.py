@@ -7,6 +7,7 @@ import pytest
 
 from mailroom.campaigns.runs import Runs
 from mailroom.clock import iso
+from tests.support.campaign_start import start_in
 from tests.support.ops.campaign import RUNS, make_runs
 from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, run
 from tests.support.ops.search import index
@@ -130,9 +131,8 @@ def test_an_empty_result_shows_the_number_of_messages_in_queues(stage: Stage) ->
 @pytest.mark.parametrize("words", [("find", "ada@example.com"), ("list", "--campaign", f"spring#{RUN}")])
 def test_a_waiting_message_is_listed_with_its_reason(stage: Stage, words: tuple[str, ...]) -> None:
     id_ = f"spring#{RUN}#ada#{1_795_251_600:08x}{'0' * 32}"
-    know(
-        stage, id_, status="scheduled", wait={"version": "v", "reason": "day_used_up"}, waits_in="line#mail#1"
-    )
+    wait = {"version": "v", "reason": "day_used_up"}
+    know(stage, id_, **start_in(id_), status="scheduled", wait=wait, waits_in="line#mail#1")
     index(stage.dynamodb)
     (message,) = answer(run(*words, "--json"))["messages"]
     assert (message["id"], message["status"], message["waits_for"]) == (id_, "scheduled", "day_used_up")
@@ -154,7 +154,9 @@ def test_the_newest_messages_are_listed_in_pages_by_a_cursor(stage: Stage) -> No
 
 def test_a_filter_selects_the_messages_with_its_value(stage: Stage) -> None:
     know(stage, "other")
-    know(stage, "spring#1#ada", "+16175551234", "sms", status="suppressed", template="welcome")
+    titles = {"status": "suppressed", "template": "welcome"}
+    know(stage, "spring#1#ada", "+16175551234", "sms", **titles, **start_in("spring#1#ada"))
+    know(stage, "spring#1#of a producer")
     index(stage.dynamodb)
     for name, value in (("status", "suppressed"), ("template", "welcome"), ("campaign", "spring")):
         assert found("list", f"--{name}", value) == ["spring#1#ada"]
@@ -249,8 +251,9 @@ def test_a_misspelt_filter_is_refused_with_the_valid_values(stage: Stage) -> Non
 
 def test_failures_are_filtered_by_campaign_and_run(stage: Stage) -> None:
     for at, name in enumerate(("nov", "dec")):
-        wrong(stage, f"spring#{name}#ada", "bounced", AT + at)
-    wrong(stage, "springtime#nov#ada", "bounced")
+        wrong(stage, f"spring#{name}#ada", "bounced", AT + at, **start_in(f"spring#{name}#ada"))
+        wrong(stage, f"spring#{name}#of a producer", "bounced", AT + at)
+    wrong(stage, "springtime#nov#ada", "bounced", **start_in("springtime#nov#ada"))
     asked = ("failures", "--since", "2026-11-21", "--json", "--campaign")
     found = [
         [each["id"] for each in answer(run(*asked, name))["failures"]] for name in ("spring", "spring#nov")

@@ -7,15 +7,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from lab.harness.stage_client import typed
 from mailroom.aws.dynamo_values import plain
 from mailroom.clock import iso
-from mailroom.message.message import Key
+from mailroom.ledger.ledger import Ledger
+from mailroom.message.message import CampaignStart, Key
 from mailroom_ops.repair.judge import DAY, Diagnosis, Judge, Memory
 from mailroom_ops.repair.requeuer import Requeuer
 from mailroom_ops.shared.stage_queues import DeployedStage, StoredMessage
-from tests.support.ops.repair import RepairStage, repair_stage, run, scanned
+from tests.support.ops.repair import LEDGER, RepairStage, repair_stage, run, scanned
 from tests.support.pipeline.items import mail
 
 STAGE = repair_stage
@@ -173,6 +175,33 @@ def test_a_begun_message_is_queued_with_the_attempt_of_its_claim(stage: RepairSt
     code, answer = scanned("--yes")
     assert (code, answer["repaired"]) == (0, {"mail": 2})
     assert {each["id"]: each["attempt"] for each in stage.bodies("mail")} == {"first": 1, "third": 3}
+
+
+def test_a_message_that_a_later_start_of_its_run_prepared_but_did_not_queue_is_queued(
+    stage: RepairStage,
+) -> None:
+    start = CampaignStart("spring", "r", 2)
+    new = mail("new") | {"attempt": 2, "campaign_start": structs.asdict(start)}
+    ledger = Ledger(stage.dynamodb, LEDGER, lease=60, ttl=1e6, clock=lambda: 1_790_000_000.0)
+    assert ledger.restart(Key("new", "mail"), {}, start) == 2
+    stage.know("cut off", status="retrying", attempts=1)
+    old = mail("cut off") | {"campaign_start": {**new["campaign_start"], "start": 1}}
+    stage.put(new, old)
+    code, answer = scanned("--yes")
+    assert (code, answer["found"], answer["repaired"]) == (0, {"overdue": {"mail": 2}}, {"mail": 2})
+    # The start stays: a crash before the new item was put leaves the old item, which the worker cancels.
+    queued = sorted(stage.bodies("mail"), key=lambda body: body["id"])
+    assert queued == [old | {"attempt": 2}, new]
+
+
+def test_the_item_of_a_later_start_gets_its_first_attempt_if_the_ledger_does_not_have_it(
+    stage: RepairStage,
+) -> None:
+    item = mail("lost") | {"campaign_start": {"campaign": "spring", "run": "r", "start": 2}}
+    stage.put(item | {"attempt": 2})
+    assert scanned("--yes")[1]["repaired"] == {"mail": 1}
+    (record,) = stage.functions.records("dispatch")
+    assert plain(record["dynamodb"]["NewImage"]) == item
 
 
 def test_a_waiting_message_is_left_to_release_and_a_handed_over_one_is_queued(stage: RepairStage) -> None:

@@ -81,7 +81,16 @@ def test_a_message_that_a_worker_may_hold_is_refused_until_its_lease_is_over(sta
                 "scheduledFor": "2026-01-01T00:00:00.000Z",
                 "wait": {"version": "v", "reason": "send_at"},
             },
-            "scheduled: it waits",
+            "scheduled: it waits until the function release queues it; mailroom cancel",
+        ),
+        (
+            {
+                "status": "scheduled",
+                "scheduledFor": "2026-01-01T00:00:00.000Z",
+                "wait": {"version": "v", "reason": "day_used_up"},
+                "waits_in": "run_unknown#mail#1",
+            },
+            "scheduled: it waits until the function release queues it; mailroom docs run-unknown shows",
         ),
     ],
 )

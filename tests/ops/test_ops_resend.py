@@ -1,16 +1,23 @@
 """`resend`: which messages are sent again, what is asked, what is queued, and what is said."""
 
 import json
+import time
 from io import StringIO
 from typing import Any
 
 import pytest
+from msgspec import convert, structs
 
-from mailroom.message.message import Key
+from mailroom.campaigns.runs import Runs
+from mailroom.ledger.items import PAUSED
+from mailroom.ledger.run_states import STOPPED, RunStates
+from mailroom.message.message import CampaignStart, Key
 from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom_ops.repair.resender import judge
 from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.selected_messages import MessageRef, selected
+from tests.support.campaign_start import of_run
+from tests.support.ops.campaign import RUNS, make_runs
 from tests.support.ops.repair import RepairStage, repair_stage, run
 from tests.support.pipeline.items import mail
 
@@ -52,6 +59,50 @@ def test_the_queue_is_that_of_the_lane_and_its_message_equals_the_one_of_dispatc
     sent = {name: each["StringValue"] for name, each in message["MessageAttributes"].items()}
     assert sent == {"channel": "webhook", "type": "webhook"}
     assert message["Attributes"]["MessageGroupId"] == "hooks.example"
+
+
+def failed_of_run(stage: RepairStage) -> tuple[Runs, dict[str, Any]]:
+    """The runs of the past, and the item of a message of one of them, which failed."""
+    make_runs(stage.dynamodb)
+    runs = Runs(stage.dynamodb, RUNS, clock=lambda: 1_790_000_000.0)
+    assert runs.begin("spring", "r", "s-1", "2026-09-21")
+    run = runs.read("spring", "r")
+    assert run is not None
+    item = mail("", lane="bulk") | of_run(run, "ada")
+    stage.put(item)
+    stage.failed(item["id"])
+    return runs, item
+
+
+def halted(stage: RepairStage, item: dict[str, Any]) -> str:
+    """Why a worker does not send the message now."""
+    start = convert(item["campaign_start"], CampaignStart)
+    return RunStates(stage.dynamodb, RUNS, time.time).halted([start]).get(start, "")
+
+
+@pytest.mark.parametrize("since", ["stopped", "started again"])
+def test_a_resent_message_of_a_run_is_cancelled_by_a_later_stop_only(stage: RepairStage, since: str) -> None:
+    runs, item = failed_of_run(stage)
+    if since == "stopped":
+        assert runs.stop("spring", "r", "ada")
+    else:
+        assert runs.begin("spring", "r", "s-2", "2026-09-21")
+    assert halted(stage, item) == STOPPED
+    assert resent(item["id"])[0] == 0
+    (queued,) = stage.bodies("mail-bulk")
+    assert queued == item | {"attempt": 2, "campaign_start": queued["campaign_start"]}
+    assert halted(stage, queued) == ""
+    if since == "started again":
+        assert structs.replace(runs, clock=lambda: time.time() + 60).stop("spring", "r", "ada")
+        assert halted(stage, queued) == STOPPED
+
+
+def test_a_pause_of_its_run_holds_a_resent_message(stage: RepairStage) -> None:
+    runs, item = failed_of_run(stage)
+    assert runs.pause("spring", "r", "since then by ada: a wrong link")
+    assert resent(item["id"])[0] == 0
+    (queued,) = stage.bodies("mail-bulk")
+    assert halted(stage, queued) == PAUSED
 
 
 def test_a_reopened_fax_is_not_queued_because_the_ledgers_stream_does_it(stage: RepairStage) -> None:

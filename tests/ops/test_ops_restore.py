@@ -1,20 +1,25 @@
 """`mailroom restore`: what is missing comes back, what is newer stays, and nothing else is touched."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from msgspec import structs
 from typer.testing import CliRunner, Result
 
 from mailroom.campaigns.runs import Runs
-from mailroom.ledger.items import MARK
+from mailroom.ledger.items import MARK, PAUSED
+from mailroom.ledger.run_states import STOPPED, RunStates
+from mailroom.message.message import CampaignStart
 from mailroom_ops import cli
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.campaign import RUNS
 from tests.support.ops.shared import Session, make_table
 
 LEDGER, RESTORED = "mailroom-dev-ledger", "mailroom-dev-ledger-restored"
+TIME = "2026-11-21T14:00:00Z"
 OLD, NEW = "2026-11-20T09:00:00.000Z", "2026-11-21T09:00:00.000Z"
 
 
@@ -59,8 +64,14 @@ def test_missing_and_older_items_are_restored_and_newer_ones_are_kept(dynamodb: 
     assert (again["copied"], again["kept"]) == (0, 42)
 
 
-def test_a_wait_is_restored_only_if_its_time_is_in_the_future(dynamodb: Any) -> None:
-    for id_, waits_at in (("past", 1_600_000_000), ("ahead", 10**10)):
+def test_a_wait_is_restored_only_if_it_has_a_time_in_the_future(dynamodb: Any) -> None:
+    """A wait for a run has no time: its position is a number of its own."""
+    for id_, waits_in, waits_at in (
+        ("past", "due#1", 1_600_000_000),
+        ("ahead", "due#1", 10**10),
+        ("of a paused run", "paused#mail#1", 10**15),
+        ("of an unknown run", "run_unknown#mail#1", 10**15),
+    ):
         put(dynamodb, RESTORED, id_, OLD, "scheduled")
         dynamodb.update_item(
             TableName=RESTORED,
@@ -69,26 +80,82 @@ def test_a_wait_is_restored_only_if_its_time_is_in_the_future(dynamodb: Any) -> 
             ExpressionAttributeNames={"#wait": "wait"},
             ExpressionAttributeValues={
                 ":wait": {"M": {}},
-                ":in": {"S": "due#1"},
+                ":in": {"S": waits_in},
                 ":at": {"N": f"{waits_at}"},
             },
         )
     assert run("--from", RESTORED, "--yes").exit_code == 0
     items = {each["id"]["S"]: each for each in dynamodb.scan(TableName=LEDGER)["Items"]}
     assert {id_ for id_, each in items.items() if each.keys() & MARK} == {"ahead"}
-    assert statuses(dynamodb) == {"past": "scheduled", "ahead": "scheduled"}
+    assert {*statuses(dynamodb).values()} == {"scheduled"}
 
 
-def test_restored_runs_equal_the_backup_and_other_runs_stay(dynamodb: Any) -> None:
+def backup(dynamodb: Any) -> Runs:
+    """The table that the recovery has created, without runs; the table of runs has the run summer."""
     for table in (RUNS, "runs-restored"):
         make_table(dynamodb, table, "campaign", "run")
-    runs = Runs(dynamodb, "runs-restored")
-    runs.begin("weekly", "spring", "s-1", "2026-11-21T14:00:00Z")
-    Runs(dynamodb, RUNS).begin("weekly", "summer", "s-1", "2026-11-21T14:00:00Z")
-    words = ["restore", "campaign-runs", "--from", "runs-restored", "--yes", "--json"]
-    assert json.loads(CliRunner().invoke(cli.app, words).stdout)["copied"] == 1
-    assert Runs(dynamodb, RUNS).read("weekly", "spring") == runs.read("weekly", "spring")
-    assert Runs(dynamodb, RUNS).read("weekly", "summer") is not None
+    assert Runs(dynamodb, RUNS).begin("weekly", "summer", "s-1", TIME)
+    return Runs(dynamodb, "runs-restored", clock=lambda: 1_790_000_000.0)
+
+
+def restored(*options: str) -> Result:
+    words = ["restore", "campaign-runs", "--from", "runs-restored", "--yes", *options]
+    return CliRunner().invoke(cli.app, words, env={"COLUMNS": "200"})
+
+
+def test_restored_runs_are_paused_and_other_runs_stay_as_they_are(dynamodb: Any) -> None:
+    runs, present = backup(dynamodb), Runs(dynamodb, RUNS)
+    for name in ("spring", "stopped", "paused"):
+        assert runs.begin("weekly", name, "s-1", TIME)
+    assert runs.stop("weekly", "stopped", "ada")
+    assert runs.pause("weekly", "paused", "since then by ada: a wrong link")
+    assert runs.begin("weekly", "summer", "s-0", TIME)
+    before = present.read("weekly", "summer")
+    result = restored()
+    assert "3 of 4 items of runs-restored were copied" in result.stdout
+    for command in ("campaign resume NAME --run RUN --stage dev", "campaign stop NAME --run RUN --stage dev"):
+        assert f"mailroom {command}" in result.stdout
+    words = r"since 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ: restored from a backup"
+    for name in ("spring", "stopped", "paused"):
+        copied, original = present.read("weekly", name), runs.read("weekly", name)
+        assert copied is not None
+        reason = ", in which it was paused since then by ada: a wrong link" if name == "paused" else ""
+        assert re.fullmatch(words + reason, copied.paused)
+        assert structs.replace(copied, paused=original.paused if original else "") == original
+    assert present.read("weekly", "summer") == before
+
+
+def test_a_second_restore_does_not_pause_a_run_again_that_an_operator_has_resumed(dynamodb: Any) -> None:
+    runs, present = backup(dynamodb), Runs(dynamodb, RUNS)
+    assert runs.begin("weekly", "spring", "s-1", TIME)
+    assert json.loads(restored("--json").stdout)["copied"] == 1
+    assert present.pause("weekly", "spring", "")
+    result = restored()
+    assert "0 of 1 items" in result.stdout
+    assert "paused" not in result.stdout
+    run = present.read("weekly", "spring")
+    assert (run and run.paused) == ""
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_messages_of_a_restored_run_wait_until_an_operator_stops_the_run(
+    dynamodb: Any, *, stopped: bool
+) -> None:
+    """Even if the run was stopped: it may have been started again after the backup, as here."""
+    runs, present = backup(dynamodb), Runs(dynamodb, RUNS)
+    assert runs.begin("weekly", "spring", "s-1", TIME)
+    if stopped:
+        assert runs.stop("weekly", "spring", "ada")
+    start = CampaignStart("weekly", "spring", int(1_790_000_060e3))
+
+    def halted() -> str:
+        return RunStates(dynamodb, RUNS, lambda: 1_790_000_060.0).halted([start]).get(start, "")
+
+    restored()
+    assert halted() == PAUSED
+    assert present.stop("weekly", "spring", "ada")
+    assert halted() == STOPPED
+    assert not present.stop("weekly", "spring", "ada")
 
 
 @pytest.mark.parametrize(

@@ -208,6 +208,7 @@ ORDER: dict[str, Any] = {
     "send_at": "2026-01-01T00:00:00Z",
     "expires_at": "2026-01-02T00:00:00Z",
     "ttl": 1,
+    "campaign_start": {"campaign": "news", "run": "2026", "start": 1},
 }
 
 

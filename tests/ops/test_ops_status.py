@@ -11,6 +11,7 @@ from mailroom.ledger.status_reader import of_ledger, of_mailbox
 from mailroom.ledger.waits import REASONS, Waits
 from mailroom_ops.messages.status import reader_of, settled, view_of
 from mailroom_ops.messages.waiting import WAITS_FOR, place_of, turn_of
+from tests.support.campaign_start import start_in
 from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, many, run
 from tests.support.ops.shared import make_table
 
@@ -157,6 +158,16 @@ def trouble(code: str, message: str) -> dict[str, Any]:
             waiting("provider_refuses", "21T14:30"),
             "It waits until its provider accepts messages, and is tried about 2026-11-21 14:30:00 UTC",
         ),
+        (
+            waiting("paused", "21T10:00") | {"waits_in": "paused#mail#1"} | start_in("spring#r#ada"),
+            "It waits for its campaign's run: mailroom campaign status spring shows who paused the run",
+        ),
+        (
+            waiting("send_at", "21T10:00") | {"waits_in": "run_unknown#mail#1"} | start_in("spring#r#ada"),
+            "It waits for its campaign's run, which is missing or cannot be read: see mailroom campaign "
+            "status spring, and mailroom docs run-unknown, which shows how to end the wait. Its content",
+        ),
+        (waiting("run_unknown", "22T09:00") | {"waits_in": "due#1"}, "It waits until its window opens"),
         (waiting("send_at", "21T13:00"), "60 minutes late: the function release does not queue"),
         (
             {"status": "scheduled", "updatedAt": RECENT},
@@ -179,7 +190,11 @@ def trouble(code: str, message: str) -> dict[str, Any]:
                 ("suppressed", "bounce", "mailroom suppressions show"),
                 ("bounced", "", "mailroom suppressions list"),
                 ("cancelled", "", "under a new id"),
-                ("cancelled", "stopped", "it is sent after all"),
+                (
+                    "cancelled",
+                    "stopped",
+                    "A start of its run sends it, if its person is still in the audience.",
+                ),
                 ("cancelled", "unless", "under a new id without unless"),
             )
         ),

@@ -103,6 +103,24 @@ def test_an_action_of_an_operator_is_a_step_and_does_not_count_as_an_attempt() -
     ]
 
 
+def test_a_later_start_of_its_run_is_a_step_and_ends_an_attempt_that_was_not_cancelled() -> None:
+    history = [
+        {"at": MS, "status": "retrying", "code": "superseded"},
+        {"at": MS + 1_000, "status": "cancelled", "code": "stopped"},
+        {"at": MS + 2_000, "status": "retrying", "code": "restarted"},
+    ]
+    prepared = ("prepared", "for a later start of its campaign's run")
+    item: dict[str, Any] = {"status": "retrying", "attempts": 2, "history": history}
+    assert [each[:2] for each in life(**item)] == [prepared, ("cancelled", "stopped"), prepared]
+    found = of_ledger({"id": "m", "event_type": "mail", **item})
+    assert meaning(found).startswith("It is not sent yet. Its campaign's run was started again")
+    claimed = life(**{**item, "startedAt": MS + 3_000})
+    assert claimed[-1][:2] == ("sending began", "try 3")
+    busy = [*history, {"at": MS + 4_000, "status": "retrying", "code": "busy"}]
+    failed = life(status="retrying", attempts=3, history=busy)
+    assert failed[-1][:2] == ("try failed", "number 3: busy; another follows")
+
+
 def test_an_outcome_that_does_not_fit_into_the_history_is_a_step() -> None:
     history = [{"at": MS, "status": "retrying", "code": "busy"}]
     steps = life(status="failed", attempts=60, completedAt=MS + 9_000, history=history)

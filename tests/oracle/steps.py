@@ -20,7 +20,7 @@ from mailroom.ledger.items import LINES, where
 from mailroom.ledger.ledger import Ledger, NewClaim
 from mailroom.ledger.observer import observe
 from mailroom.ledger.waits import INDEX, PROJECTED, REASONS, SHARDS, Wait, WaitingRow, Waits
-from mailroom.message.message import Key
+from mailroom.message.message import CampaignStart, Key
 from mailroom.message.outcome import Status
 from tests.support.told import WORDS, told
 from tests.support.unit.shared import LEASE, LEDGER, TTL, FakeClock, mail
@@ -60,6 +60,7 @@ PER_DAY = (("2020-01-01", 12),)
 ADDRESSES = ("ada@example.com", "bob@example.com")
 ACCOUNTS = (None, "-", "ses one", "ses two")
 LINE = "+4930123456"
+START = CampaignStart("weekly", "r", 1)
 A_LIFE = 40
 """Number of calls about the same messages. Then other messages replace them, because few verbs change a
 message that has ended."""
@@ -189,7 +190,7 @@ class Side:
     def row(self, call: Call) -> WaitingRow:
         second, waits = int(self.clock.now), call.account is not None
         of_wait = (self.version(call), "normal", REASONS[0], second, second, 1, None)
-        return WaitingRow(call.message.key, *of_wait, lines_up=False, waits=waits)
+        return WaitingRow(call.message.key, *of_wait, lines_up=False, start=START, waits=waits)
 
     def budget_item(self) -> dict[str, Any]:
         response = self._client.get_item(TableName=BUDGETS, Key={"name": string("mail")})
@@ -216,6 +217,11 @@ def _claim_new(side: Side, call: Call) -> Any:
 def _hold(side: Side, call: Call, *, new: bool) -> Any:
     messages = {message.key: message for message in (call.message, *call.others)}
     return side.waits.hold([side.wait_of(call, message, new=new) for message in messages.values()])
+
+
+def _cancel_together(side: Side, call: Call) -> Any:
+    messages = [(message, None) for message in (call.message, *call.others)]
+    return side.ledger.cancel_together(messages, "stopped", call.word)
 
 
 def _rows(side: Side, call: Call) -> Any:
@@ -323,6 +329,10 @@ VERBS: dict[str, Callable[[Side, Call], Any]] = {
     "cancel": lambda side, call: side.ledger.cancel(
         call.message.key, call.word, to=call.to, callback_url=call.message.callback_url
     ),
+    "cancel_together": _cancel_together,
+    "cancel_together, scheduled": lambda side, call: side.waits.cancel_together(
+        [side.row(call)], "stopped", call.word
+    ),
     "rows": _rows,
     "contents": _contents,
     "lease": lambda side, call: side.lease.take(call.to),
@@ -337,6 +347,9 @@ VERBS: dict[str, Callable[[Side, Call], Any]] = {
         call.message.key, call.to, None, "opted_out", call.word
     ),
     "reopen": lambda side, call: side.ledger.reopen(call.message.key, side.seen(call)),
+    "restart": lambda side, call: side.ledger.restart(
+        call.message.key, side.seen(call), START, call.account or ""
+    ),
     "settle": _settle,
     "observe": _observe,
     "cancel, erased": lambda side, call: side.erasure.cancel(call.message.key, ERASED_UNSENT),
@@ -346,6 +359,8 @@ VERBS: dict[str, Callable[[Side, Call], Any]] = {
     ),
 }
 """Verbs of the comparison, by their names in the table that a run prints."""
+SEVERAL = ("claim_new", "hold, new", "hold", "contents", "cancel_together")
+"""Verbs that take several messages."""
 _OFTEN = {
     "claim": 5,
     "claim_new": 3,
@@ -353,7 +368,10 @@ _OFTEN = {
     "reopen": 3,
     "retry_later": 2,
     "complete": 2,
-} | dict.fromkeys(("checkpoint", "hand_back", "hold", "hand_over", "move", "cancel, scheduled", "lose"), 3)
+    "cancel, scheduled": 5,
+} | dict.fromkeys(
+    ("checkpoint", "hand_back", "hold", "hand_over", "move", "cancel_together, scheduled", "lose"), 3
+)
 
 
 def calls(seed: int) -> Iterator[tuple[Call, float]]:
@@ -364,7 +382,7 @@ def calls(seed: int) -> Iterator[tuple[Call, float]]:
         life = f"{seed}-{number // A_LIFE}"
         (verb,) = draw.choices([*VERBS], weights)
         # Only `claim_new` gets messages that DynamoDB refuses: moto does not check the length of keys.
-        wrong, several = verb == "claim_new", verb in ("claim_new", "hold, new", "hold", "contents")
+        wrong, several = verb == "claim_new", verb in SEVERAL
         further = tuple(_message(draw, life, wrong) for _ in range(draw.choice((0, 0, 1, 3)) * several))
         yield (
             Call(

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
+from mailroom.clock import iso
 from mailroom_local.aws import STAGE, LocalSession, patient
 from tests.support.docs_pages import Page
-from tests.support.pipeline.campaign import operator
+from tests.support.pipeline.campaign import CAMPAIGN, operator
 from tests.support.pipeline.items import RINGS, mail
 from tests.support.pipeline.shared import Pipeline, until
 
@@ -61,12 +62,38 @@ def release_late(pipeline: Pipeline, id_: str) -> Iterator[None]:
     """Rounds of five minutes were late: their metric is put, because nobody waits for them here."""
     pipeline.put(mail(id_))
     pipeline.one_mail(id_)
-    dimensions = [{"Name": "service", "Value": "release"}, {"Name": "stage", "Value": STAGE}]
-    late = {"MetricName": "ReleaseLate", "Dimensions": dimensions, "Value": 400_000.0}
-    begin = time.time() // MINUTE * MINUTE
-    data = [{**late, "Timestamp": begin + at * MINUTE} for at in range(-5, 3)]
-    cloudwatch(pipeline).put_metric_data(Namespace="Mailroom", MetricData=data)
+    put_metric_of_release(pipeline, "ReleaseLate", 400_000.0)
     yield
+
+
+@contextmanager
+def run_unknown(pipeline: Pipeline, id_: str) -> Iterator[None]:
+    """The table of runs lacks the run of a message, which was put long ago: only its age is put, as a
+    metric."""
+    campaign, run, _ = id_.split("#")
+    start = {"campaign": campaign, "run": run, "start": 1}
+    pipeline.put(mail(id_, lane="bulk", campaign_start=start))
+    pipeline.until_waits("run_unknown", id_)
+    # The emulator's stream leaves out the insert by PartiQL: the message is listed after its next change.
+    pipeline.dynamodb.update_item(
+        TableName=pipeline.output("LedgerTableName"),
+        Key={"id": {"S": id_}, "event_type": {"S": "mail"}},
+        UpdateExpression="SET updatedAt = :now",
+        ExpressionAttributeValues={":now": {"S": iso(time.time())}},
+    )
+    put_metric_of_release(pipeline, "RunUnknown", 1_000_000.0)
+    yield
+    cancelled = operator(pipeline, "cancel", id_, "--stage", STAGE)
+    assert cancelled.exit_code == 0, cancelled.stderr
+
+
+def put_metric_of_release(pipeline: Pipeline, name: str, value: float) -> None:
+    """Put a metric for the last five minutes, and for the next two."""
+    dimensions = [{"Name": "service", "Value": "release"}, {"Name": "stage", "Value": STAGE}]
+    metric = {"MetricName": name, "Dimensions": dimensions, "Value": value}
+    begin = time.time() // MINUTE * MINUTE
+    data = [{**metric, "Timestamp": begin + at * MINUTE} for at in range(-5, 3)]
+    cloudwatch(pipeline).put_metric_data(Namespace="Mailroom", MetricData=data)
 
 
 Reason = Callable[[Pipeline, str], AbstractContextManager[None]]
@@ -74,6 +101,7 @@ RINGING: dict[str, tuple[Reason, str, str]] = {
     "webhooks-failing": (webhooks_failing, "webhooks-failing", "503"),
     "mail-dlq-not-empty": (dead_letter, "dlq-not-empty", "misconfigured"),
     "release-late": (release_late, "release-late", "release-late rings"),
+    "run-unknown": (run_unknown, "run-unknown", "its campaign's run"),
     "mail-day-used-up": (day_used_up, "day-used-up", "Bulk waits until about"),
     "mail-day-used-up-warning": (bulk_waits, "day-used-up", "Bulk waits until about"),
 }
@@ -91,11 +119,11 @@ def answers(pipeline: Pipeline) -> dict[str, list[Result]]:
     a minute."""
     with ExitStack() as reasons:
         for name, (reason, _, _) in RINGING.items():
-            reasons.enter_context(reason(pipeline, f"{RINGS}{name}"))
+            reasons.enter_context(reason(pipeline, id_of(name)))
         client = cloudwatch(pipeline)
         until(lambda: not silent(client), RINGS_SECONDS, lambda: f"do not ring: {silent(client)}", poll=1)
         return {
-            name: [operator(pipeline, *words) for words in commands(page, f"{RINGS}{name}")]
+            name: [operator(pipeline, *words) for words in commands(page, id_of(name))]
             for name, (_, page, _) in RINGING.items()
         }
 
@@ -109,6 +137,11 @@ def test_an_alarm_rings_for_its_reason_and_its_page_leads_to_the_cause(
     wrong = [each.stderr for each in results if each.exit_code > 1]
     assert not wrong
     assert cause in results[0].stdout, results[0].stdout
+
+
+def id_of(alarm: str) -> str:
+    """Return the id of the message for which an alarm rings."""
+    return f"{CAMPAIGN}#lost#{RINGS}{alarm}" if alarm == "run-unknown" else f"{RINGS}{alarm}"
 
 
 def commands(page: str, id_: str) -> list[list[str]]:

@@ -14,7 +14,7 @@ PAGES = {
     *("dlq-not-empty", "waiting-long", "backlog-old", "in-flight-many"),
     "errors",
     *("gave-up", "iterator-age", "api-5xx", "concurrency", "webhooks-failing"),
-    *("ses-bounce-rate", "ses-complaint-rate", "day-used-up", "release-late"),
+    *("ses-bounce-rate", "ses-complaint-rate", "day-used-up", "release-late", "run-unknown"),
     "aws-drops",
 }
 """Pages of the manual, one for each kind of alarm that every stage has."""

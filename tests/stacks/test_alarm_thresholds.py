@@ -168,6 +168,19 @@ def test_an_alarm_rings_if_release_is_late_or_silent_for_five_minutes(whole: Tem
     assert rings["TreatMissingData"] == "breaching"
 
 
+def test_an_alarm_rings_if_a_message_of_an_unknown_run_was_put_a_quarter_of_an_hour_ago(
+    whole: Templates,
+) -> None:
+    rings = alarm(whole, "mailroom-dev-run-unknown")
+    dimensions = {each["Name"]: each["Value"] for each in rings["Dimensions"]}
+    assert (rings["Namespace"], rings["MetricName"]) == ("Mailroom", "RunUnknown")
+    assert dimensions == {"service": "release", "stage": "dev"}
+    assert (rings["Statistic"], rings["Period"], rings["EvaluationPeriods"]) == ("Maximum", 300, 1)
+    assert rings["Threshold"] == 900_000
+    # `release` reports the age only if a message waits for an unknown run.
+    assert rings["TreatMissingData"] == "notBreaching"
+
+
 def test_thresholds_are_settings(otherwise: Templates) -> None:
     names = ("sms-waiting-long", "mail-waiting-long", "concurrency")
     rings = [alarm(otherwise, f"mailroom-dev-{name}")["Threshold"] for name in names]

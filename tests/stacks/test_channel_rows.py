@@ -45,7 +45,7 @@ def test_the_sender_of_a_suppressible_row_reads_opt_outs_and_suppressions_and_wr
         environment, policy = channels.environment(function), channels.policy(function)
         assert "Suppressions" in environment["SUPPRESSIONS_TABLE"]
         assert "Preferences" in environment["PREFERENCES_TABLE"]
-        _ledger, preferences, suppressions = sorted(policy["dynamodb:BatchGetItem"])
+        _ledger, preferences, _runs, suppressions = sorted(policy["dynamodb:BatchGetItem"])
         assert "Suppressions" in suppressions
         assert "Preferences" in preferences
         assert suppressions in policy["dynamodb:UpdateItem"]

@@ -33,8 +33,6 @@ def _named(templates: Templates) -> list[str]:
 
 def _of_stack(stack: str, body: dict[str, dict[str, dict[str, object]]]) -> Iterator[str]:
     for logical, resource in body["Resources"].items():
-        if resource["Type"] == "AWS::Lambda::Version":
-            continue  # each release has another, by its very id
         properties = resource.get("Properties")
         given = properties if isinstance(properties, dict) else {}
         names = {key: given[key] for key in PHYSICAL if key in given}

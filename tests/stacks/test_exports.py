@@ -39,5 +39,15 @@ def test_a_setting_removes_no_export_that_a_deployed_stack_imports(
     assert not missing(dev.stacks, otherwise.stacks)
 
 
+def test_the_last_campaign_can_be_removed_and_then_the_stack_of_the_campaigns_deleted(
+    whole: Templates, dev: Templates
+) -> None:
+    after = {**dev.stacks, "campaigns": whole["campaigns"]}
+    assert not missing(whole.stacks, after)
+    imported = {name for each in dev.stacks.values() for name in imports(each.body)}
+    assert exports(whole["campaigns"])
+    assert not imported & exports(whole["campaigns"])
+
+
 def test_the_apis_exports_do_not_depend_on_its_address(dev: Templates, otherwise: Templates) -> None:
     assert exports(otherwise["api"]) == exports(dev["api"])

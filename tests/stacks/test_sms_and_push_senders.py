@@ -76,7 +76,7 @@ def test_an_sms_sender_for_aws_sends_from_numbers_of_the_account_and_by_the_stag
     }
     assert may["sms-voice:SendTextMessage"] == {f"{SMS_VOICE}:phone-number/*", CONFIGURATION_SET}
     assert may["sms-voice:SendMediaMessage"] == may["sms-voice:SendTextMessage"]
-    ledger, _, suppressions = sorted(may["dynamodb:BatchGetItem"])
+    ledger, _preferences, _runs, suppressions = sorted(may["dynamodb:BatchGetItem"])
     assert may["dynamodb:UpdateItem"] == {ledger, suppressions}
     assert suppressions in may["dynamodb:UpdateItem"]
     assert "ExportsOutputFnGetAttLedger" in ledger

@@ -1,7 +1,7 @@
 """Responses: JSON for success, and `application/problem+json` (RFC 9457) for errors."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
@@ -126,8 +126,8 @@ def _errors(entries: Sequence[EntryAnswer]) -> list[tuple[str, str]]:
 
 def of_status(status: MessageStatus) -> Response:
     """Return the 200 response with the status of a message. Optional attributes without a value are
-    omitted."""
-    attributes: Mapping[str, Any] = asdict(status)
+    omitted, and the campaign, which is not a part of the API."""
+    attributes: Mapping[str, Any] = asdict(replace(status, campaign=None))
     required = {"id", "event_type", "status", "attempts"}
     body = {
         name: value for name, value in attributes.items() if name in required or value not in (None, [], {})

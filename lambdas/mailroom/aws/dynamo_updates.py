@@ -17,6 +17,8 @@ Returns = Literal["NONE", "ALL_OLD", "ALL_NEW"]
 """Item that UpdateItem returns: none, the item before the update, or the item after it."""
 _ALIAS = re.compile(r"#(\w+)")
 _NO_ATTRIBUTES: Sets = {}
+MAX_UPDATES = 100
+"""Maximum number of writes in one TransactWriteItems."""
 
 
 class Update(NamedTuple):
@@ -133,6 +135,32 @@ def try_update(
         return True, update(client, table, key, expression, condition, values)
     except ConditionFailed as failed:
         return False, failed.item
+
+
+class Conditional(NamedTuple):
+    """Arguments of `update` for one item."""
+
+    key: Mapping[str, Value]
+    expression: str
+    condition: str
+    values: Sets
+
+
+def update_together(client: "DynamoDBClient", table: str, updates: Sequence[Conditional]) -> bool:
+    """Update up to MAX_UPDATES items of different keys in one TransactWriteItems. Returns False, and updates
+    no item, if a condition is false or another writer changes one of the items. Raises botocore's other
+    errors."""
+    writes: Any = []
+    for key, expression, condition, values in updates:
+        frame = _frame(expression, condition, "NONE")
+        parts = {name: frame[name] for name in frame if not name.startswith("ReturnValues")}
+        place = {"TableName": table, "Key": key, "ExpressionAttributeValues": values}
+        writes.append({"Update": {**parts, **place}})
+    try:
+        client.transact_write_items(TransactItems=writes)
+    except client.exceptions.TransactionCanceledException:
+        return False
+    return True
 
 
 def item_of(response: Mapping[str, Any]) -> Mapping[str, Any]:

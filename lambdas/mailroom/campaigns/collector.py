@@ -51,9 +51,6 @@ if TYPE_CHECKING:
 Wait = float | None
 """Seconds until the queue should deliver the record again, or None for a record that is done."""
 LOGGED_FAULTS = 20
-GO_ON_SECONDS = 60
-"""Seconds between the restart of a stopped run and its first page. After this time, each worker that had read
-the state `stopped` has cancelled its message, so that the restarted run finds the message and sends it."""
 CLAIM_AGAIN_SECONDS = 1
 """Seconds until the queue delivers the record of a page again whose claim was lost."""
 LOOK_BACK = 0
@@ -90,12 +87,7 @@ class Collector(Struct, frozen=True):
     @classmethod
     def of(cls, settings: CollectSettings) -> "Collector":
         """Build the collector from the settings of the function."""
-        runs = Runs(
-            clients.dynamodb(),
-            settings.runs_table,
-            lease=settings.lease_seconds,
-            ttl=settings.run_ttl_seconds,
-        )
+        runs = Runs(clients.dynamodb(), settings.runs_table, lease=settings.lease_seconds)
         return cls(
             read(Path(settings.campaigns)),
             partial(audience_of, Modules()),
@@ -173,10 +165,7 @@ class Collector(Struct, frozen=True):
 
     def _requested(self, definition: Definition, request: Start | Next) -> Wait:
         if isinstance(request, Start):
-            first = self._begun(definition, request)
-            if first is None:
-                return None
-            request = first
+            request = self._begun(definition, request)
         match self.runs.claim(request.campaign, request.run, request.start, request.page):
             case PageClaim() as claim:
                 return self._claimed(definition, claim, request)
@@ -191,19 +180,14 @@ class Collector(Struct, frozen=True):
                 logger.info("page needs no further work", page=request.page, why=reason)
         return None
 
-    def _begun(self, definition: Definition, start: Start) -> Next | None:
-        """Begin a run, and return the request for its first page. Returns None for a run that was stopped
-        before: its first page is queued with a delay."""
+    def _begun(self, definition: Definition, start: Start) -> Next:
+        """Begin a run, and return the request for its first page."""
         templates = None if self.versions is None else self.versions.of(definition.channel)
         of_start = (start.campaign, start.run, start.start)
         if self.runs.begin(*of_start, start.scheduled_at, start.by, templates):
             logger.info("run begins")
             count("RunsBegun")
-        run = self.runs.read(start.campaign, start.run)
-        if run is None or not run.stopped_by or run.start != start.start:
-            return Next(*of_start, 1)
-        self._send_next(run, 1, None, GO_ON_SECONDS)
-        return None
+        return Next(*of_start, 1)
 
     def _claimed(self, definition: Definition, claim: PageClaim, request: Next) -> Wait:
         try:
@@ -301,7 +285,10 @@ class Collector(Struct, frozen=True):
         logger.info("the page is not collected yet", page=request.page, reason=trouble)
 
     def _send_people(self, run: Run, chunks: list[list[Recipient]]) -> None:
-        bodies = [encode(Chunk(run.campaign, run.run, run.scheduled_at, chunk)) for chunk in chunks]
+        # The claim of the page requires that its start is the latest, so `valid_from` is the start's number.
+        bodies = [
+            encode(Chunk(run.campaign, run.run, run.scheduled_at, run.valid_from, chunk)) for chunk in chunks
+        ]
         # The message group makes the queue fair, so that a large campaign does not delay a small one.
         entries = [Entry(str(number), body, group=run.campaign) for number, body in enumerate(bodies)]
         if failed := queues.send(self.sqs, self.audience_queue_url, entries):

@@ -3,10 +3,10 @@ composed repeatedly."""
 
 import math
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct, structs
@@ -23,19 +23,19 @@ from mailroom.clock import Clock
 from mailroom.content.versions import DEPLOYED, unbound
 from mailroom.environment import COMPOSE_KEPT_BACK_SECONDS, ComposeSettings
 from mailroom.errors import Invalid, Malformed, Unfinished, UnknownRun
+from mailroom.ledger.items import ERASED_AT
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.run_states import REASON, STOPPED
-from mailroom.mailbox import MailboxWriter, PutState
-from mailroom.message.message import Key, encode, parse
+from mailroom.ledger.run_states import STOPPED
+from mailroom.ledger.status_reader import REMEMBERED_SECONDS
+from mailroom.mailbox import MailboxWriter, PutResult, in_order
+from mailroom.message import CAMPAIGN_START
+from mailroom.message.message import CampaignStart, Key, encode, parse
 from mailroom.recipients.choices import Preferences
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
-_PRESENT = ("accepted", "existed", "conflict")
-"""Results of a put after which the item is in the mailbox. Even a message whose put was `accepted` may have
-been cancelled when the run was stopped: its earlier item in the mailbox may have expired since."""
 PUTS_AT_ONCE = 8
 """Number of concurrent puts, because DynamoDB does not support batches of conditional puts."""
 _METRICS = {
@@ -76,9 +76,11 @@ class Composer(Struct, frozen=True):
         return cls(
             read(Path(settings.campaigns)),
             drafter,
-            mailbox=MailboxWriter(clients.dynamodb(), settings.mailbox_table, settings.mailbox_ttl_seconds),
+            mailbox=MailboxWriter(
+                clients.dynamodb(), settings.mailbox_table, settings.mailbox_ttl_seconds, composes=True
+            ),
             ledger=Ledger.of(settings),
-            runs=Runs(clients.dynamodb(), settings.runs_table, ttl=settings.run_ttl_seconds),
+            runs=Runs(clients.dynamodb(), settings.runs_table),
             sqs=clients.sqs(),
             queue_url=settings.queue_url,
             queues=settings.queues,
@@ -111,7 +113,7 @@ class Composer(Struct, frozen=True):
         """Return the items for an operator's dry run. It also returns the keys of people who have opted out,
         for whom the campaign's module composes no message, or for whom the module fails. Puts no item. Raises
         Invalid for a campaign that is not deployed."""
-        chunk = msgspec.convert(request, Chunk)
+        chunk = msgspec.convert({**request, "start": 0}, Chunk)
         drafted = self.drafter.drafts(deployed(self.campaigns, chunk.campaign), chunk, remaining)
         answer = {
             "items": [draft.item for draft in drafted.drafts if draft.blocked is None],
@@ -143,21 +145,18 @@ class Composer(Struct, frozen=True):
             logger.warning("the messages of a chunk have expired", recipients=len(chunk.recipients))
             self._count(chunk, Counter(expired=len(chunk.recipients)))
             return
-        run = self.runs.read(chunk.campaign, chunk.run)
-        if run is None:
-            raise UnknownRun(
-                f"run {chunk.run} of {chunk.campaign} is unknown; use mailroom restore campaign-runs: a "
-                "new start would create other ids, and send to all people again"
-            )
-        if run.state == "stopped":
-            logger.info("the run is stopped", recipients=len(chunk.recipients))
+        run = self._run(chunk)
+        if chunk.start < run.valid_from:
+            logger.info("the run was stopped or started again", recipients=len(chunk.recipients))
             return
+        is_later = len(run.starts) > 1
         if remaining() < COMPOSE_KEPT_BACK_SECONDS * 1000:
             raise Unfinished("the remaining time is too short; the chunk is retried")
         drafted = self.drafter.drafts(definition, chunk, remaining)
         tally = Counter(left_out=len(drafted.left_out), failed=len(drafted.failed))
         drafts = []
-        for draft in (self._of_run(draft, run) for draft in drafted.drafts):
+        start = CampaignStart(run.campaign, run.run, chunk.start)
+        for draft in (self._of_run(draft, run, start) for draft in drafted.drafts):
             if (blocked := draft.blocked) is None:
                 drafts.append(draft)
                 continue
@@ -166,16 +165,36 @@ class Composer(Struct, frozen=True):
             item = draft.item
             to = item.get("to") or item.get("email")
             key = Key(item["id"], item["event_type"])
-            self.ledger.leave_out(key, to, item.get("topic"), blocked.code, blocked.sentence)
-        self._put(drafts, run, tally)
-        self._count(chunk, tally)
+            self.ledger.leave_out(key, to, item.get("topic"), blocked.code, blocked.sentence, start)
+        # Messages of an earlier start may be in the mailbox, in queues and in the ledger.
+        results = self._restarted(drafts, run, start) if is_later else self._put(drafts)
+        self._tally(drafts, results, tally)
+        if not (is_later and tally["failed"]):  # a chunk that comes back is counted when it is done
+            self._count(chunk, tally)
         if tally["failed"]:
             raise Unfinished(f"{tally['failed']} of {len(chunk.recipients)} were not composed or not put")
 
-    def _of_run(self, draft: Draft, run: Run) -> Draft:
-        """Return the draft with the id that the run gives the person's message, and with the version of its
-        template at the start of the run."""
-        draft = structs.replace(draft, item={**draft.item, "id": run.id_of(draft.key)})
+    def _run(self, chunk: Chunk) -> Run:
+        """Return the run of a chunk. Raises UnknownRun if it is missing, or if the ledger may have forgotten
+        who got messages of its earlier starts."""
+        run = self.runs.read(chunk.campaign, chunk.run)
+        if run is None:
+            raise UnknownRun(
+                f"run {chunk.run} of {chunk.campaign} is unknown; use mailroom restore campaign-runs: a "
+                "new start would create other ids, and send to all people again"
+            )
+        if len(run.starts) > 1 and self.clock() > run.begun_at + REMEMBERED_SECONDS:
+            raise UnknownRun(
+                f"run {chunk.run} of {chunk.campaign} began over {REMEMBERED_SECONDS // 86_400} days ago, so "
+                "the ledger may have forgotten who got its messages; start a run of another name"
+            )
+        return run
+
+    def _of_run(self, draft: Draft, run: Run, start: CampaignStart) -> Draft:
+        """Return the draft with the id that the run gives the person's message, with its start, and with the
+        version of its template at that start."""
+        of_run = {"id": run.id_of(draft.key), CAMPAIGN_START: structs.asdict(start)}
+        draft = structs.replace(draft, item={**draft.item, **of_run})
         if run.templates is None:
             return draft
         try:
@@ -194,16 +213,15 @@ class Composer(Struct, frozen=True):
             if value:
                 count(_METRICS[name], value)
 
-    def _put(self, drafts: Sequence[Draft], run: Run, tally: Counter[str]) -> None:
-        """Put the items into the mailbox. An item that does not fit into DynamoDB counts as failed and is
+    def _put(self, drafts: Sequence[Draft]) -> list[PutResult]:
+        return self.mailbox.put_all([draft.item for draft in drafts], self.puts_at_once)
+
+    def _tally(self, drafts: Sequence[Draft], results: Sequence[PutResult], tally: Counter[str]) -> None:
+        """Count the results of the puts. An item that does not fit into DynamoDB counts as failed and is
         retried, like an item that AWS did not accept. The campaign is at fault, so no outcome is written into
         the ledger."""
-        results = self.mailbox.put_all([draft.item for draft in drafts], self.puts_at_once)
-        states = {draft.key: result.state for draft, result in zip(drafts, results, strict=True)}
-        if run.stopped_by:
-            states |= self._resume(run, [draft for draft in drafts if states[draft.key] in _PRESENT], states)
         for draft, result in zip(drafts, results, strict=True):
-            match states[draft.key]:
+            match result.state:
                 case "accepted":
                     tally["composed"] += 1
                 case "existed":
@@ -215,56 +233,82 @@ class Composer(Struct, frozen=True):
                     logger.warning("not put into the mailbox", key=draft.key, reason=result.error)
                     tally["failed"] += 1
 
-    def _resume(
-        self, run: Run, drafts: Sequence[Draft], states: Mapping[str, PutState]
-    ) -> dict[str, PutState]:
-        """Reopen and queue the messages that were cancelled when the run was stopped, with the content of
-        this start. Returns their new states by key. After a crash, the next try queues the messages that were
-        reopened but not queued. Raises Unfinished."""
-        keys = {draft.key: Key(draft.item["id"], draft.item["event_type"]) for draft in drafts}
-        items = self.ledger.items(keys.values())
-        resumed: dict[str, PutState] = {}
-        entries = defaultdict[str, list[Entry]](list)
-        for draft in drafts:
-            key = keys[draft.key]
-            try:
-                message = parse(draft.item, self.drafter.contracts)
-            except Invalid as fault:
-                # The message stays cancelled until a later start, because an invalid message must not be
-                # queued.
-                logger.error("the composed message is invalid", key=draft.key, field=fault.field)
-                continue
-            changed = states[draft.key] == "conflict"
-            attempt = self._next_attempt(key, items.get(key, {}), run, changed=changed)
-            if attempt is None:
-                continue
-            if changed and self.mailbox.put(draft.item, if_new=False).error:
-                raise Unfinished("a reopened message was not put; the chunk is retried")
-            body = encode({**draft.item, "attempt": attempt})
-            attributes = {"channel": key.event_type, "type": message.kind}
+    def _restarted(self, drafts: Sequence[Draft], run: Run, start: CampaignStart) -> list[PutResult]:
+        """Put the messages of a later start that the people of the present audience still have to get, and
+        return the results. After a crash, the next try repeats what may be missing. Raises Unfinished."""
+        items = self.ledger.items(_key(draft) for draft in drafts)
+        entries: dict[str, list[Entry]] = {url: [] for url in self.queues.values()}
+
+        def restart(draft: Draft) -> PutResult:
+            return self._restart(draft, items.get(_key(draft), {}), run, start, entries)
+
+        results = [*in_order(restart, drafts, self.puts_at_once)]
+        for url, batch in entries.items():
+            if batch and queues.send(self.sqs, url, batch):
+                raise Unfinished("SQS did not accept all messages of a later start; the chunk is retried")
+        return results
+
+    def _restart(
+        self,
+        draft: Draft,
+        item: Mapping[str, Any],
+        run: Run,
+        start: CampaignStart,
+        entries: Mapping[str, list[Entry]],
+    ) -> PutResult:
+        """Put a message of a later start; `item` is its ledger item, or {}. The ledger is written first, so
+        that copies from earlier starts are dropped, whether they are received before or after this write.
+        `dispatch` queues a new item; an item that replaces another is added to `entries` by its queue."""
+        step = _next_step(item, start)
+        if step == "leave":
+            return PutResult("existed")
+        if step == "wait":
+            return PutResult("failed", "a worker has its message of an earlier start")
+        try:
+            message = parse(draft.item, self.drafter.contracts)
+        except Invalid:
+            # `dispatch` rejects a new item, and records the reason. Any other message stays as it is.
+            return self.mailbox.put(draft.item)
+        attempt: int | None = int(item.get("attempts", 0)) + 1
+        if step == "restart":
+            attempt = self.ledger.restart(_key(draft), item, start, run.started_by)
+        if attempt is None:
+            return PutResult("failed", "its message of an earlier start has changed just now")
+        result, queued = self.mailbox.replace({**draft.item, "attempt": attempt})
+        if queued is not None:
+            attributes = {"channel": message.event_type, "type": message.kind}
             wait = math.ceil((message.due() or 0.0) - self.clock())
             # SQS limits the delay. A message with a longer wait is queued without a delay, and its worker
             # holds it.
             delay = wait if 0 < wait <= queues.MAX_DELAY_SECONDS else 0
-            entry = Entry(str(len(resumed)), body, attributes, delay, message.group)
-            entries[self.queues[key.event_type]].append(entry)
-            resumed[draft.key] = "existed"
-        for url, batch in entries.items():
-            if queues.send(self.sqs, url, batch):
-                raise Unfinished("SQS did not accept all reopened messages; the chunk is retried")
-        return resumed
+            entries[self.queues[message.event_type]].append(
+                Entry(draft.key, encode(queued), attributes, delay, message.group)
+            )
+        return result
 
-    def _next_attempt(self, key: Key, item: Mapping[str, Any], run: Run, *, changed: bool) -> int | None:
-        """Reopen a message that was cancelled when the run was stopped, or that waits with other content
-        (`changed`). Returns the number of its next attempt, or None for any other message. If a message was
-        reopened before and is not claimed, it may be missing from its queue, so its attempt is returned as
-        well."""
-        status, code = item.get("status"), item.get("error", {}).get("code")
-        if changed and status == "scheduled" and self.ledger.cancel(key, REASON, code=STOPPED):
-            item = {**item, "status": "cancelled", "attempts": int(item.get("attempts", 0)) + 1}
-            return self.ledger.reopen(key, item, run.started_by)
-        if status == "cancelled" and code == STOPPED:
-            return self.ledger.reopen(key, item, run.started_by)
-        if status == "retrying" and "startedAt" not in item:
-            return int(item["attempts"]) + 1
-        return None
+
+def _key(draft: Draft) -> Key:
+    return Key(draft.item["id"], draft.item["event_type"])
+
+
+def _next_step(item: Mapping[str, Any], start: CampaignStart) -> Literal["restart", "queue", "wait", "leave"]:
+    """Return what a later start has to do with a message, by its ledger item: prepare its next attempt, only
+    queue the attempt that this start has prepared, wait for a worker of an earlier start, or leave it."""
+    if not item:
+        return "restart"
+    latest = item.get(CAMPAIGN_START, {}).get("start", 0)
+    if latest > start.start:
+        # A copy of this start would be cancelled, and its attempt is that of the later start.
+        return "leave"
+    is_own = latest == start.start
+    if "completedAt" in item:
+        is_stopped = item["status"] == "cancelled" and item.get("error", {}).get("code") == STOPPED
+        return "restart" if is_stopped and not is_own and ERASED_AT not in item else "leave"
+    is_claimed = "startedAt" in item
+    if is_own:
+        # The attempt may have been prepared before a crash, and then not queued.
+        return "queue" if item["status"] == "retrying" and not is_claimed else "leave"
+    if is_claimed or "unsettled_tries" in item or "provider_id" in item:
+        # An operator decides about a dead letter that may have been sent.
+        return "leave" if "dead_lettered_at" in item else "wait"
+    return "restart"

@@ -44,6 +44,8 @@ class Chunk(Struct, frozen=True):
     campaign: str
     run: str
     scheduled_at: str
+    start: int
+    """Number of the start that has collected the people: see `CampaignStart`."""
     recipients: list[Recipient]
 
 

@@ -22,6 +22,7 @@ from mailroom.campaigns.audience import Cursor, Fault
 from mailroom.clock import Clock, epoch, iso, milliseconds
 from mailroom.errors import ClaimLost, Malformed, can_be_key
 from mailroom.ledger.claims import InProgress
+from mailroom.ledger.status_reader import REMEMBERED_SECONDS
 from mailroom.telemetry import impersonal
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ class Run(Struct, frozen=True, kw_only=True):
     scheduled_at: str
     start: str
     """Id of the latest start."""
+    valid_from: int
+    """Number of the lowest start whose messages are still sent: the time of the latest start or stop in epoch
+    milliseconds, and always greater than the numbers before it. The number of the latest start, unless the
+    run was stopped since."""
     state: State
     begun_at: int
     """Time of the first start, in epoch seconds. It is a part of each message id, and distinguishes the run
@@ -162,6 +167,12 @@ class PageOutOfSequence(Struct, frozen=True):
 ClaimResult = PageClaim | InProgress | Unsent | Passed | PageOutOfSequence
 
 
+KEPT_SECONDS = 2 * 365 * 86_400
+"""Seconds from the last write of a run until it expires: longer than any of its messages may wait."""
+RESTART_SECONDS = REMEMBERED_SECONDS - 30 * 86_400
+"""Seconds from the first start of a run within which it can be started again. A later start finds in the
+ledger which messages were sent, and every ledger stores an item for REMEMBERED_SECONDS from its last change.
+The function `compose` refuses people of a later start after that time."""
 _COUNTS = ("composed", "existed", "conflicts", "opted_out", "left_out", "failed", "expired")
 _FRESH = ("pages", "recipients", "refused", *_COUNTS[1:])
 _OWN = "claim_token = :own AND next_page = :page"
@@ -184,9 +195,6 @@ class Runs(Struct, frozen=True):
     table: str
     lease: float = 0
     """Seconds for which a claim of a page is valid; after that, its worker counts as crashed."""
-    ttl: float | None = None
-    """Seconds from the last change of an item until the item expires. If None, the `ttl` of items is not
-    changed."""
     clock: Clock = time.time
     counted: str = field(default_factory=lambda: f"counted_{randbelow(_SLOTS)}")
     """Name of the attribute with the token of this worker's last count."""
@@ -222,14 +230,17 @@ class Runs(Struct, frozen=True):
         by: str = "",
         templates: Mapping[str, int] | None = None,
     ) -> bool:
-        """Start a run, or restart it from its first page; pages of an earlier start are then not collected
-        any more. The first start decides the run's time and its ids. `by` is the operator, or empty for a
-        schedule. `templates` is stored as `Run.templates`. Returns False if this start was recorded
-        before."""
-        return self._try(
-            campaign,
-            run,
-            f"""SET scheduled_at = if_not_exists(scheduled_at, :scheduled_at), #start = :start,
+        """Start a run, or restart it from its first page; pages and messages of earlier starts are then not
+        collected, composed and sent any more. The first start decides the run's time and its ids. `by` is the
+        operator, or empty for a schedule. `templates` is stored as `Run.templates`. Returns False if this
+        start was recorded before, if the run is older than RESTART_SECONDS, or if the run is known only by
+        the stop of a lost run: see `stop`."""
+        moment = self.clock()
+        try:
+            self._raise_number(
+                campaign,
+                run,
+                f"""SET scheduled_at = if_not_exists(scheduled_at, :scheduled_at), #start = :start,
                 begun_at = if_not_exists(begun_at, :begun_at),
                 id_secret = if_not_exists(id_secret, :id_secret),
                 started_by = :by, templates = :templates,
@@ -237,21 +248,26 @@ class Runs(Struct, frozen=True):
                 {", ".join(f"{name} = :zero" for name in _FRESH)}
             REMOVE startedAt, claim_token, #cursor, trouble, paused
             ADD starts :starts""",
-            "attribute_not_exists(starts) OR NOT contains(starts, :start)",
-            {
-                ":scheduled_at": string(scheduled_at),
-                ":start": string(start),
-                ":begun_at": number(int(self.clock())),
-                ":id_secret": string(token_hex(16)),
-                ":by": string(by),
-                ":templates": image_of({"templates": templates})["templates"],
-                ":starts": {"SS": [start]},
-                ":collecting": string("collecting"),
-                ":first": number(1),
-                ":zero": number(0),
-                ":none": strings([]),
-            },
-        )
+                """attribute_not_exists(campaign)
+                OR attribute_exists(starts) AND NOT contains(starts, :start) AND begun_at >= :oldest""",
+                {
+                    ":scheduled_at": string(scheduled_at),
+                    ":start": string(start),
+                    ":begun_at": number(int(moment)),
+                    ":oldest": number(moment - RESTART_SECONDS),
+                    ":id_secret": string(token_hex(16)),
+                    ":by": string(by),
+                    ":templates": image_of({"templates": templates})["templates"],
+                    ":starts": {"SS": [start]},
+                    ":collecting": string("collecting"),
+                    ":first": number(1),
+                    ":zero": number(0),
+                    ":none": strings([]),
+                },
+            )
+        except ConditionFailed:
+            return False
+        return True
 
     def claim(self, campaign: str, run: str, start: str, page: int) -> ClaimResult:
         """Claim a page for this worker. Returns the claim, or the reason why it was refused."""
@@ -346,20 +362,34 @@ class Runs(Struct, frozen=True):
         values = {**released.values, **self._own(claim)}
         self._try(claim.run.campaign, claim.run.run, released.expression, _OWN, values)
 
-    def stop(self, campaign: str, run: str, by: str, *, trouble: str = "") -> bool:
-        """Stop a run: its messages are not collected, composed or sent any more. A worker that is collecting
-        a page loses its claim. `by` is the operator, or BY_ITSELF, and `trouble` is the reason. Returns False
-        if the run is unknown or already stopped."""
+    def stop(self, campaign: str, run: str, by: str, *, trouble: str = "", lost: bool = False) -> bool:
+        """Stop a run: the pages and messages of all its starts are not collected, composed or sent any more.
+        A worker that is collecting a page loses its claim. `by` is the operator, or BY_ITSELF, and `trouble`
+        is the reason. Returns False if the run is unknown or already stopped.
+
+        With `lost`, an unknown run is recorded as stopped, so that its messages do not wait for it any more.
+        Such a run cannot be started: the secret of its ids is lost, so everybody would get a message again.
+        """
         token = token_hex(16)
-        values: Sets = {":token": string(token), ":by": string(by), ":trouble": string(trouble)}
+        values: Sets = {
+            ":stopped": string("stopped"),
+            ":token": string(token),
+            ":by": string(by),
+            ":trouble": string(trouble),
+        }
+        first, condition = "", "attribute_exists(campaign) AND (#state <> :stopped OR paused > :empty)"
+        if lost:
+            first = "scheduled_at = :empty, #start = :empty, id_secret = :empty, begun_at = :begun_at, "
+            condition = "attribute_not_exists(campaign)"
+            values[":begun_at"] = number(int(self.clock()))
         try:
-            self._write(
+            self._raise_number(
                 campaign,
                 run,
-                "SET #state = :stopped, stop_token = :token, stopped_by = :by, trouble = :trouble "
-                "REMOVE startedAt, claim_token, paused",
-                "attribute_exists(campaign) AND #state <> :stopped",
-                {":stopped": string("stopped"), **values},
+                f"""SET {first}#state = :stopped, stop_token = :token, stopped_by = :by, trouble = :trouble
+                REMOVE startedAt, claim_token, paused""",
+                condition,
+                {**values, ":empty": string("")},
             )
         except ConditionFailed as failed:
             # If the item has this call's token, the SDK repeated the write, and the first write had
@@ -390,6 +420,27 @@ class Runs(Struct, frozen=True):
                 {":token": string(token_hex(8)), ":zero": number(0), **values_of(added)},
             )
 
+    def _raise_number(self, campaign: str, run: str, expression: str, condition: str, values: Sets) -> None:
+        """Update an item, and raise its `valid_from` to the present time, or above its present value if the
+        clock of another computer is ahead. Raises ConditionFailed if `condition` is false."""
+        new = milliseconds(self.clock())
+        while True:
+            try:
+                self._write(
+                    campaign,
+                    run,
+                    f"SET valid_from = :new, {expression.removeprefix('SET ')}",
+                    f"({condition}) AND (attribute_not_exists(valid_from) OR valid_from < :new)",
+                    {**values, ":new": number(new)},
+                )
+            except ConditionFailed as failed:
+                latest = int(failed.item.get("valid_from", 0))
+                if latest < new:
+                    raise
+                new = latest + 1
+            else:
+                return
+
     def _own(self, claim: PageClaim) -> Sets:
         return {":own": string(claim.token), ":page": number(claim.page)}
 
@@ -411,9 +462,7 @@ class Runs(Struct, frozen=True):
     ) -> dict[str, Any]:
         """Update an item, including its dates. Raises ConditionFailed."""
         moment = self.clock()
-        dates: Sets = {"updatedAt": string(iso(moment))}
-        if self.ttl is not None:
-            dates["ttl"] = number(moment + self.ttl)
+        dates: Sets = {"updatedAt": string(iso(moment)), "ttl": number(moment + KEPT_SECONDS)}
         expression = f"{Update(dates).expression}, {expression.removeprefix('SET ')}"
         values = {**values_of(dates), **values}
         return update(

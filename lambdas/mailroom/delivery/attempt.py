@@ -17,7 +17,7 @@ from mailroom.delivery.waiting.reason import Answer
 from mailroom.delivery.worker import DONE, TO_DEAD_LETTERS, ComeBack, QueueRecord, Result
 from mailroom.errors import ClaimLost, Invalid, NotSent, OutcomeUnknown
 from mailroom.ledger.claims import Claimed
-from mailroom.ledger.items import PAUSED, provider_of
+from mailroom.ledger.items import PAUSED, RUN_UNKNOWN, provider_of
 from mailroom.ledger.ledger import NO_RESPONSE
 from mailroom.ledger.run_states import REASON as RUN_STOPPED
 from mailroom.ledger.run_states import STOPPED
@@ -62,14 +62,14 @@ class ReleaseReason(Struct, frozen=True):
 NO_TIME = ReleaseReason(
     "no_time", "the function's remaining time was too short to submit the message", keeps_trouble=True
 )
-RESTARTED = ReleaseReason(
-    "restarted", "the stopped campaign run of the message was started again", keeps_trouble=True
-)
 USED_UP = ReleaseReason(
     DAY_USED_UP,
     "the provider's daily quota is used up; the message waits until there is capacity again",
 )
-RUN_PAUSED = ReleaseReason(PAUSED, "the campaign run of the message is paused")
+RUN_WAITS = {
+    PAUSED: ReleaseReason(PAUSED, "the campaign run of the message is paused"),
+    RUN_UNKNOWN: ReleaseReason(RUN_UNKNOWN, "the campaign run of the message cannot be read"),
+}
 OTHER_TRY = ReleaseReason("other_try", "the other provider may have sent the message", keeps_trouble=True)
 
 
@@ -93,6 +93,9 @@ class Attempt(Generic[M, R]):
         self.submitted = message
         """Message with the recipients and the content that the provider gets, from the fourth step on."""
         self.record = record
+        start = message.campaign_start
+        self.halted = None if start is None else batch.halted.get(start)
+        """STOPPED, PAUSED or RUN_UNKNOWN if the message's campaign run does not let it go on."""
         self._may_be_sent = False
         """Whether the submit has begun. From then on, no error releases the claim."""
         self.sender = sender = batch.sender
@@ -164,8 +167,8 @@ class Attempt(Generic[M, R]):
         if message.expired(self.tools.clock()):
             reason = f"expires_at: {message.expires_at} is past"
             raise Ended(self._fail("expired", reason, metric="Expired"))
-        if self.batch.halted.get(message.id) == STOPPED:
-            raise Ended(self._stop())
+        if self.halted == STOPPED:
+            raise Ended(self._cancel(STOPPED, RUN_STOPPED))
         if message.unless and (fulfilled := self.ledger.fulfilled(message.conditions)):
             by = {"unless_fulfilled": structs.asdict(fulfilled)}
             raise Ended(self._cancel("unless", f"unless: {fulfilled.text}", by))
@@ -186,10 +189,9 @@ class Attempt(Generic[M, R]):
             raise Ended(self._fail("invalid", str(fault), self.sender.attribute(fault))) from None
         except NotReady as reason:
             raise Ended(self._not_ready(reason)) from None
-        if self.batch.halted.get(self.message.id) == PAUSED:
-            # The message's run is paused. A message whose outcome is unknown cannot wait in the ledger, so it
-            # waits in the queue.
-            raise Ended(self.release(RUN_PAUSED, self.retry(self.settings.backoff_cap_seconds)))
+        if self.halted in RUN_WAITS:
+            # A message whose outcome is unknown cannot wait in the ledger, so it waits in the queue.
+            raise Ended(self.release(RUN_WAITS[self.halted], self.retry(self.settings.backoff_cap_seconds)))
         if not self.claim.unsettled and (withheld := self.batch.withheld()) is not None:
             raise Ended(self._refused(withheld))
         self.take_turn()
@@ -322,15 +324,6 @@ class Attempt(Generic[M, R]):
             # The idempotency key has expired, so the provider would send a second message.
             return Unknowable()
         return evidence
-
-    def _stop(self) -> Result:
-        """Cancel a message of a stopped run. The run's state is read again right before the write, because
-        an operator may restart the run at any time. A restart sends the messages that were cancelled before
-        it. A message that is cancelled after the restart would never be sent."""
-        id_ = self.message.id
-        if self.sender.runs.halted([id_]).get(id_) == STOPPED:
-            return self._cancel(STOPPED, RUN_STOPPED)
-        return self.release(RESTARTED, ComeBack(1))
 
     def _decide_resend(self, evidence: Evidence) -> None:
         """Decide about a message of which an earlier try has an unknown outcome. An identical request with

@@ -16,9 +16,10 @@ from mailroom.errors import ClaimLost, Invalid
 from mailroom.ledger.claims import Claim, Claimed, InProgress, OutOfSequence
 from mailroom.ledger.contents import Held
 from mailroom.ledger.ledger import NewClaim
+from mailroom.ledger.run_states import REASON as RUN_STOPPED
 from mailroom.ledger.run_states import STOPPED
 from mailroom.ledger.waits import Wait
-from mailroom.message.message import Key, Message, begun_of, encode
+from mailroom.message.message import CampaignStart, Key, Message, encode
 from mailroom.message.outcome import ANY_ACCOUNT, Misconfigured, NotReady, Refusal
 from mailroom.recipients.choices import BatchChoices
 from mailroom.telemetry import logger
@@ -48,8 +49,8 @@ class Batch(Generic[M, R]):
         the queue, or is prepared separately by `deliver`."""
         self.sender = sender
         self._attempt = attempt
-        self.halted: dict[str, str] = {}
-        """STOPPED or PAUSED by message id, for the messages whose campaign run is stopped or paused."""
+        self.halted: dict[CampaignStart, str] = {}
+        """STOPPED, PAUSED or RUN_UNKNOWN, for the starts of campaign runs that must not go on."""
         choices, channel = sender.choices, sender.settings.channel
         self.choices = None if choices is None else BatchChoices(choices, channel)
         """Suppression list and opt-outs; None if the recipients are not people."""
@@ -72,12 +73,13 @@ class Batch(Generic[M, R]):
             # The account is opened before threads share the batch: a claim, a look-up and a submit use the
             # same account, even if the secret changes.
             self.access  # noqa: B018 - the property opens the account
-        readable = self._read(messages)
-        # The messages of a stopped run are left out: they are cancelled, so they need neither a sending time
-        # nor a part of the daily budget.
-        self._find_waits([entry for entry in readable if entry.halted != STOPPED])
+        entries = self._read(messages)
+        # The messages of a stopped run are cancelled, so they need neither a sending time nor a part of the
+        # daily budget.
+        self._cancel_together([entry for entry in entries if entry.halted == STOPPED])
+        self._find_waits([entry for entry in entries if entry.halted != STOPPED])
         unclaimed = self._results.keys() | self._invalid
-        self._claim_together([entry for entry in readable if entry.record.key not in unclaimed])
+        self._claim_together([entry for entry in entries if entry.record.key not in unclaimed])
 
     @cached_property
     def access(self) -> Session[M, R] | Refusal:
@@ -156,9 +158,10 @@ class Batch(Generic[M, R]):
 
     def _read(self, messages: Sequence[tuple[M, QueueRecord]]) -> list[Entry]:
         """Read the recipients' choices and the states of the campaign runs in one call, and return the
-        messages whose run is known. The other messages go back to the queue unsent. Never raises."""
-        ids, runs = [message.id for message, _ in messages], self.sender.runs
-        moment, run_keys = self.tools.clock(), runs.keys(ids)
+        messages with the states of their runs. Never raises."""
+        starts = [message.campaign_start for message, _ in messages]
+        runs = self.sender.runs
+        moment, run_keys = self.tools.clock(), runs.keys(starts)
         keys = {runs.table: run_keys} if run_keys else {}
         try:
             if self.choices is not None:
@@ -166,21 +169,30 @@ class Batch(Generic[M, R]):
             items = batch_get(self.tools.dynamodb, keys, consistent=(runs.table,))
             if self.choices is not None:
                 self.choices.take(items)
-            if run_keys:
-                self.halted = runs.states(ids, run_keys, items[runs.table], moment)
+            self.halted = runs.states(starts, items.get(runs.table, ()), moment)
         except Exception:  # noqa: BLE001 - logged; choices are read again for each message, and runs now
             logger.warning("suppressed recipients, opt-outs and runs could not be read", exc_info=True)
-            return self._read_runs(messages, ids)
-        return [Entry(message, record, self.halted.get(message.id)) for message, record in messages]
+            self.halted = runs.halted(starts)
+        return [
+            Entry(message, record, None if start is None else self.halted.get(start))
+            for (message, record), start in zip(messages, starts, strict=True)
+        ]
 
-    def _read_runs(self, messages: Sequence[tuple[M, QueueRecord]], ids: Sequence[str]) -> list[Entry]:
+    def _cancel_together(self, entries: Sequence[Entry]) -> None:
+        """Cancel messages of stopped runs that were certainly not sent, in one call. Never raises: a message
+        that is not cancelled here is claimed, and decided by evidence."""
+        if not entries:
+            return
         try:
-            self.halted = self.sender.runs.halted(ids)
-        except Exception:  # noqa: BLE001 - logged, and the queue keeps the records
-            logger.exception("the runs of campaigns could not be read; their messages go back to the queue")
-            self._return([Entry(*entry) for entry in messages if begun_of(entry[0].id) is not None])
-        entries = (Entry(message, record, self.halted.get(message.id)) for message, record in messages)
-        return [entry for entry in entries if entry.record.key not in self._results]
+            cancelled = self.tools.ledger.cancel_together(
+                [(entry.message, entry.record.put_at) for entry in entries], STOPPED, RUN_STOPPED
+            )
+        except Exception:  # noqa: BLE001 - logged; each message is claimed
+            logger.warning("messages of a stopped run were not cancelled in one call", exc_info=True)
+            return
+        for key in cancelled:
+            self._results[key] = DONE
+            self.tools.tally.add("Cancelled")
 
     def _return(self, entries: Sequence[Entry]) -> None:
         """Let messages that could not be prepared go back to the queue."""
@@ -242,10 +254,12 @@ class Batch(Generic[M, R]):
             contents.put(
                 [(Held(wait.message.key, wait.version), encode(record.item)) for wait, record in waiting]
             )
-            results = self.sender.waits.hold(waits)
+            # The contents of earlier waits, and of messages that do not wait, are not needed any more.
+            unused: list[Held] = []
+            results = self.sender.waits.hold(waits, lambda key, version: unused.append(Held(key, version)))
             marked = [wait for wait, is_held in zip(waits, results, strict=True) if is_held]
             unheld = [wait for wait, is_held in zip(waits, results, strict=True) if not is_held]
-            contents.delete(Held(wait.message.key, wait.version) for wait in unheld)
+            contents.delete([*unused, *(Held(wait.message.key, wait.version) for wait in unheld)])
             self.sender.day.join(marked)
         except Exception:  # noqa: BLE001 - logged, and the queue keeps the records
             logger.exception("the messages that must wait were not held; they go back to the queue")

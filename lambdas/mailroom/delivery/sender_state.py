@@ -7,7 +7,7 @@ from mailroom.delivery.adapter import Adapter, M, R
 from mailroom.delivery.backoff import backoff
 from mailroom.delivery.other_provider import OtherProviderChoice
 from mailroom.delivery.waiting.day import Day
-from mailroom.delivery.waiting.paused_run import PausedRun
+from mailroom.delivery.waiting.halted_run import HaltedRun
 from mailroom.delivery.waiting.provider_refusals import ProviderRefusals
 from mailroom.delivery.waiting.reason import WaitReason
 from mailroom.delivery.waiting.window import ClosedWindow
@@ -15,6 +15,7 @@ from mailroom.delivery.worker import QueueRecord, Tools
 from mailroom.environment import Sender
 from mailroom.errors import Invalid
 from mailroom.ledger.contents import Contents
+from mailroom.ledger.items import PAUSED, RUN_UNKNOWN
 from mailroom.ledger.run_states import RunStates
 from mailroom.ledger.waits import Waits
 from mailroom.message.message import Message
@@ -71,7 +72,8 @@ class SenderState(Generic[M, R]):
         # If another provider takes the messages that this one refuses, no message waits for this one.
         closes = settings.bulk and not self.other.is_fallback
         refusals = [ProviderRefusals(tools)] if closes else []
-        self.reasons: Sequence[WaitReason] = [PausedRun(), self.window, *refusals, self.day]
+        runs = [HaltedRun(PAUSED, "WaitsForRun"), HaltedRun(RUN_UNKNOWN, "WaitsForUnknownRun")]
+        self.reasons: Sequence[WaitReason] = [*runs, self.window, *refusals, self.day]
         """Reasons to wait, in the order of asking. The day is last: only messages that need not wait for
         another reason reserve a part of it."""
 

@@ -26,6 +26,7 @@ from mailroom.ledger.contents import fits
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.waits import AHEAD_SECONDS, SEND_AT, Wait, Waits
 from mailroom.mailbox import DAY, NEEDED_AFTER, RESTORED
+from mailroom.message import CAMPAIGN_START
 from mailroom.message.message import MAX_AHEAD_SECONDS, Message, encode, parse
 from mailroom.telemetry import count, logger
 
@@ -82,8 +83,7 @@ class Validator:
         moment = self._clock()
         if self._strict and not message.may_use:
             message.check_names((), strict=True)
-        if message.attempt != 1 or message.restored_id is not None:
-            name = RESTORED if message.attempt == 1 else "attempt"
+        if name := _reserved(message):
             raise Invalid(name, "is reserved for Mailroom; rename this attribute")
         self._callbacks.validate("callback_url", message.callback_url)
         if message.event_type in self._waiting and "not_before" in message.variables:
@@ -107,6 +107,17 @@ class Validator:
                 channels = ", ".join(self._lanes)
                 problem = f"event_type {condition.event_type!r:.60} is not allowed here; use {channels}"
                 raise Invalid("unless", problem)
+
+
+def _reserved(message: Message) -> str:
+    """Return the attribute that only Mailroom may write but a producer has written, or an empty text."""
+    if message.restored_id is not None:
+        return RESTORED
+    start = message.campaign_start
+    if start is None:
+        return "attempt" if message.attempt != 1 else ""
+    # The function `compose` puts a later attempt if the run is started again.
+    return "" if start.may_have(message.id) else CAMPAIGN_START
 
 
 def _check_ttl(message: Message, moment: float) -> None:

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -22,18 +23,20 @@ from mailroom.aws.dynamo_updates import try_update
 from mailroom.aws.dynamo_values import number, string
 from mailroom.aws.queues import Entry
 from mailroom.budget import Budget
+from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import Clock
 from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.environment import RELEASE_KEPT_BACK_SECONDS, LineSettings, ReleaseSettings
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.batch import items_of
 from mailroom.ledger.contents import Contents, Held
-from mailroom.ledger.items import PAUSED
+from mailroom.ledger.items import RUN_UNKNOWN
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.run_states import REASON, STOPPED, RunStates
 from mailroom.ledger.waits import (
     AHEAD_SECONDS,
     DAY_USED_UP,
+    OF_RUNS,
     OUTSIDE_WINDOW,
     PROVIDER_REFUSES,
     SEND_AT,
@@ -57,6 +60,7 @@ PASSES = 5
 """Maximum number of times that a round reads the messages that wait for a budget. More messages may begin to
 wait during the round."""
 _THREADS = 8
+_MINUTE, _HOUR = 60, 3600
 _LATE_SECONDS = 3600
 """Seconds after the `send_at` of a missing item within which the item counts as deleted by its producer, and
 not as expired because of a delay of `release`. The time is much longer than the minute between two
@@ -75,7 +79,7 @@ DELAYED_SINCE: dict[str, Callable[[WaitingRow, float], float]] = {
     OUTSIDE_WINDOW: lambda row, _moment: row.at,
     DAY_USED_UP: lambda row, _moment: row.place,
     PROVIDER_REFUSES: lambda row, _moment: row.place,
-    PAUSED: lambda _row, moment: moment,
+    **dict.fromkeys(OF_RUNS, lambda _row, moment: moment),
 }
 """Time in epoch seconds from which the delay of a message counts, by the reason of its wait, from the row and
 the present time. A wait for a window or for a paused run is intended and does not count."""
@@ -182,7 +186,18 @@ class Release(Struct, frozen=True):
         while in_time() and (batch := [*islice(lining_up, BATCH)]):
             late = max(late, self.clock() - batch[0].at)
             self._each(lambda row: self.waits.move(row, None), self._waiting(batch))
+        if self.clock() % _HOUR < _MINUTE:
+            self._end_removed_channels(shard, in_time)
         record_duration("ReleaseLate", late)
+
+    def _end_removed_channels(self, shard: int, in_time: Callable[[], bool]) -> None:
+        """End the messages of removed channels as failed. Only channels in the settings have rounds in which
+        messages are queued."""
+        for channel in CONTRACTS.keys() - self.lines:
+            rows = self.waits.all_of(channel, shard)
+            while in_time() and (batch := [*islice(rows, BATCH)]):
+                self._each(lambda row: self._lose(row, _NO_LANE.format(row.lane, row.key.event_type)), batch)
+                self._finish(batch)
 
     def _line(self, channel: str, in_time: Callable[[], bool]) -> None:
         """Put messages that wait for a channel's daily budget into their queue, in the order in which they
@@ -195,7 +210,8 @@ class Release(Struct, frozen=True):
         # If there is no URL, the bulk lane was removed from the settings, and its waiting messages fail.
         if url := self.dispatcher.routes[channel].get("bulk"):
             paced -= queues.depth(self.dispatcher.sqs, url)
-        self._resume(channel, max(0, paced), in_time)
+        # At least one message is resumed, because this also reads how long messages wait for unknown runs.
+        self._resume(channel, max(1, paced), in_time)
         for _ in range(PASSES):
             line = budget.line()
             fitting, behind = self._choose(channel, budget.largest_part(), line.recipients, paced, in_time)
@@ -216,14 +232,27 @@ class Release(Struct, frozen=True):
                 return
 
     def _resume(self, channel: str, limit: int, in_time: Callable[[], bool]) -> None:
-        """Let up to `limit` messages of runs that are not paused any more wait for the daily budget, in the
-        order in which they were put. The limit leaves time for the rest of the round."""
-        rows = islice(self.waits.of_runs(channel, self._goes_on), limit)
-        while (batch := [*islice(rows, BATCH)]) and in_time():
-            self._each(lambda row: self.waits.move(row, None), self._waiting(batch))
+        """Let about `limit` messages whose runs go on again wait for the daily budget, in the order in which
+        they were put. The limit leaves time for the rest of the round. Each run is read once, and again for
+        each batch of its messages."""
+        state = cache(lambda start: "" if start is None else self.runs.halted([start]).get(start, ""))
+        unknown = 0.0
 
-    def _goes_on(self, row: WaitingRow) -> bool:
-        return self._halted([row]).get(row.key.id) != PAUSED
+        def skip(row: WaitingRow, reason: str) -> bool:
+            nonlocal unknown
+            if state(row.start) == RUN_UNKNOWN:
+                unknown = max(unknown, self.clock() - row.place)
+                return True
+            return state(row.start) == reason
+
+        rows, resumed = self.waits.of_runs(channel, skip), 0
+        # Messages that are cancelled, or do not wait any more, do not count.
+        while resumed < limit and (batch := [*islice(rows, BATCH)]) and in_time():
+            waiting = self._waiting(batch)
+            self._each(lambda row: self.waits.move(row, None), waiting)
+            resumed += len(waiting)
+        if unknown:
+            record_duration("RunUnknown", unknown)
 
     def _choose(
         self, channel: str, part: int, room: int, paced: int, in_time: Callable[[], bool]
@@ -335,36 +364,30 @@ class Release(Struct, frozen=True):
             logger.error("the message cannot be released", extra=about(row.key), reason=reason)
 
     def _waiting(self, rows: Iterable[WaitingRow]) -> list[WaitingRow]:
-        """Return the rows of messages that still wait. The messages of stopped runs are cancelled, the
-        messages of paused runs are moved to a separate list, and the marks of messages that do not wait any
-        more are removed."""
+        """Return the rows of messages that still wait, and whose runs go on. The messages of stopped runs are
+        cancelled, so that they do not delay later messages. The messages of other runs that do not go on are
+        moved to a separate list, and the marks of messages that do not wait any more are removed."""
         rows = [*rows]
-        halted = self._halted(rows)
-        stopped = [row for row in rows if halted.get(row.key.id) == STOPPED]
-        self._each(self._cancel, stopped)
-        self._finish([*(row for row in rows if not row.waits), *stopped])
-        self._each(self.waits.pause, [row for row in rows if halted.get(row.key.id) == PAUSED])
-        return [row for row in rows if row.waits and row.key.id not in halted]
+        halted = self.runs.halted([row.start for row in rows if row.waits])
+        states = {row: halted.get(row.start) if row.start else None for row in rows if row.waits}
+        self._cancel([row for row, state in states.items() if state == STOPPED])
+        self._finish([row for row in rows if not row.waits])
+        of_runs = {row: state for row, state in states.items() if state in OF_RUNS}
+        self._each(lambda row: self.waits.wait_for_run(row, of_runs[row]), [*of_runs])
+        return [row for row, state in states.items() if state is None]
 
-    def _halted(self, rows: Sequence[WaitingRow]) -> dict[str, str]:
-        """Return STOPPED or PAUSED by message id, for the messages whose campaign run is stopped or paused.
-        Never raises: if the runs cannot be read, the messages are queued, and their worker reads the runs
-        again before it sends them."""
-        try:
-            return self.runs.halted([row.key.id for row in rows if row.waits])
-        except Exception:  # noqa: BLE001 - logged
-            logger.warning("the runs of campaigns could not be read", exc_info=True)
-            return {}
-
-    def _cancel(self, row: WaitingRow) -> None:
-        """Cancel a message whose campaign run is stopped. Otherwise messages of a stopped run that wait for
-        the daily budget would delay later messages."""
-        if self.ledger.cancel(row.key, REASON, code=STOPPED, since=0, version=row.version):
-            count("Cancelled")
+    def _cancel(self, rows: Sequence[WaitingRow]) -> None:
+        cancelled = self.waits.cancel_together(rows, STOPPED, REASON)
+        done = [row for row, is_cancelled in zip(rows, cancelled, strict=True) if is_cancelled]
+        self._delete_contents(done)
+        count("Cancelled", len(done))
 
     def _finish(self, rows: Sequence[WaitingRow]) -> None:
         """Remove the marks and the contents of messages that do not wait any more."""
         self._each(self.waits.hand_over, rows)
+        self._delete_contents(rows)
+
+    def _delete_contents(self, rows: Sequence[WaitingRow]) -> None:
         self.contents.delete([_name(row) for row in rows if row.reason != SEND_AT])
 
     def _each(self, change: Callable[[WaitingRow], object], rows: Sequence[WaitingRow]) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mailroom.aws.dynamo_values import Sets, image_of, number, string, strings
+from mailroom.message import CAMPAIGN_START
 
 if TYPE_CHECKING:
-    from mailroom.message.message import Message
+    from mailroom.message.message import CampaignStart, Message
 
 MAX_HISTORY = 50
 """Maximum number of entries in `history`: enough for the 20 attempts of a fax and the events of its provider;
@@ -42,6 +43,11 @@ MARK = (WAIT, "waits_in", "waits_at")
 PAUSED = "paused"
 """State of a campaign run that an operator has paused, and the reason why its messages wait. It is
 independent of the run's attribute `state`, which a pause does not change."""
+RESTARTED = ("restarted", "superseded")
+"""Codes in `history` of a message that was prepared for a later start of its campaign's run: after it was
+cancelled, or before an attempt had ended, which ends that attempt."""
+RUN_UNKNOWN = "run_unknown"
+"""State of a campaign run that does not exist or cannot be read, and the reason why its messages wait."""
 ARRIVED_BEFORE = "arrived_before"
 """Attribute with the number of resends by operators after the message may have arrived."""
 LINES = "lines"
@@ -86,7 +92,29 @@ def about_of(message: "Message") -> Sets:
     """Return a message's recipients, topic, callback URL and `unless` conditions, and the attributes that
     lists of messages show, as item attributes."""
     addressing = addressing_of(message.recipient, message.callback_url, message.topic)
+    if message.campaign_start is not None:
+        addressing |= start_of(message.campaign_start)
     return {**addressing, **facts_of(message.headline), **(_unless_of(message) if message.unless else {})}
+
+
+def start_of(start: "CampaignStart") -> Sets:
+    """Return the start of the campaign's run that composed a message as an item attribute."""
+    fields = {
+        "campaign": string(start.campaign),
+        "run": string(start.run),
+        "start": number(start.start),
+    }
+    return {CAMPAIGN_START: {"M": fields}}
+
+
+def run_of(item: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the names of the campaign and of the run that composed a message, by its item in the ledger or
+    in the mailbox, where attributes may be invalid. Returns two empty strings for a message that a producer
+    has put, whatever the form of the message's id."""
+    start = item.get(CAMPAIGN_START)
+    if not isinstance(start, Mapping):
+        return "", ""
+    return f"{start.get('campaign', '')}", f"{start.get('run', '')}"
 
 
 def _unless_of(message: "Message") -> Sets:

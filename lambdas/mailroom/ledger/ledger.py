@@ -11,7 +11,7 @@ from contextlib import suppress
 from os import urandom
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from msgspec import structs
+from msgspec import ValidationError, convert, structs
 
 from mailroom.aws import clients
 from mailroom.aws.dynamo_batches import insert
@@ -28,12 +28,14 @@ from mailroom.ledger.items import (
     MAX_ERROR,
     PROVIDER_FACTS,
     REDIRECTED_TO,
+    RESTARTED,
     about_of,
     addressing_of,
     addressing_of_any,
     entries_of,
     error_of,
     facts_of,
+    start_of,
     trouble_of,
     where,
 )
@@ -46,9 +48,11 @@ from mailroom.ledger.table import (
     UNSENT,
     WAITS,
     LedgerTable,
+    Write,
     waits_as,
 )
-from mailroom.message.message import Key, Message, key_of
+from mailroom.message import CAMPAIGN_START
+from mailroom.message.message import MAX_ATTEMPT, CampaignStart, Key, Message, key_of
 from mailroom.message.outcome import ANY_ACCOUNT, FAILED, Facts, Status, before
 from mailroom.message.unless import Condition, word_of
 
@@ -369,13 +373,18 @@ class Ledger(LedgerTable):
         put_at: float | None = None,
     ) -> bool:
         """Record that an unclaimed message has failed because its item is invalid. Only the item's key needs
-        to be valid. `put_at` has the meaning of the field of `NewClaim`.
+        to be valid. `put_at` has the meaning of the field of `NewClaim`. An item of a later attempt, which
+        `restart` has prepared, ends this attempt.
 
         Returns False if a valid copy of the message was claimed before and has not ended. Then the copy
         decides the outcome, and the record of the invalid item must be delivered again later.
         """
-        sets = {**error_of(code, message, field), **addressing_of_any(item)}
-        stored = self._end_unclaimed(key_of(item), "failed", code, sets, put_at)
+        sets = {**error_of(code, message, field), **addressing_of_any(item), **_start_of_any(item)}
+        attempt = item.get("attempt") if CAMPAIGN_START in sets else None
+        is_later = isinstance(attempt, int) and 1 < attempt <= MAX_ATTEMPT
+        stored = self._end_unclaimed(
+            key_of(item), "failed", code, sets, put_at, attempt=attempt if is_later else None
+        )
         return stored is None or "completedAt" in stored
 
     def lose(self, key: Key, version: str, message: str) -> bool:
@@ -396,13 +405,42 @@ class Ledger(LedgerTable):
         return True
 
     def leave_out(
-        self, key: Key, to: str | list[str] | None, topic: str | None, code: str, message: str
+        self,
+        key: Key,
+        to: str | list[str] | None,
+        topic: str | None,
+        code: str,
+        message: str,
+        start: CampaignStart | None = None,
     ) -> bool:
         """Record as suppressed a message that is not put into the mailbox, because its recipient has opted
-        out or is on the suppression list. `message` is the reason. Returns False if the message has been
-        claimed or has ended."""
+        out or is on the suppression list. `message` is the reason, and `start` the start of the campaign's
+        run that composed the message. The attempt counts as ended, as after `cancel`, because a copy of an
+        earlier start may be in a queue. Returns False if the message has been claimed or has ended."""
         sets = {**error_of(code, message), **addressing_of(to, None, topic)}
-        return self._end_unclaimed(key, "suppressed", code, sets) is None
+        if start is not None:
+            sets |= start_of(start)
+        return self._end_unclaimed(key, "suppressed", code, sets, attempt=1) is None
+
+    def cancel_together(
+        self, messages: Sequence[tuple[Message, float | None]], code: str, reason: str
+    ) -> list[Key]:
+        """Cancel attempts that were certainly not sent, in one call for every 100 messages, each with the
+        time when it was put (see `NewClaim`). `reason` is a sentence for people. Either this write or a
+        worker's claim succeeds, never both.
+
+        Returns the keys of the cancelled messages. Each other message has ended, is claimed, may have been
+        sent, or has a later attempt. Raises botocore's errors; then some messages may be cancelled.
+        """
+        unique = {message.key: (message, put_at) for message, put_at in messages}
+        writes = []
+        for key, (message, put_at) in unique.items():
+            changes = self.cancelled(reason, code, about_of(message), put_at)
+            condition = f"{UNSENT} AND {FIRST if message.attempt == 1 else NEXT}"
+            values = {":ended": number(message.attempt - 1)}
+            writes.append(Write(key, changes, condition, values, "cancelled", code))
+        results = self.write_together(writes)
+        return [key for key, is_cancelled in zip(unique, results, strict=True) if is_cancelled]
 
     def _end_unclaimed(
         self,
@@ -411,16 +449,22 @@ class Ledger(LedgerTable):
         code: str,
         sets: Sets,
         put_at: float | None = None,
+        attempt: int | None = None,
     ) -> dict[str, Any] | None:
-        """End a message that was never claimed. Returns None after the write. If the message has been claimed
+        """End a message that was never claimed, or a later attempt that was certainly not sent. If `attempt`
+        is given, that attempt counts as ended. Returns None after the write. If the message has been claimed
         or has ended, returns its item, which is not changed."""
         ending = Update(
             sets={**self.outcome(key, status), **sets},
             once=self.first_values(sets, put_at),
+            adds={} if attempt is None else {"attempts": _ONE},
             removes=TRY_NOTES,
         )
+        condition, values = UNCLAIMED, Sets()
+        if attempt is not None and attempt > 1:
+            condition, values = f"{UNSENT} AND {NEXT}", {":ended": number(attempt - 1)}
         try:
-            self.write(key, ending, UNCLAIMED, entry=status, code=code)
+            self.write(key, ending, condition, values, entry=status, code=code)
         except ConditionFailed as failed:
             return failed.item
         return None
@@ -462,6 +506,45 @@ class Ledger(LedgerTable):
         except ConditionFailed:
             return None
         return int(item.get("attempts", 0)) + 1
+
+    def restart(
+        self, key: Key, snapshot: Mapping[str, Any], start: CampaignStart, by: str = ""
+    ) -> int | None:
+        """Prepare the next attempt of a message for a later start of its campaign's run, so that copies from
+        earlier starts are dropped, whether they are claimed before or after this write. `snapshot` is the
+        item that the caller has read, or {}. `by` is the operator's name, or empty.
+
+        Returns the number of the next attempt. Returns None if the message may have been sent, has ended and
+        was not cancelled, was erased, or has changed since the snapshot.
+
+        The write adds one to `generation`, like `reopen`, so that it does not count as an outcome.
+        """
+        has_ended = "completedAt" in snapshot
+        if has_ended and snapshot["status"] != "cancelled":
+            return None
+        attempts = int(snapshot.get("attempts", 0)) + (not has_ended)
+        unchanged, values = "attribute_not_exists(id)", Sets()
+        if snapshot:
+            unchanged, values = _unchanged_since(snapshot)
+            unchanged += " AND attribute_not_exists(erased_at)" if has_ended else f" AND {UNSENT}"
+        restarted = Update(
+            sets={
+                "status": string("retrying"),
+                "claim_token": string(self.new_token()),
+                "attempts": number(attempts),
+                **start_of(start),
+                **({"reopened_by": string(by)} if by else {}),
+            },
+            once=self.first_values({}),
+            adds={"generation": _ONE},
+            # The mark of a wait stays: `release` removes it together with the content of the wait.
+            removes=(*TRY_NOTES, *_CLAIM_OVER, "completedAt", "error"),
+        )
+        try:
+            self.write(key, restarted, unchanged, values, entry="retrying", code=RESTARTED[not has_ended])
+        except ConditionFailed:
+            return None
+        return attempts + 1
 
     def settle(
         self, key: Key, snapshot: Mapping[str, Any], status: Literal["sent", "failed"], before: float
@@ -634,6 +717,16 @@ def _without_own_try(claim: Claimed) -> tuple[Sets, Sequence[str]]:
     if not claim.unsettled:
         return {}, ("unsettled_tries",)
     return {"unsettled_tries": {"SS": [earlier.text for earlier in claim.unsettled]}}, ()
+
+
+def _start_of_any(item: Mapping[str, Any]) -> Sets:
+    """Return the start of the campaign's run that composed a message as an item attribute. It is left out if
+    it is missing or invalid in the mailbox item."""
+    try:
+        start = convert(item.get(CAMPAIGN_START), CampaignStart)
+    except ValidationError:
+        return {}
+    return start_of(start) if start.may_have(item["id"]) else {}
 
 
 def _unchanged_since(snapshot: Mapping[str, Any]) -> tuple[str, Sets]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mailroom.aws.dynamo_values import plain
 from mailroom.clock import Clock, epoch, iso
 from mailroom.errors import can_be_key
-from mailroom.ledger.items import ARRIVED_BEFORE, ERASED_AT, PAUSED, provider_of
+from mailroom.ledger.items import ARRIVED_BEFORE, ERASED_AT, PAUSED, RUN_UNKNOWN, provider_of, run_of
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -53,7 +53,7 @@ class MarkedWait:
     budget."""
 
     reason: str
-    """`send_at`, `outside_window`, `day_used_up`, `provider_refuses` or `paused`."""
+    """`send_at`, `outside_window`, `day_used_up`, `provider_refuses`, `paused` or `run_unknown`."""
     line: str = ""
     """Channel for whose daily budget the message waits; empty if it waits for another reason."""
     place: int = 0
@@ -98,6 +98,8 @@ class MessageStatus:
     """Conditions of the message: {id, event_type, status}, with a list of statuses."""
     recipients: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Outcome of each recipient by address, if the message has several recipients."""
+    campaign: str | None = None
+    """Campaign whose run composed the message."""
 
     @property
     def waits_for(self) -> str:
@@ -169,6 +171,7 @@ def of_mailbox(item: Mapping[str, Any], moment: float) -> MessageStatus:
         FORGOTTEN if old else READY,
         to=to if _is_recipient(to) else None,
         scheduled_for=None if due is None else _iso(due),
+        campaign=run_of(item)[0] or None,
     )
 
 
@@ -223,6 +226,7 @@ def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
         callbacks=_entries(item.get("callbacks")),
         unless=item.get("unless", []),
         recipients=_entries(item.get("recipients")),
+        campaign=run_of(item)[0] or None,
     )
 
 
@@ -238,9 +242,9 @@ def _wait(item: Mapping[str, Any]) -> MarkedWait | None:
     kind, channel, *_ = f"{item.get('waits_in', '')}#".split("#")
     mark, place = item["wait"], int(item.get("putAt", 0)) // 1000
     # The list in `waits_in` decides, because the reason in the mark is never changed: if a message waited for
-    # a paused run, the mark has this reason even after the pause.
-    first = "outside_window" if mark["reason"] == PAUSED else mark["reason"]
-    reason = {PAUSED: PAUSED, "line": "day_used_up"}.get(kind, first)
+    # its run, the mark has this reason even after the run goes on.
+    first = "outside_window" if mark["reason"] in (PAUSED, RUN_UNKNOWN) else mark["reason"]
+    reason = {PAUSED: PAUSED, RUN_UNKNOWN: RUN_UNKNOWN, "line": "day_used_up"}.get(kind, first)
     return MarkedWait(reason, channel if kind == "line" else "", place)
 
 

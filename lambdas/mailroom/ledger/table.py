@@ -5,9 +5,18 @@ Producers import this module, so boto3 is the only package that it may import.
 """
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mailroom.aws.dynamo_updates import ConditionFailed, Returns, Update, update
+from mailroom.aws.dynamo_updates import (
+    MAX_UPDATES,
+    Conditional,
+    ConditionFailed,
+    Returns,
+    Update,
+    update,
+    update_together,
+)
 from mailroom.aws.dynamo_values import Sets, Value, number, string
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.ledger.items import MAX_HISTORY, MessageKey, addressing_of, error_of, where
@@ -45,6 +54,17 @@ TRY_NOTES = ("trouble", "dead_lettered_at")
 TAKEN_BACK = "it was cancelled before it was sent"
 
 
+class Write(NamedTuple):
+    """Arguments of `LedgerTable.write`."""
+
+    key: MessageKey
+    changes: Update
+    condition: str
+    values: Sets | None = None
+    entry: "Status | None" = None
+    code: str | None = None
+
+
 class LedgerTable:
     """Writes items of the ledger's table. An item expires `ttl` seconds after its last change."""
 
@@ -71,20 +91,54 @@ class LedgerTable:
         `condition` consists of parts that are joined by AND, and `values` are the values of its placeholders.
         Returns the item before or after the write, as `returns` requires. Raises ConditionFailed.
         """
+        planned = self._planned(key, changes, condition, values, entry, code)
+        try:
+            return update(self._client, self._table, *planned, returns=returns)
+        except ConditionFailed as failed:
+            if entry is None or len(failed.item.get("history", ())) < MAX_HISTORY:
+                raise
+        # The history is full. The change itself must not be lost, so it is written without an entry.
+        return self.write(key, changes, condition, values, returns=returns)
+
+    def write_together(self, writes: Sequence[Write]) -> list[bool]:
+        """Make writes of different items, in one call for every 100 of them. If such a call cannot make all
+        of its writes, each is made in a separate call. Returns for each write whether its condition was true.
+        Raises botocore's errors; then some of the writes may be made."""
+        results: list[bool] = []
+        for first in range(0, len(writes), MAX_UPDATES):
+            batch = writes[first : first + MAX_UPDATES]
+            if update_together(self._client, self._table, [self._planned(*write) for write in batch]):
+                results += [True] * len(batch)
+            else:
+                results += map(self._try, batch)
+        return results
+
+    def _try(self, write: Write) -> bool:
+        key, changes, condition, values, entry, code = write
+        try:
+            self.write(key, changes, condition, values, entry=entry, code=code)
+        except ConditionFailed:
+            return False
+        return True
+
+    def _planned(
+        self,
+        key: MessageKey,
+        changes: Update,
+        condition: str,
+        values: Sets | None,
+        entry: "Status | None",
+        code: str | None,
+    ) -> Conditional:
+        """Return the update of a write, with the item's dates and the entry of its history."""
         moment, appends, room, limit = self._clock(), changes.appends, "", Sets()
         if entry is not None:
             appends = {"history": {"L": [_entry(moment, entry, code)]}}
             room, limit = _ROOM, _LIMIT
         sets = {**self.dates(moment), **changes.sets}
         whole = Update(sets, changes.once, appends, changes.adds, changes.removes)
-        arguments = whole.expression, condition + room, {**whole.values, **(values or {}), **limit}
-        try:
-            return update(self._client, self._table, where(key), *arguments, returns=returns)
-        except ConditionFailed as failed:
-            if entry is None or len(failed.item.get("history", ())) < MAX_HISTORY:
-                raise
-        # The history is full. The change itself must not be lost, so it is written without an entry.
-        return self.write(key, changes, condition, values, returns=returns)
+        all_values = {**whole.values, **(values or {}), **limit}
+        return Conditional(where(key), whole.expression, condition + room, all_values)
 
     def cancel(
         self,
@@ -115,22 +169,19 @@ class LedgerTable:
         if since is not None:
             condition = f"{UNSENT} AND scheduledFor >= :since AND {WAITS}"
             values = {":since": string(iso(since)), **waits_as(version)}
-        cancelled = Update(
-            sets={
-                "status": string("cancelled"),
-                "completedAt": number(milliseconds(self._clock())),
-                **error_of(code, message),
-                **addressing,
-            },
-            once=self.first_values(addressing),
+        cancelled = self.cancelled(message, code, addressing)
+        return self._try(Write(key, cancelled, condition, values, "cancelled"))
+
+    def cancelled(self, message: str, code: str, description: Sets, put_at: float | None = None) -> Update:
+        """Return the changes that cancel a message. `description` has further attributes of the message. The
+        other arguments are those of `cancel` and of `first_values`."""
+        outcome = {"status": string("cancelled"), "completedAt": number(milliseconds(self._clock()))}
+        return Update(
+            sets={**outcome, **error_of(code, message), **description},
+            once=self.first_values(description, put_at),
             adds={"attempts": number(1)},
             removes=TRY_NOTES,
         )
-        try:
-            self.write(key, cancelled, condition, values, entry="cancelled")
-        except ConditionFailed:
-            return False
-        return True
 
     def first_values(self, description: Sets, put_at: float | None = None) -> Sets:
         """Return the attributes that only the first write of an item sets.

@@ -21,15 +21,16 @@ from mailroom.aws.dynamo_updates import ConditionFailed, Update, try_update
 from mailroom.aws.dynamo_values import Sets, image_of, number, plain, string
 from mailroom.clock import Clock, iso
 from mailroom.environment import Common
-from mailroom.ledger.items import MARK, PAUSED, WAIT, about_of, where
-from mailroom.ledger.table import FIRST, NEXT, STANDS, UNSENT, LedgerTable
-from mailroom.message.message import MAX_AHEAD_SECONDS, Key, Message, run_of
+from mailroom.ledger.items import MARK, PAUSED, RUN_UNKNOWN, WAIT, about_of, where
+from mailroom.ledger.table import FIRST, NEXT, STANDS, UNSENT, WAITS, LedgerTable, Write, waits_as
+from mailroom.message import CAMPAIGN_START
+from mailroom.message.message import MAX_AHEAD_SECONDS, CampaignStart, Key, Message
 from mailroom.message.window import Window
 
 INDEX = "waiting"
 """Name of the sparse index of messages that wait. Its partition key is the list (`waits_in`), and its sort
 key is the position in the list (`waits_at`)."""
-PROJECTED = ("status", "putAt", "wait")
+PROJECTED = ("status", "putAt", WAIT, CAMPAIGN_START)
 """Attributes of the ledger item that the index contains in addition to its keys."""
 SHARDS = 8
 """Number of partitions (shards) of each list. A partition of DynamoDB allows 1,000 writes a second
@@ -47,8 +48,10 @@ delays the message until that time. A message that is due sooner is put into the
 
 SEND_AT, OUTSIDE_WINDOW = "send_at", "outside_window"
 DAY_USED_UP, PROVIDER_REFUSES = "day_used_up", "provider_refuses"
-REASONS = (SEND_AT, OUTSIDE_WINDOW, DAY_USED_UP, PROVIDER_REFUSES, PAUSED)
+REASONS = (SEND_AT, OUTSIDE_WINDOW, DAY_USED_UP, PROVIDER_REFUSES, PAUSED, RUN_UNKNOWN)
 """Reasons of a wait."""
+OF_RUNS = (PAUSED, RUN_UNKNOWN)
+"""Reasons of a wait for a campaign run, which are also the prefixes of the lists of these messages."""
 
 
 class Wait(Struct, frozen=True):
@@ -81,12 +84,14 @@ class WaitingRow(Struct, frozen=True):
     reason: str
     at: int
     """Position in the list: the due time in epoch seconds, the time when the message was put, or the position
-    from `_of_run` if the message's run is paused."""
+    from `_of_run` if the message waits for its run."""
     place: int
     """Time in epoch seconds when the message was put into the mailbox."""
     recipients: int
     window: Window | None
     lines_up: bool
+    start: CampaignStart | None
+    """Start of the campaign's run that composed the message."""
     waits: bool
     """Whether the message waits; false if it was claimed or has ended, so that the mark must be removed."""
 
@@ -99,7 +104,9 @@ class Waits(LedgerTable):
         """Create the object from a function's settings."""
         return cls(clients.dynamodb(), settings.ledger_table, settings.ledger_ttl_seconds, clock)
 
-    def hold(self, waits: Sequence[Wait]) -> list[bool]:
+    def hold(
+        self, waits: Sequence[Wait], on_replaced: Callable[[Key, str], object] = lambda _key, _version: None
+    ) -> list[bool]:
         """Mark messages that may not be sent yet. Messages that are not in the ledger yet are inserted by one
         call for every 25; each other message takes one call.
 
@@ -107,8 +114,9 @@ class Waits(LedgerTable):
         could replace a newer mark by an older one, whose content is already deleted.
 
         Returns for each message whether it waits now. It does not wait if it has ended, if it is claimed, if
-        it may have been sent, or if it is a copy of an earlier attempt. Raises the client's errors; then some
-        of the messages may wait.
+        it may have been sent, or if it is a copy of an earlier attempt. `on_replaced` is called with the key
+        of each message whose earlier mark was replaced, and with that mark's version. Raises the client's
+        errors; then some of the messages may wait.
         """
         # DynamoDB refuses a batch that contains a key twice, so only the first wait of each message is
         # inserted.
@@ -116,16 +124,20 @@ class Waits(LedgerTable):
         new = [wait for wait in waits if wait.new and first[wait.message.key] is wait]
         codes = insert(self._client, self._table, [self._item(wait) for wait in new])
         written = {wait.version for wait, code in zip(new, codes, strict=True) if code is None}
-        return [wait.version in written or self._hold(wait) for wait in waits]
+        return [wait.version in written or self._hold(wait, on_replaced) for wait in waits]
 
-    def _hold(self, wait: Wait) -> bool:
+    def _hold(self, wait: Wait, on_replaced: Callable[[Key, str], object]) -> bool:
         attempt = wait.message.attempt
         changes = Update(self._mark(wait), self.first_values(about_of(wait.message), wait.put_at))
         condition = f"{UNSENT} AND {FIRST if attempt == 1 else NEXT}"
         try:
-            self.write(wait.message.key, changes, condition, {":ended": number(attempt - 1)})
+            values = {":ended": number(attempt - 1)}
+            before = self.write(wait.message.key, changes, condition, values, returns="ALL_OLD")
         except ConditionFailed:
             return False
+        # `insert` may have written the mark of this wait although it returned an error code.
+        if WAIT in before and before[WAIT]["version"] != wait.version:
+            on_replaced(wait.message.key, before[WAIT]["version"])
         return True
 
     def _item(self, wait: Wait) -> Sets:
@@ -147,8 +159,8 @@ class Waits(LedgerTable):
         position = _due(message.key, wait.due, wait.lines_up)
         if wait.lines_up and wait.reason == DAY_USED_UP:
             position = _in_line(message.key, place)
-        elif wait.reason == PAUSED:
-            position = _of_run(message.key, place)
+        elif wait.reason in OF_RUNS:
+            position = _of_run(wait.reason, message.key, message.campaign_start, place)
         return {
             "status": string("scheduled"),
             "scheduledFor": string(iso(wait.due)),
@@ -173,21 +185,28 @@ class Waits(LedgerTable):
         shards = [self._rows(f"line#{channel}#{shard}", "waits_at >= :at", 0) for shard in range(SHARDS)]
         return heapq.merge(*shards, key=lambda row: row.at)
 
-    def of_runs(self, channel: str, goes_on: Callable[[WaitingRow], bool]) -> Iterator[WaitingRow]:
-        """Yield the messages that wait because their runs were paused, but only of runs for which `goes_on`
-        is true. Messages are grouped by run, in the order in which they were put. Each run that is still
-        paused costs one page of each shard."""
-        lists = [f"paused#{channel}#{shard}" for shard in range(SHARDS)]
-        return heapq.merge(*(self._of_runs(name, goes_on) for name in lists), key=lambda row: row.at)
+    def of_runs(self, channel: str, skip: Callable[[WaitingRow, str], bool]) -> Iterator[WaitingRow]:
+        """Yield the messages that wait for their runs, except those of runs for which `skip` is true, which
+        is called with a message and the reason of its wait. Messages are grouped by run, in the order in
+        which they were put. Each run that is skipped costs one page of each shard."""
 
-    def _of_runs(
-        self, name: str, goes_on: Callable[[WaitingRow], bool], start: int = 0
-    ) -> Iterator[WaitingRow]:
+        def rows(reason: str, shard: int) -> Iterator[WaitingRow]:
+            return self._of_runs(f"{reason}#{channel}#{shard}", lambda row: skip(row, reason))
+
+        lists = [rows(reason, shard) for reason in OF_RUNS for shard in range(SHARDS)]
+        return heapq.merge(*lists, key=lambda row: row.at)
+
+    def _of_runs(self, name: str, skip: Callable[[WaitingRow], bool], start: int = 0) -> Iterator[WaitingRow]:
         for row in self._rows(name, "waits_at >= :at", start):
-            if not goes_on(row):
-                yield from self._of_runs(name, goes_on, (row.at // _POSITIONS + 1) * _POSITIONS)
+            if skip(row):
+                yield from self._of_runs(name, skip, (row.at // _POSITIONS + 1) * _POSITIONS)
                 return
             yield row
+
+    def all_of(self, channel: str, shard: int) -> Iterator[WaitingRow]:
+        """Yield the messages of a shard that wait for the channel's daily budget, or for their runs."""
+        for name in ("line", *OF_RUNS):
+            yield from self._rows(f"{name}#{channel}#{shard}", "waits_at >= :at", 0)
 
     def before(self, channel: str, place: int) -> int:
         """Return how many messages that wait for the channel's daily budget were put before `place` (epoch
@@ -212,10 +231,20 @@ class Waits(LedgerTable):
         moment = iso(self._clock() if due is None else due)
         return self._change(row, Update({**position, "scheduledFor": string(moment)}))
 
-    def pause(self, row: WaitingRow) -> bool:
-        """Let a message wait until its run is not paused any more. Returns False if a later hold has replaced
-        the mark."""
-        return self._change(row, Update(_of_run(row.key, row.place)))
+    def wait_for_run(self, row: WaitingRow, reason: str) -> bool:
+        """Let a message wait until its run goes on; `reason` is an entry of OF_RUNS. Returns False if a later
+        hold has replaced the mark."""
+        return self._change(row, Update(_of_run(reason, row.key, row.start, row.place)))
+
+    def cancel_together(self, rows: Sequence[WaitingRow], code: str, reason: str) -> list[bool]:
+        """Cancel waiting messages, and remove their marks, in one call for every 100 messages. `reason` is a
+        sentence for people. Returns for each message whether it was cancelled."""
+        changes = self.cancelled(reason, code, {})
+        changes = changes._replace(removes=(*changes.removes, *MARK))
+        condition = f"{UNSENT} AND {WAITS}"
+        return self.write_together(
+            [Write(row.key, changes, condition, waits_as(row.version), "cancelled", code) for row in rows]
+        )
 
     def _change(self, row: WaitingRow, changes: Update) -> bool:
         values = {**changes.values, ":version": string(row.version)}
@@ -246,9 +275,9 @@ def _in_line(key: Key, place: int) -> Sets:
     return _position(key, f"line#{key.event_type}", place)
 
 
-def _of_run(key: Key, place: int) -> Sets:
-    run = crc32("#".join(run_of(key.id)).encode())
-    return _position(key, f"paused#{key.event_type}", run * _POSITIONS + place)
+def _of_run(reason: str, key: Key, start: CampaignStart | None, place: int) -> Sets:
+    run = 0 if start is None else crc32(f"{start.campaign}#{start.run}".encode())
+    return _position(key, f"{reason}#{key.event_type}", run * _POSITIONS + place)
 
 
 def _position(key: Key, name: str, position: int) -> Sets:
@@ -268,5 +297,6 @@ def _row(item: Mapping[str, Any]) -> WaitingRow:
         recipients=int(mark["recipients"]),
         window=msgspec.convert(mark["window"], Window | None),
         lines_up=mark["lines_up"],
+        start=msgspec.convert(item.get(CAMPAIGN_START), CampaignStart | None),
         waits=item["status"] == "scheduled",
     )

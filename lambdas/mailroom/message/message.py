@@ -16,6 +16,7 @@ from msgspec import Meta, Struct, structs
 
 from mailroom.clock import epoch
 from mailroom.errors import MAX_DEPTH, MAX_KEY_BYTES, NUMBERS, Invalid, Malformed, check_variables, too_deep
+from mailroom.message import CAMPAIGN_START
 from mailroom.message.address import has_control, to_e164
 from mailroom.message.unless import MAX_CONDITIONS, Condition
 from mailroom.message.window import Window
@@ -57,7 +58,7 @@ MAX_TOPIC = 64
 """Maximum number of characters of a topic, which is part of the unsubscribe link and so of a header with a
 limited length."""
 
-OURS = ("variables", "attempt", "payload_prefix", "restored_id", "audience_columns")
+OURS = ("variables", "attempt", "payload_prefix", "restored_id", "audience_columns", CAMPAIGN_START)
 """Attributes of a message that only Mailroom writes."""
 
 MAX_MISTAKABLE = 32
@@ -87,6 +88,20 @@ def begun_of(id_: str) -> int | None:
     or None for other ids."""
     form = _OF_RUN.fullmatch(id_)
     return None if form is None else int(form[1], 16)
+
+
+class CampaignStart(Struct, frozen=True):
+    """Start of a campaign's run that composed a message. A run may be started several times."""
+
+    campaign: str
+    run: str
+    start: int
+    """Number of the start: its time in epoch milliseconds, greater than the number of each earlier start and
+    stop of the run."""
+
+    def may_have(self, id_: str) -> bool:
+        """Return whether a message with this id may be of the run."""
+        return id_.startswith(f"{self.campaign}#{self.run}#")
 
 
 class Key(Struct, frozen=True):
@@ -246,6 +261,10 @@ class Message(Struct, frozen=True, kw_only=True):
     ] = None
     """Id of a mailbox item that was restored from a backup. The function `dispatch` never queues such an
     item: see `mailbox.RESTORED`."""
+    campaign_start: Annotated[
+        CampaignStart | None, Meta(description="set only by Mailroom: the start of the run that composed it")
+    ] = None
+    """Start of the campaign's run that composed the message; None if a producer put the message."""
     audience_columns: list[str] = msgspec.field(default_factory=list)
     """Names of columns of a campaign's audience or of an imported file that resemble a vital attribute. They
     are variables of the template, so they do not count as misspelt attributes."""
@@ -256,7 +275,7 @@ class Message(Struct, frozen=True, kw_only=True):
     ] = 1
     """Number of the attempt, counted from 1."""
     variables: dict[str, Any] = msgspec.field(default_factory=dict)
-    """Variables for a template: all attributes of the item."""
+    """Variables for a template: all attributes of the item except `campaign_start`."""
 
     @property
     def key(self) -> Key:
@@ -609,8 +628,11 @@ def parse(item: Mapping[str, Any], contracts: Mapping[str, type[M]]) -> M:
     _check_id(key.id)
     if isinstance(locale := item.get("locale"), str) and issubclass(contract, Templated):
         item = {**item, "locale": locale.replace("_", "-")}  # POSIX and Java write pt_BR for pt-BR
+    variables = item
+    if CAMPAIGN_START in item:
+        variables = {name: value for name, value in item.items() if name != CAMPAIGN_START}
     try:
-        message = msgspec.convert({**item, "variables": item}, contract)
+        message = msgspec.convert({**item, "variables": variables}, contract)
     except msgspec.ValidationError as error:
         fault = _explain(error)
         hint = contract.hints.get(re.split(r"[.\[]", fault.field, maxsplit=1)[0])

@@ -21,7 +21,8 @@ from msgspec import Struct
 from mailroom.aws.dynamo_batches import batch_get
 from mailroom.aws.dynamo_values import number, plain, string
 from mailroom.errors import Contention
-from mailroom.message.message import Key, begun_of, run_of
+from mailroom.ledger.items import run_of
+from mailroom.message.message import Key, begun_of
 from mailroom.search.rows import Row, run_row
 
 if TYPE_CHECKING:
@@ -35,8 +36,7 @@ SLOTS = 8
 seldom write the same item."""
 KEPT_SECONDS = 2 * 3650 * 86_400
 """Seconds from a run's beginning to the ttl of its counts. DynamoDB deletes items at any time after their
-ttl, in any order. So the counts must outlive their run, which expires `retention.ledger_days` (at most 3650)
-after its last change."""
+ttl, in any order. So the counts must outlive their run, which expires two years after its last change."""
 _CHANGES = 99
 """Maximum number of messages in a transaction, which has 100 items including the tally."""
 _NO_COUNTS = ("found_by", "put", "ttl")
@@ -74,7 +74,7 @@ class Tallies:
         of_runs: dict[str, dict[Key, Row]] = defaultdict(dict)
         for item in items:
             row, begun_at = run_row(item), begun_of(item["id"])
-            campaign, run = run_of(item["id"])
+            campaign, run = run_of(item)
             if row is not None and begun_at is not None and campaign in self._campaigns:
                 of_runs[_tally(campaign, run, begun_at)][row.key] = row
         for tally, rows in of_runs.items():

@@ -54,7 +54,7 @@ class Filter(Struct, frozen=True):
     def takes(self, message: Any) -> bool:
         """Return whether a message matches the filter."""
         values = ((getattr(self, name), getattr(message, name)) for name in self.compared)
-        of_campaign = not self.campaign or message.id.startswith(f"{self.campaign}#")
+        of_campaign = not self.campaign or (message.campaign and message.id.startswith(f"{self.campaign}#"))
         of_sends = not self.twice or TWICE in message.details
         return (
             of_campaign

@@ -15,9 +15,9 @@ from msgspec import Meta, Struct
 
 from mailroom.aws.dynamo_values import Sets, number, string
 from mailroom.aws.secret import CachedSecret, read_secret
-from mailroom.ledger.items import ERASED_AT, REDIRECTED_TO
+from mailroom.ledger.items import ERASED_AT, REDIRECTED_TO, run_of
 from mailroom.message.address import comparable
-from mailroom.message.message import CANARY, Key, run_of
+from mailroom.message.message import CANARY, Key
 
 SHARDS = 8
 """Number of partitions of the newest messages. DynamoDB allows 1,000 writes a second for each
@@ -74,7 +74,7 @@ def partitions_of(run: str) -> tuple[str, ...]:
 def run_row(item: Mapping[str, Any]) -> Row | None:
     """Return the row of a ledger item in the list of its run's messages. Returns None for an erased message,
     and for a message that is not part of a run."""
-    campaign, run = run_of(item.get("id", ""))
+    campaign, run = run_of(item)
     put = _put(item)
     if not campaign or put is None or ERASED_AT in item:
         return None

@@ -111,10 +111,11 @@ def show(site: Site, request: Request) -> Answer:
     campaigns, name = _campaigns(site), request["campaign"]
     if not name:
         return Shown(Campaigns(files.campaign_rows(campaigns)))
-    settings = files.read(name)
-    runs = [_row(site, run, settings) for run in campaigns.runs(name, LATEST)]
+    runs = campaigns.runs(name, LATEST)
+    settings = files.settings_of(name, runs)
+    rows = [_row(site, run, settings) for run in runs]
     enabled = name in files.enabled(site.stage)
-    return Shown(Runs(name, runs, enabled, CONFLICT), name)
+    return Shown(Runs(name, rows, enabled, CONFLICT), name)
 
 
 def start(site: Site, request: Request) -> Answer:
@@ -158,12 +159,12 @@ def frame(site: Site, request: Request) -> Answer:
 def stop(site: Site, request: Request) -> Answer:
     """Show the effect of a stop, and then stop the run. Raises Refused."""
     name, campaigns = request["campaign"], _campaigns(site)
-    settings = files.read(name)
     run = campaigns.run(name, request["run"])
     if request.form is not None:
         campaigns.stop(name, run.run)
         return Goto(link("/campaigns", campaign=name))
-    return Shown(RunStop(_row(site, run, settings)), f"Stop a run of {name}")
+    row = _row(site, run, files.settings_of(name, [run]))
+    return Shown(RunStop(row), f"Stop a run of {name}")
 
 
 def pause(site: Site, request: Request) -> Answer:
@@ -192,7 +193,7 @@ def failures(site: Site, request: Request) -> Answer:
 
 def _recent(site: Site, starting: RunStart) -> Run | None:
     """Return the latest other run of the last RECENT_SECONDS that has put messages: a new run sends to the
-    same people again. Return None if the start continues an earlier run."""
+    same people again. Return None for a start of an earlier run."""
     if starting.known is not None:
         return None
     since = site.clock() - RECENT_SECONDS

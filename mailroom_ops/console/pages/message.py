@@ -18,7 +18,7 @@ from mailroom.content.versions import DEPLOYED
 from mailroom.errors import Invalid, InvalidSecret, Malformed
 from mailroom.ledger import cancellation
 from mailroom.ledger.status_reader import READY, LedgerReader, MessageStatus
-from mailroom.message.message import Key, run_of
+from mailroom.message.message import Key
 from mailroom_ops.campaigns.dry_run import Samples
 from mailroom_ops.console.pages.messages import deployed_at, finder_at, resender_at, rules_at
 from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site, View, link
@@ -127,7 +127,7 @@ def show(site: Site, request: Request) -> Answer:
     values = Message(
         view=view,
         recipients=_recipients(message),
-        campaign=run_of(message.id)[0],
+        campaign=message.campaign or "",
         followed_by=_followed_by(site, message),
         advice=list(steps),
         listed=_recipients(message) if message.status in _LISTED and not message.recipients else [],

@@ -4,14 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from aws_cdk import (
-    App,
-    IPolicyValidationContext,
-    PolicyValidationPluginReport,
-    Stage,
-    Tags,
-    Validations,
-)
+from aws_cdk import App, IPolicyValidationContext, PolicyValidationPluginReport, Stage, Tags, Validations
 from aws_cdk.cx_api import CloudAssembly
 from cdk_nag import AwsSolutionsChecks
 

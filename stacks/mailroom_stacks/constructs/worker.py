@@ -11,17 +11,9 @@ from constructs import Construct
 from msgspec import structs
 
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
-from mailroom_stacks.constructs.gradual import ALIAS, shift_gradually
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.naming import accept, pascal, publish
-from mailroom_stacks.constructs.stage_alarm import (
-    AlarmText,
-    identifier,
-    metric,
-    read_log,
-    stage_alarm,
-    stage_alarms,
-)
+from mailroom_stacks.constructs.stage_alarm import AlarmText, identifier, metric, read_log, stage_alarm
 from mailroom_stacks.settings.queues import DAY, DEAD_LETTER_DAYS, QueueRules
 from mailroom_stacks.settings.settings import Settings
 from mailroom_stacks.settings.waiting import waiting_seconds
@@ -77,10 +69,6 @@ class Worker(Construct):
         _waiting_long(self, settings)
         _backlog_old(self, settings)
         _in_flight_many(self, settings)
-        if self.alias:
-            names = (f"{work.function}-errors", f"{work.queue}-dlq-not-empty")
-            alarms = [alarm.by_name for alarm in stage_alarms(self) if alarm.about.short in names]
-            shift_gradually(self, settings.name(work.function), self.alias, alarms)
         for kind, queue in (("Queue", self.queue), ("Dlq", self.dead_letters)):
             name = f"{pascal(work.queue)}{kind}"
             publish(self, **{f"{name}Url": queue.queue_url, f"{name}Arn": queue.queue_arn})
@@ -128,15 +116,10 @@ class Worker(Construct):
             comes_back_seconds=work.rules.visibility,
         )
         function = HandlerFunction(self, settings, spec).resource
-        # Only senders change gradually to a new version. The emulator of a local stage does not support
-        # CodeDeploy.
-        shift = settings.deployment.gradual and work.channel and not settings.is_local
-        version = function.current_version if shift else None
-        self.alias = version and lambda_.Alias(self, "Alias", alias_name=ALIAS, version=version)
         lambda_.EventSourceMapping(
             self,
             "Mapping",
-            target=self.alias or function,
+            target=function,
             event_source_arn=self.queue.queue_arn,
             batch_size=work.batch_size,
             # For a FIFO queue, Lambda rejects a batch window, even one of 0 s.

@@ -66,7 +66,6 @@ def _services() -> Mapping[str, Any]:
 OPTIONAL: tuple[tuple[str, ...], ...] = (
     ("ApiGatewayV2::Api", "BodyS3Location", "s3:*"),
     ("ApiGatewayV2::Integration", "CredentialsArn", "iam:PassRole"),
-    ("CodeDeploy::DeploymentGroup", "OnPremisesInstanceTagSet", "codedeploy:RegisterOnPremisesInstance"),
     ("DynamoDB::Table", "KinesisStreamSpecification", "kinesis:*", "dynamodb:*ableKinesis*"),
     ("DynamoDB::Table", "ImportSourceSpecification", "s3:*", "logs:*", "dynamodb:*Import*"),
     ("DynamoDB::Table", "SSESpecification", "kms:*"),

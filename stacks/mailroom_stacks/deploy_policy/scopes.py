@@ -103,9 +103,6 @@ def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
             arn("cloudwatch", f"dashboard/{group}", region=False),
             arn("cloudwatch", f"dashboard/{pattern}", region=False),
         ),
-        ("codedeploy", "application"): (arn("codedeploy", f"application:{pattern}"),),
-        ("codedeploy", "deploymentconfig"): (arn("codedeploy", "deploymentconfig:CodeDeployDefault.*"),),
-        ("codedeploy", "deploymentgroup"): (arn("codedeploy", f"deploymentgroup:{pattern}"),),
         ("dynamodb", "table"): (arn("dynamodb", f"table/{pattern}"),),
         ("events", "rule-on-default-event-bus"): (arn("events", f"rule/{pattern}"),),
         ("iam", "service-role"): (arn("iam", "role/aws-service-role/*", region=False),),
@@ -114,8 +111,6 @@ def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
         ("kms", "key"): (arn("kms", "key/*"),),
         ("lambda", "eventsourcemapping"): (arn("lambda", "event-source-mapping:*"),),
         ("lambda", "function"): (arn("lambda", f"function:{pattern}"),),
-        ("lambda", "function alias"): (arn("lambda", f"function:{pattern}"),),
-        ("lambda", "function version"): (arn("lambda", f"function:{pattern}"),),
         ("logs", "log-group"): (
             arn("logs", f"log-group:/aws/lambda/{pattern}"),
             arn("logs", f"log-group:/aws/vendedlogs/{pattern}"),
@@ -145,7 +140,6 @@ def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
 
 _LOGS = "The delivery of an API's access log is set up for the account, not for a resource."
 ON_EVERYTHING = {
-    "codedeploy:StopDeployment": "A deployment is identified by an id that CodeDeploy generates.",
     "ec2:Describe*": "EC2 cannot restrict lists of subnets and security groups.",
     "kms:CreateKey": "A key has no name before it exists.",
     "kms:ListAliases": "The action lists all aliases of the account.",

@@ -114,8 +114,5 @@ class Deployment(Section):
     """Whether stacks are protected against deletion."""
     point_in_time_recovery: bool = True
     """Whether tables can be restored to any second of the last 35 days."""
-    gradual: bool = False
-    """Whether senders change to a new version gradually, over half an hour, and automatically back if their
-    alarms ring: `mailroom docs deploy-update-go-back`."""
     tags: dict[str, str] = Field(default_factory=dict)
     """Tags of all resources."""

@@ -245,11 +245,14 @@ class InMemoryDynamoDB:
                     found[name].append(copied(item))
         return {"Responses": found, "UnprocessedKeys": left}
 
-    @_operation(f"{_CONDITIONAL} Item")
+    @_operation(f"{_CONDITIONAL} Item ReturnValues")
     def put_item(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        if request.get("ReturnValues") == "ALL_NEW":
+            raise Refusal("Return values set to invalid value")
         write = self._put(request)
+        old = write.table.items.get(write.position)
         write.store(write.made())
-        return {}
+        return _returned(request, old, None)
 
     def _put(self, request: Mapping[str, Any]) -> Write:
         """Build the write of a put. Raises Refusal for a request that is invalid for any item."""

@@ -144,7 +144,7 @@ class CampaignWorld:
         return Composer(
             {self.definition.name: self.definition},
             Drafter(self._asking, preferences, CONTRACTS),
-            mailbox=MailboxWriter(self._watched, "mailbox"),
+            mailbox=MailboxWriter(self._watched, "mailbox", composes=True),
             ledger=Ledger(self._watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock),
             runs=Runs(self._watched, "runs", clock=self.clock),
             sqs=self._sqs,
@@ -173,9 +173,9 @@ class CampaignWorld:
             return
 
     def settle(self) -> None:
-        """Deliver, and let time pass, until both queues are empty."""
+        """Deliver, and let time pass, until both queues of campaigns are empty."""
         for _ in range(400):
-            due = self.queues.next_visible()
+            due = self.queues.next_visible(COLLECT, AUDIENCE)
             if due is None:
                 return
             self.clock.now = max(self.clock.now, due)

@@ -6,11 +6,14 @@ from mailroom.aws.dynamo_values import plain
 from mailroom.budget import Budget
 from mailroom.campaigns.definition import Definition, Module
 from mailroom.campaigns.room import PageRoom
+from mailroom.campaigns.runs import Runs
 from tests.support.faults.campaign_world import AUDIENCE, COLLECT, CampaignWorld, People
 from tests.support.faults.world import BULK, World, mail
 from tests.support.unit.fakes import Meddler
 
 DAY = 86_400
+CALLS = ("update_item", "put_item", "get_item", "batch_get_item")
+"""DynamoDB calls at which a test can stop a function of the campaign."""
 
 
 class DayWorld(World):
@@ -44,10 +47,9 @@ class DayWorld(World):
             self.queues,
             self._sqs,
         )
-        campaign.runs = type(campaign.runs)(campaign.dynamodb, "runs", lease=120, clock=self.clock)
-        campaign._watched = self.outside.watch(
-            Meddler(campaign.dynamodb, put_item=self._streamed), "update_item", "put_item"
-        )
+        campaign.dynamodb = self.dynamodb
+        campaign.runs = Runs(self.dynamodb, "runs", lease=120, clock=self.clock)
+        campaign._watched = self.outside.watch(Meddler(self.dynamodb, put_item=self._streamed), *CALLS)
         looks: Any = self.outside.watch(self.dynamodb, "get_item")
         depths: Any = self.outside.watch(self.queues, "get_queue_attributes")
         budget = Budget(looks, "budgets", "mail", self.day["per_day"], self.day["reserve"], self.clock)
@@ -56,7 +58,9 @@ class DayWorld(World):
 
     def _streamed(self, real: Any, **arguments: Any) -> Any:
         reply = real(**arguments)
-        self._put.append(plain(arguments["Item"]))
+        # The stream's filter passes new items only.
+        if arguments["TableName"] == "mailbox" and "Attributes" not in reply:
+            self._put.append(plain(arguments["Item"]))
         return reply
 
     def dispatch(self) -> None:

@@ -173,9 +173,11 @@ class Queues:
         done = {record["messageId"] for record in records} - back
         self.messages[url] = [each for each in self.messages[url] if each.message_id not in done]
 
-    def next_visible(self) -> float | None:
-        """Return the time of the next possible receive, or None if all queues are empty."""
-        times = [message.visible_at for messages in self.messages.values() for message in messages]
+    def next_visible(self, *urls: str) -> float | None:
+        """Return the time of the next possible receive from some queues, or from any queue. Return None if
+        they are empty.
+        """
+        times = [message.visible_at for url in urls or self.messages for message in self.messages[url]]
         return min(times) if times else None
 
 

@@ -1,17 +1,11 @@
 """A campaign whose run is stopped or paused, and resumed, while its messages are in progress."""
 
 from contextlib import suppress
-from typing import Any
 from uuid import uuid4
 
-from mailroom.campaigns.runs import Runs
-from tests.support.faults.campaign_world import AUDIENCE, COLLECT, RUN, CampaignWorld
+from tests.support.faults.campaign_world import AUDIENCE, COLLECT, RUN
 from tests.support.faults.day_world import DayWorld
 from tests.support.faults.outside import Stopped
-from tests.support.tables import create_table
-from tests.support.unit.fakes import Meddler
-
-CALLS = ("update_item", "put_item", "get_item", "batch_get_item")
 
 
 class StopWorld(DayWorld):
@@ -19,20 +13,6 @@ class StopWorld(DayWorld):
 
     def __init__(self, people: int, per_day: int = 10**6) -> None:
         super().__init__(people, [], per_day, 0.5)
-        self.runs_table = "runs"
-
-    def _campaign(self, people: int) -> CampaignWorld:
-        campaign = super()._campaign(people)
-        create_table(self.dynamodb, "runs", "campaign", "run")
-        campaign.dynamodb = self.dynamodb
-        campaign.runs = Runs(self.dynamodb, "runs", lease=120, clock=self.clock)
-        campaign._watched = self.outside.watch(Meddler(self.dynamodb, put_item=self._streamed), *CALLS)
-        return campaign
-
-    def _streamed(self, real: Any, **arguments: Any) -> Any:
-        if arguments["TableName"] != "mailbox":
-            return real(**arguments)
-        return super()._streamed(real, **arguments)
 
     def dispatch(self) -> None:
         """Dispatch the items that were put. After a crash, the stream invokes the function again."""

@@ -25,11 +25,10 @@ from mailroom.dispatch.release import Lease, Release
 from mailroom.environment import LineSettings, OtherProvider, SesSender
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.contents import Contents
-from mailroom.ledger.items import PAUSED
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from mailroom.ledger.run_states import RunStates
-from mailroom.ledger.waits import AHEAD_SECONDS, Waits
+from mailroom.ledger.waits import AHEAD_SECONDS, OF_RUNS, Waits
 from mailroom.message.message import DEFAULT_TEMPLATE, Key, Reference
 from mailroom.recipients.choices import Suppressions
 from tests.support import ROOT
@@ -50,7 +49,10 @@ AFTER_TRIES, AFTER_SECONDS = 3, 120
 """Tries, and seconds from the first, after which a mail goes to the fallback."""
 LINE = "line#mail"
 MINUTE, HOUR = 60, 3600
-CALLS = ("update_item", "get_item", "batch_get_item", "batch_write_item", "batch_execute_statement")
+CALLS = (
+    *("update_item", "get_item", "batch_get_item"),
+    *("batch_write_item", "batch_execute_statement", "transact_write_items"),
+)
 """DynamoDB calls at which a test can stop a function."""
 TEMPLATES = Path(os.path.relpath(ROOT / "templates" / "mail"))
 """Folder of the templates. Its path is relative to the current folder, as in a bundle, so a process compiles
@@ -99,8 +101,8 @@ class World:
         """Seconds between two submits of a worker."""
         self.day: Item = {}
         """The senders' setting of the daily limit; {} means no limit."""
-        self.runs_table = ""
-        """Name of the table of campaign runs; empty without campaigns."""
+        self.runs_table = "runs"
+        """Name of the table of campaign runs."""
         self._released_at = -math.inf
         self._reported = 0
         self.put_at = self.clock.now
@@ -111,6 +113,7 @@ class World:
         create_table(self.dynamodb, "suppressions", "recipient", "channel")
         create_table(self.dynamodb, "preferences", "recipient", "topic")
         create_table(self.dynamodb, "budgets", "name", None)
+        create_table(self.dynamodb, "runs", "campaign", "run")
         watched = self.outside.watch(self.dynamodb, *CALLS)
         self.ledger = Ledger(watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
         self.suppressions = Suppressions(watched, "suppressions", self.clock)
@@ -269,7 +272,7 @@ class World:
                 name, at = item["waits_in"]["S"], float(item["waits_at"]["N"]) - AHEAD_SECONDS
                 if name.startswith(LINE):
                     name, at = LINE, room_at
-                if name.startswith(PAUSED):
+                if name.startswith(OF_RUNS):
                     name, at = LINE, self.put_at
                 parts[name] = min(at, parts.get(name, math.inf))
         if LINE not in parts and self.budget().line().at < math.inf:

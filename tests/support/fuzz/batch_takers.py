@@ -51,7 +51,7 @@ from mailroom.outcomes import EventBus, Outcomes
 from mailroom.recipients.choices import Suppressions
 from tests.support.faults.campaign_world import RUN, CampaignWorld, People
 from tests.support.fuzz.inputs import bent, bodies
-from tests.support.fuzz.parsers import CAMPAIGN, CHUNK, EVENTS, RIGHT, TEMPLATED, NoObjects
+from tests.support.fuzz.parsers import CAMPAIGN, CHUNK, COMPOSED, EVENTS, RIGHT, TEMPLATED, NoObjects
 from tests.support.unit import push, sms, unsubscribing
 from tests.support.unit.api_requests import Api
 from tests.support.unit.consequences import change
@@ -65,6 +65,7 @@ from tests.support.unit.shared import (
     CONTENTS,
     LEDGER,
     MAILBOX,
+    RUNS,
     SENDER,
     SUPPRESSIONS,
     TTL,
@@ -285,7 +286,7 @@ def _tools(aws: Aws, clock: FakeClock, sqs: Any, settings: Any) -> Tools:
 
 
 def _mails(aws: Aws, clock: FakeClock, sqs: Any) -> tuple[Tools, ChannelDelivery[Any]]:
-    settings = SuppressingSender(**{**SETTINGS, **TABLES})
+    settings = SuppressingSender(**{**SETTINGS, **TABLES, "runs_table": RUNS})
     tools = _tools(aws, clock, sqs, settings)
     accepted = itertools.count()
     client: Any = SimpleNamespace(send_email=lambda **_: {"MessageId": f"ses-{next(accepted)}"})
@@ -497,9 +498,11 @@ def _compose(_aws: Aws) -> Run:
     def run(bad: str) -> Ended:
         world = CampaignWorld()
         world.runs.begin("weekly", RUN, "s-1", CHUNK["scheduled_at"])
+        found = world.runs.read("weekly", RUN)
+        assert found is not None
+        chunk = {**CHUNK, "run": RUN, "start": found.valid_from}
         people = [
-            {**CHUNK, "run": RUN, "recipients": [{"key": id_, "attributes": {"email": "a@b.example"}}]}
-            for id_ in GOOD
+            {**chunk, "recipients": [{"key": id_, "attributes": {"email": "a@b.example"}}]} for id_ in GOOD
         ]
         event = sqs_event(*_between([json.dumps(each) for each in people], bad))
         composer = structs.replace(world.composer(), sqs=Taking())
@@ -559,6 +562,7 @@ def _api(aws: Aws) -> Run:
 def _senders(channel: str) -> st.SearchStrategy[str]:
     own = [{"id": "m-1", "event_type": channel, **RIGHT[channel]}]
     own += [each for each in TEMPLATED if each["event_type"] == channel]
+    own += [COMPOSED] if channel == "mail" else []
     own += [callback()] if channel == "webhook" else []
     own += [fax_body()] if channel == "fax" else []
     return bodies(own)
@@ -567,7 +571,7 @@ def _senders(channel: str) -> st.SearchStrategy[str]:
 def _any_item() -> st.SearchStrategy[Item]:
     items = [{"id": "m-1", "event_type": name, **item} for name, item in RIGHT.items()]
     later = {**items[0], "send_at": "2026-12-01T09:00:00Z"}
-    return bent([*items, later, *TEMPLATED]).filter(_held)
+    return bent([*items, later, COMPOSED, *TEMPLATED]).filter(_held)
 
 
 BATCHES: Mapping[str, Batch] = {

@@ -102,10 +102,17 @@ CAMPAIGN: list[Item] = [
     {"campaign": "weekly", "run": "2026-11-18T13:00Z", "start": "b", "page": 1, "cursor": {"offset": 7}},
     {"MessageBody": '{"campaign": "weekly", "scheduled_at": "2026-11-18T13:00:00Z"}', "QueueUrl": "q"},
 ]
+COMPOSED: Item = {
+    "id": "weekly#a#7",
+    "event_type": "mail",
+    "campaign_start": {"campaign": "weekly", "run": "a", "start": 1795000000000},
+    **RIGHT["mail"],
+}
 CHUNK: Item = {
     "campaign": "weekly",
     "run": "a",
     "scheduled_at": "2026-11-18T13:00:00Z",
+    "start": 1795000000000,
     "recipients": [{"key": "7", "attributes": {"email": "a@b.example", "first_name": "Ada"}}],
 }
 FILES = [

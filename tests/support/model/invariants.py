@@ -18,7 +18,7 @@ OLD = "what was cancelled never goes, also after it is resent"
 ROWS = "an entry of the index has its mark"
 TOLD = "what was accepted twice is known to be so"
 JUDGED = "an operator's word is written where it is still right"
-ENDS = ("complete", "fail", "suppress", "settle", "cancel", "cancel_scheduled", "lose")
+ENDS = ("complete", "fail", "suppress", "cancel_claimed", "settle", "cancel", "cancel_scheduled", "lose")
 
 
 def broken_in(world: World, channel: Channel) -> str:
@@ -92,27 +92,33 @@ def _rightful(world: World, step: Step) -> bool:
         return True  # nobody else's attributes change
     if isinstance(step.who, int) and step.call and step.call.verb != "hold":
         return world.workers[step.who].holds
+    if step.who == "compose" and world.item and world.item.completed:
+        return True  # what has ended has no holder, even if a worker does not know that it has ended
     return step.who in ("provider", "operator") or not any(each.holds for each in world.workers)
 
 
 def _right(world: World, call: Call) -> bool:
     """Whether what an operator saw still holds where it matters."""
     item = world.item
+    if call.verb == "restart" and any(world.accepted):
+        return False
     if item is None or call.seen is None:
         return True
     same = (call.seen.attempts, call.seen.generation) == (item.attempts, item.generation)
     if call.verb == "reopen":
         return same and item.completed and item.status == call.seen.status
+    if call.verb == "restart":
+        return same and item.completed == call.seen.completed and item.status == call.seen.status
     unsent = call.word == "sent" or not world.accepted[item.attempts]
     return same and not item.completed and unsent and (item.submitted or item.started != "live")
 
 
 def _broken_between(before: Item, after: Item, call: Call) -> str:
     ended = after.completed and not before.completed and call.verb in (*ENDS, "observe")
-    again = call.verb == "retry_later" and before != after
+    again = call.verb == "retry_later" or (call.verb == "restart" and not before.completed)
     if after.attempts - before.attempts != int(ended or again):
         return COUNTED
-    if call.verb == "reopen" or (call.verb == "claim" and before.status == "retrying"):
+    if call.verb in ("reopen", "restart") or (call.verb == "claim" and before.status == "retrying"):
         return ""
     if call.verb == "hold" and not before.completed:
         return ""

@@ -14,6 +14,7 @@ Kind = Literal[
     "complete",
     "fail",
     "suppress",
+    "cancel_claimed",
     "release",
     "hand_back",
     "retry_later",
@@ -26,6 +27,7 @@ Kind = Literal[
     "cancel_scheduled",
     "refuse",
     "reopen",
+    "restart",
     "settle",
     "observe",
     "lease_ends",
@@ -121,6 +123,8 @@ class LedgerModel:
                 return self._ended_unsent(item, call, "cancelled")
             case "hold":
                 return self._hold(item, call)
+            case "restart":
+                return self._restart(item, call)
         if item is None:
             return None, Answer("Foreign") if call.verb == "observe" else LOST
         return self._existing(item, call)
@@ -208,7 +212,12 @@ class LedgerModel:
             case "retry_later":
                 submitted = not self.has("retry_later: the provider's id goes") and item.submitted
                 return settled._replace(status="retrying", attempts=item.attempts + 1, submitted=submitted)
-        status: dict[str, Status] = {"complete": "sent", "fail": "failed", "suppress": "suppressed"}
+        status: dict[str, Status] = {
+            "complete": "sent",
+            "fail": "failed",
+            "suppress": "suppressed",
+            "cancel_claimed": "cancelled",
+        }
         counted = item.attempts + self.has(f"{call.verb}: the attempt counts as ended")
         ended = unsent
         if call.verb == "complete":
@@ -274,6 +283,25 @@ class LedgerModel:
             token=True,
             generation=item.generation + 1,
             mark=item.mark,
+        ), YES
+
+    def _restart(self, item: Item | None, call: Call) -> tuple[Item | None, Answer]:
+        """The next attempt for a later start of the message's run; `seen` is None if there was no item."""
+        had, ended = item or Item("retrying"), call.seen is not None and call.seen.completed
+        if call.seen is None:
+            right = self._if("restart: there is no item", item is None)
+        else:
+            right = self._as_seen(had, call) and (ended or self._unsent(had, "restart"))
+        if not right:
+            return item, NO
+        counted = not ended and self.has("restart: the attempt counts as ended")
+        return Item(
+            "retrying",
+            attempts=had.attempts + counted,
+            submitted=had.submitted,
+            token=True,
+            generation=had.generation + 1,
+            mark=had.mark,
         ), YES
 
     def _settle(self, item: Item, call: Call) -> tuple[Item, Answer]:

@@ -23,6 +23,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("retry_later: no outcome", "fax, taken back", 5),
     ),
     "a claim's holder alone writes": (
+        Mutant("cancel_claimed: the token is the caller's", "mail, restarted by two", 5),
         Mutant("checkpoint: the token is the caller's", "fax, reopened", 6),
         Mutant("complete: the token is the caller's", "mail, reopened by two", 6),
         Mutant("fail: the token is the caller's", "mail, reopened by two", 5),
@@ -30,6 +31,8 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("release: the token is the caller's", "mail, claimed together", 3),
         Mutant("retry_later: still claimed", "fax, taken back", 5),
         Mutant("reopen: the token is new", "mail, reopened by two", 5),
+        Mutant("restart: the token is new", "mail, restarted by two", 5),
+        Mutant("restart: there is no item", "mail, restarted by two", 3),
         Mutant("retry_later: the token is the caller's", "fax, taken back", 6),
         Mutant("suppress: the token is the caller's", "mail, reopened by two", 5),
     ),
@@ -58,6 +61,9 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("refuse: nobody ever had it", "fax, taken back", 6),
         Mutant("cancel: the attempt counts as ended", "fax, waits", 2),
         Mutant("cancel_scheduled: the attempt counts as ended", "mail, taken back", 1),
+        Mutant("cancel_claimed: no outcome", "mail, restarted by two", 3),
+        Mutant("cancel_claimed: the attempt counts as ended", "mail, restarted by two", 2),
+        Mutant("restart: the attempt counts as ended", "mail, restarted by two", 4),
         Mutant("lose: the attempt counts as ended", "fax, waits", 2),
         Mutant("complete: no outcome", "mail, reopened by two", 4),
         Mutant("complete: the attempt counts as ended", "mail, reopened by two", 3),
@@ -99,6 +105,10 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
     "an operator's word is written where it is still right": (
         Mutant("reopen: attempt and generation are those seen", "mail, reopened by two", 8),
         Mutant("reopen: the status is the one seen", "mail, reopened by two", 6),
+        Mutant("restart: attempt and generation are those seen", "mail, restarted by two", 8),
+        Mutant("restart: no provider has it", "fax, restarted", 8),
+        Mutant("restart: no try may have sent it", "mail, restarted", 11),
+        Mutant("restart: the status is the one seen", "mail, waits, restarted", 5),
         Mutant("settle: attempt and generation are those seen", "fax, settled", 9),
         Mutant("settle: no worker had it when it was seen", "fax, settled", 3),
         Mutant("settle: the claim is the one seen", "mail, settled", 9),
@@ -155,6 +165,8 @@ SECOND_PROTECTION = {
         "as well is only more careful; but each put-back would add an entry to the item."
     ),
     "reopen: there is an outcome": ("The status that was seen is an outcome's, and the status is compared."),
+    "restart: nobody has it": "Whoever holds the message has a try, as for `cancel`.",
+    "restart: no outcome": "The status that was seen is none of an outcome, and the status is compared.",
     "settle: no outcome": "The status that was seen is none of an outcome, and the status is compared.",
     "settle: the status is the one seen": (
         "While attempt, claim and id are the same, the status changes only by an outcome."

@@ -9,6 +9,7 @@ from mailroom.ledger.claims import Claimed, Try
 from mailroom.ledger.ledger import Ledger, NewClaim
 from mailroom.ledger.observer import observe
 from mailroom.ledger.waits import OUTSIDE_WINDOW, Wait, WaitingRow, Waits
+from mailroom.message.message import CampaignStart
 from mailroom.message.outcome import Status
 from tests.support.dynamodb import in_memory_client
 from tests.support.model.ledger import DONE, HALF, LOST, MOST_TRIES, NOT_CERTAIN, Answer, Call, Item
@@ -17,6 +18,7 @@ from tests.support.told import told
 from tests.support.unit.shared import KEY, LEASE, LEDGER, TTL, FakeClock, image, mail
 
 Found = dict[str, Any]
+START = CampaignStart("weekly", "r", 1)
 _WHERE = image(id=KEY.id, event_type=KEY.event_type)
 
 
@@ -89,7 +91,7 @@ class Replay:
                 return DONE
             case "hold" | "hand_over" | "drop" | "move" | "lose":
                 return Answer(str(self._waited(call)))
-            case "cancel" | "cancel_scheduled" | "refuse" | "reopen" | "settle":
+            case "cancel" | "cancel_scheduled" | "refuse" | "reopen" | "restart" | "settle":
                 return Answer(str(self._decided(call)))
         return self._own(call)
 
@@ -115,11 +117,12 @@ class Replay:
         tries = [Try(int(began), account) for began, account in _tries(found)]
         earlier = tuple(each for each in tries if each.began != found.get("startedAt"))
         claim = Claimed(KEY, token, unsettled=earlier if call.doubt else (), settled=not call.doubt)
-        arguments: dict[str, tuple[str, ...]] = {
+        arguments: dict[str, tuple[Any, ...]] = {
             "checkpoint": ("fake", "p-1"),
             "complete": ("fake", "p-1"),
             "fail": ("rejected", "no"),
             "suppress": ("suppressed", "no"),
+            "cancel_claimed": ("stopped", "no", {}),
             "retry_later": ("busy", "no"),
         }
         try:
@@ -138,9 +141,8 @@ class Replay:
         if call.verb == "lose":
             return self._ledger.lose(KEY, version, "its content is gone")
         waits = call.verb != "drop"
-        row = WaitingRow(
-            KEY, version, "normal", OUTSIDE_WINDOW, int(now), int(now), 1, None, lines_up=False, waits=waits
-        )
+        of_wait = (KEY, version, "normal", OUTSIDE_WINDOW, int(now), int(now), 1, None)
+        row = WaitingRow(*of_wait, lines_up=False, start=None, waits=waits)
         return self._waits.move(row, now + 60) if call.verb == "move" else self._waits.hand_over(row)
 
     def _decided(self, call: Call) -> bool:
@@ -151,6 +153,8 @@ class Replay:
                 return self._ledger.cancel(KEY, "taken back", since=0, version=f"v{call.version}")
             case "refuse":
                 return self._ledger.refuse({"id": KEY.id, "event_type": KEY.event_type}, "invalid", "no")
+            case "restart":
+                return self._ledger.restart(KEY, _snapshot(call.seen), START) is not None
         assert call.seen is not None
         seen = {**call.seen._asdict(), **self._seen_ids(call, call.seen)}
         if call.verb == "reopen":
@@ -170,6 +174,14 @@ class Replay:
 
     def _found(self) -> Found:
         return plain(self._client.get_item(TableName=LEDGER, Key=_WHERE).get("Item", {}))
+
+
+def _snapshot(seen: Item | None) -> Found:
+    """The item that `compose` has read."""
+    if seen is None:
+        return {}
+    ended = {"completedAt": 1} if seen.completed else {}
+    return {"status": seen.status, "attempts": seen.attempts, "generation": seen.generation, **ended}
 
 
 def _mark(found: Found) -> int:

@@ -21,6 +21,7 @@ Phase = Literal[
     "follow",
     "fail",
     "suppress",
+    "cancel_claimed",
     "release",
     "hand_back",
     "retry_later",
@@ -45,7 +46,7 @@ class Channel(NamedTuple):
     accounts: int = 1
     workers: int = 3
     crashes: int = 2
-    operator: Literal["", "reopen", "settle"] = ""
+    operator: Literal["", "reopen", "settle", "restart"] = ""
     operators: int = 1
     producer: bool = False
     holds: int = 0
@@ -145,6 +146,7 @@ class Steps:
     def __init__(self, channel: Channel, model: LedgerModel) -> None:
         self._channel = channel
         self._model = model
+        self._restarts = channel.operator == "restart"
 
     def of(self, world: World) -> Iterator[Step]:
         """All of them."""
@@ -309,7 +311,9 @@ class Steps:
         if self._moves(worker):
             yield from self._records(world, at, worker._replace(phase="pass_on"))
         ends: tuple[Phase, ...] = ("release", "fail", "suppress")
-        for phase in ends:
+        # In doubt, a message of a stopped run fails instead.
+        stopped: tuple[Phase, ...] = ("cancel_claimed",) if self._restarts and not worker.doubt else ()
+        for phase in (*ends, *stopped):
             yield from self._records(world, at, worker._replace(phase=phase))
 
     def _moves(self, worker: Worker) -> bool:
@@ -365,8 +369,8 @@ class Steps:
 
     def _followed(self, world: World, item: Item | None) -> World:
         """The item after a write. The stream makes a copy of a retry's next attempt, as `resend` does."""
-        before, queue = world.item, world.queue
-        if item and before and item.status == "retrying" and item != before and item.attempts < ATTEMPTS:
+        queue = world.queue
+        if item and item.status == "retrying" and item != world.item and item.attempts < ATTEMPTS:
             queue = tuple(sorted((*queue, item.attempts + 1)))
         return world._replace(item=item, queue=queue, aged=world.aged and bool(item and item.since))
 
@@ -478,35 +482,43 @@ class Steps:
             yield Step("producer", f"{verb}: {answer.kind}", after, call, answer)
 
     def _operated(self, world: World) -> Iterator[Step]:
-        """Operators read the item, judge, and later say their word."""
-        item = world.item
-        if item is None:
+        """Operators read the item, judge, and later say their word. So does `compose` at a restart."""
+        item, who = world.item, "compose" if self._restarts else "operator"
+        if item is None and who == "operator":
             return
         for at, call in enumerate(world.operators):
             after, answer = self._model.apply(item, call)
             rest = world._replace(operators=world.operators[:at] + world.operators[at + 1 :])
             if answer.kind == "True":
                 rest = self._reworded(rest, call)
-            yield Step(
-                "operator",
-                f"{call.verb} {call.word}: {answer.kind}",
-                self._followed(rest, after),
-                call,
-                answer,
-            )
+            done = _ended(self._followed(rest, after), call, answer)
+            yield Step(who, f"{call.verb} {call.word}: {answer.kind}", done, call, answer)
         if world.orders and self._judgeable(item):
-            accepted = item.attempts < ATTEMPTS and world.accepted[item.attempts]
-            # Without what nobody asks for.
-            seen = item._replace(since="", completed=False, token=False, tries="", at="", first="")
-            judged = {
-                "reopen": Call("reopen", seen=seen),
-                "settle": Call("settle", own=True, word="sent" if accepted else "failed", seen=seen),
-            }[self._channel.operator]
+            judged = self._judged(world)
             judging = world._replace(operators=(*world.operators, judged), orders=world.orders - 1)
-            yield Step("operator", f"reads, and decides to {judged.verb} {judged.word}", judging)
+            yield Step(who, f"reads, and decides to {judged.verb} {judged.word}", judging)
 
-    def _judgeable(self, item: Item) -> bool:
-        """What ended is sent again; what has no outcome gets one."""
+    def _judged(self, world: World) -> Call:
+        item = world.item
+        if item is None:
+            return Call("restart")
+        # Without what nobody asks for.
+        seen = item._replace(since="", completed=False, token=False, tries="", at="", first="")
+        match self._channel.operator:
+            case "restart":
+                return Call("restart", seen=seen._replace(completed=item.completed, mark=0, tried=0))
+            case "reopen":
+                return Call("reopen", seen=seen)
+        accepted = item.attempts < ATTEMPTS and world.accepted[item.attempts]
+        return Call("settle", own=True, word="sent" if accepted else "failed", seen=seen)
+
+    def _judgeable(self, item: Item | None) -> bool:
+        """What ended is sent again; what has no outcome gets one; what was surely not sent is restarted."""
+        if item is None:
+            return True
+        if self._restarts:
+            unsent = not (item.completed or item.started or item.since or item.submitted)
+            return item.attempts + unsent < ATTEMPTS and (unsent or item.status == "cancelled")
         if self._channel.operator == "reopen":
             return item.completed and item.attempts < ATTEMPTS
         return not item.completed
@@ -568,8 +580,9 @@ def _reader(world: World, read: World) -> str:
 
 
 def _ended(world: World, call: Call, answer: Answer) -> World:
-    """After a cancel, nothing that was written before it may go."""
-    if answer.kind != "True" or call.verb not in ("cancel", "cancel_scheduled") or world.item is None:
+    """After a cancel or a restart, nothing that was written before it may go."""
+    verbs = ("cancel", "cancel_scheduled", "restart")
+    if answer.kind != "True" or call.verb not in verbs or world.item is None:
         return world
     return world._replace(cancelled=world.item.attempts)
 

@@ -19,6 +19,7 @@ from mailroom_ops.console import server
 from mailroom_ops.console.pages.campaigns import StartJob
 from mailroom_ops.console.pages.dead_letters import RedriveJob
 from mailroom_ops.console.pages.erasing import EraseJob
+from tests.support.campaign_start import start_in
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.local.served import served
 from tests.support.ops.campaign import NOW, RUN, World, answers
@@ -95,7 +96,7 @@ class WholeStage(RepairStage):
         self.know("whole", status="delivered", **titles, **over, **life, **callbacks)
         self.know("several", status="bounced", **{**wrong, "to": [ADA, "bob@example.com"]}, **several)
         self.know("failed", status="failed", **wrong)
-        self.know(f"weekly#{RUN}#ada", status="delivered", **over)
+        self.know(f"weekly#{RUN}#ada", status="delivered", **over, **start_in(f"weekly#{RUN}#ada"))
         trouble = {"code": "throttled", "message": "busy"}
         self.know("dead", status="sending", dead_lettered_at=MS, trouble=trouble)
         self.know("both", status="delivered", **over)

@@ -74,11 +74,18 @@ UNUSED = (
         "*",
         "It queues messages of all channels in the same way; the tests use a few channels",
     ),
-    *(
-        Row("compose", action, resource, "A restarted run sends the messages that its stop cancelled")
-        for action, resource in (("sqs:SendMessage", "*-bulk"), ("dynamodb:BatchGetItem", "*-ledger"))
+    Row(
+        "compose",
+        "sqs:SendMessage",
+        "*-bulk",
+        "If a run is started again, it queues messages whose items are in the mailbox",
     ),
-    Row("release", "dynamodb:BatchGetItem", "*-campaign-runs", "It reads runs if their messages wait"),
+    Row(
+        "send-*",
+        "dynamodb:BatchGetItem",
+        "*-campaign-runs",
+        "Senders of all lanes read runs in the same way; the tests use the mails of a bulk lane",
+    ),
     Row(
         "dead-letters",
         "sqs:ChangeMessageVisibility",

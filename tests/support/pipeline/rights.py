@@ -131,7 +131,7 @@ def _of_dynamodb(operation: str, names: Mapping[str, Any]) -> Asked:
 def _of_sqs(operation: str, names: Mapping[str, Any]) -> Asked:
     if operation == "ListQueues":
         return [("sqs:ListQueues", "*", ())]
-    queue = names["QueueUrl"].rpartition("/")[2]
+    queue = names.get("QueueName") or names["QueueUrl"].rpartition("/")[2]
     return [(f"sqs:{operation.removesuffix('Batch')}", arn("sqs", queue), ())]
 
 

@@ -81,7 +81,6 @@ EVERYTHING: dict[str, Any] = {
     "channels.push": PUSH_ROW,
     "monitoring": TOLD,
     "outcomes.event_bus": "orders",
-    "deployment.gradual": True,
     "api.unsubscribe": PAGE,
     "recipients": {"only": ["example.com"], "redirect_to": {"mail": "testers@example.com", "push": NEWS}},
     **changes_for(*AUDIENCES, campaigns__network=NETWORK),

@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from tests.support.stacks.resolved import Resolver, as_list
-from tests.support.stacks.templates import Templates, function_id
+from tests.support.stacks.templates import Templates
 
 Edge = tuple[str, str]
 """A function or resource, and one that it invokes or sends to: both by their ARNs."""
@@ -61,7 +61,7 @@ def _edges(stage: Templates) -> Iterator[Edge]:
         for stack, name, resource in resources
         if resource["Type"] == "AWS::Lambda::Function"
     }
-    triggers = [edge for each in resources for edge in _triggers(stage, resolver, *each)]
+    triggers = [edge for each in resources for edge in _triggers(resolver, *each)]
     yield from triggers
     for function, (stack, role) in functions.items():
         for pattern in _sends_to(resolver, stack, role):
@@ -70,15 +70,13 @@ def _edges(stage: Templates) -> Iterator[Edge]:
                     yield function, target
 
 
-def _triggers(
-    stage: Templates, resolver: Resolver, stack: str, name: str, resource: Mapping[str, Any]
-) -> Iterator[Edge]:
+def _triggers(resolver: Resolver, stack: str, name: str, resource: Mapping[str, Any]) -> Iterator[Edge]:
     """Yield the edges from a queue, topic or bucket that a resource describes."""
     match resource:
         case {"Type": "AWS::Lambda::EventSourceMapping", "Properties": mapping}:
             source = resolver.text(stack, mapping["EventSourceArn"])
             if source.startswith("arn:aws:sqs:"):
-                yield source, resolver.text(stack, _arn(function_id(stage[stack].body, mapping)))
+                yield source, resolver.text(stack, _arn(mapping["FunctionName"]["Ref"]))
         case {"Type": "AWS::SNS::Subscription", "Properties": {"Protocol": "sqs" | "lambda"} as subscription}:
             topic, endpoint = subscription["TopicArn"], subscription["Endpoint"]
             yield resolver.text(stack, topic), resolver.text(stack, endpoint)

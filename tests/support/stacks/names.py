@@ -8,7 +8,7 @@ PHYSICAL = (
     *("FunctionName", "QueueName", "TableName", "BucketName", "TopicName", "RoleName", "AlarmName"),
     *("RuleName", "DashboardName", "Name", "LogGroupName", "AliasName", "SecretName", "ScheduleExpression"),
     *("GroupName", "ApiMappingKey", "RouteKey", "StageName", "ConfigurationSetName"),
-    *("EventDestinationName", "ConfigurationName", "ApplicationName"),
+    *("EventDestinationName", "ConfigurationName"),
 )
 """Properties that hold one."""
 OF_ANOTHER = ("ScheduleExpression", "ApiMappingKey", "RouteKey", "StageName", "EventDestinationName")

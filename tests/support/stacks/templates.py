@@ -55,19 +55,9 @@ class Template:
         (match,) = (
             each
             for each in self.all("Lambda::EventSourceMapping")
-            if functions[function_id(self.body, each)]["Properties"]["FunctionName"] == function
+            if functions[each["FunctionName"]["Ref"]]["Properties"]["FunctionName"] == function
         )
         return match
-
-
-def function_id(body: dict[str, Any], mapping: dict[str, Any]) -> str:
-    """The logical id of the function that a mapping invokes, by itself or by its alias."""
-    match mapping["FunctionName"]:
-        case {"Ref": str(function)}:
-            return function
-        case {"Fn::Join": ["", [{"Fn::Select": [6, {"Fn::Split": [":", {"Ref": str(alias)}]}]}, ":live"]]}:
-            return str(body["Resources"][alias]["Properties"]["FunctionName"]["Ref"])
-    raise LookupError(mapping["FunctionName"])
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,6 @@ LEAN: dict[str, Any] = {
     "fax": None,
     "search": False,
     "monitoring": {"level": "minimal", "canary": True},
-    "deployment.gradual": True,
     "deployment.point_in_time_recovery": False,
 }
 """Settings of a stage with little: without SMS, faxes, search, and all alarms but those of queues."""

@@ -15,7 +15,7 @@ from mailroom.ledger.contents import Contents, Held
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.run_states import RunStates
 from mailroom.ledger.waits import DAY_USED_UP, SEND_AT, SHARDS, Wait, Waits
-from mailroom.message.message import encode
+from mailroom.message.message import Message, encode
 from mailroom.message.window import Window
 from tests.support.unit.dispatching import made
 from tests.support.unit.events import plenty
@@ -69,7 +69,7 @@ class Waiting(Struct):
 
     def hold(
         self,
-        message: Mail | str,
+        message: Message | str,
         reason: str,
         due: float,
         version: str = "",
@@ -85,10 +85,13 @@ class Waiting(Struct):
             self.contents.put([(Held(message.key, version), encode(message.variables))])
         return self.waits.hold([Wait(message, reason, due, version, put_at, window, lines_up)])[0]
 
-    def line_up(self, *ids: str, window: Window | None = None, **attributes: Any) -> None:
+    def line_up(self, *messages: str | Mail, window: Window | None = None, **attributes: Any) -> None:
         """Let messages of bulk wait for the day. They were put one after the other, a second apart, and they
-        join the line in a different order."""
-        messages = [mail(id_, lane="bulk", **attributes) for id_ in ids]
+        join the line in a different order. `messages` are messages, or ids of messages with `attributes`."""
+        joining = [
+            mail(message, lane="bulk", **attributes) if isinstance(message, str) else message
+            for message in messages
+        ]
         waits = [
             Wait(
                 *(message, DAY_USED_UP, self.clock.now, f"wait of {message.id}"),
@@ -97,7 +100,7 @@ class Waiting(Struct):
                 lines_up=True,
                 new=True,
             )
-            for place, message in enumerate(messages)
+            for place, message in enumerate(joining)
         ]
         self.contents.put(
             [(Held(wait.message.key, wait.version), encode(wait.message.variables)) for wait in waits]

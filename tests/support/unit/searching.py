@@ -53,7 +53,7 @@ class Search:
 
 def in_run(campaign: str, run: str, begun_at: int) -> Run:
     """A run that began then (epoch seconds), for the ids that it gives to messages."""
-    known = {"scheduled_at": run, "start": "s", "state": "collected", "id_secret": "0" * 32}
+    known = {"scheduled_at": run, "start": "s", "valid_from": 1, "state": "collected", "id_secret": "0" * 32}
     return convert({"campaign": campaign, "run": run, "begun_at": begun_at, **known}, Run)
 
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from botocore.client import BaseClient
+from msgspec import convert
 
 from mailroom.aws.dynamo_values import plain
 from mailroom.channels.mail.contract import Mail
 from mailroom.ledger.claims import Claim, Claimed
 from mailroom.ledger.ledger import Ledger
-from mailroom.message.message import Key, Message
+from mailroom.message.message import CampaignStart, Key, Message
 from mailroom.message.outcome import ANY_ACCOUNT
 from tests.support.dynamodb import InMemoryDynamoDB
 
@@ -182,7 +183,10 @@ def item(**changes: Any) -> Item:
 def mail(id_: str = "m-1", **attributes: Any) -> Mail:
     """A message that has passed its checks."""
     known = {"to": "vincent@example.com", "subject": "Hello", "text": "Hi", **attributes}
-    return Mail(id=id_, event_type="mail", variables={"id": id_, "event_type": "mail", **known}, **known)
+    variables = {"id": id_, "event_type": "mail", **known}
+    if "campaign_start" in known:
+        known["campaign_start"] = convert(known["campaign_start"], CampaignStart)
+    return Mail(id=id_, event_type="mail", variables=variables, **known)
 
 
 KEY = Key("m-1", "mail")

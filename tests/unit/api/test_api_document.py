@@ -7,6 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from mailroom.channels.contracts import CONTRACTS
+from mailroom.message.message import OURS
 from tests.support.api_description import FILE, description
 from tests.support.unit.api_requests import Api
 from tests.support.unit.shared import Aws, FakeClock
@@ -37,7 +38,7 @@ def test_each_reference_has_its_component_and_each_component_a_reference(documen
 def test_a_schema_of_items_is_valid_and_lacks_the_systems_own_attributes(channel: str, document: Any) -> None:
     own = document["components"]["schemas"][CONTRACTS[channel].__name__]
     Draft202012Validator.check_schema(own)
-    assert not {"variables", "attempt"} & own["properties"].keys()
+    assert not {*OURS} & own["properties"].keys()
     assert own["properties"]["event_type"] == {"const": channel}
     assert {"id", "event_type"} <= {*own["required"]}
 

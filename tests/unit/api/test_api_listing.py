@@ -6,6 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from mailroom.ledger.ledger import Ledger
+from mailroom.message.message import CampaignStart
 from tests.support.unit.api_requests import Api
 from tests.support.unit.searching import Search
 from tests.support.unit.shared import Aws, FakeClock, claimed, mail
@@ -70,7 +71,7 @@ def test_the_newest_messages_are_listed_in_pages(
 def test_the_list_contains_only_messages_that_match_all_filters(
     api: Api, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
-    sent(aws, ledger, clock, "spring#1#ada")
+    sent(aws, ledger, clock, "spring#1#ada", campaign_start=CampaignStart("spring", "1", 1))
     sent(aws, ledger, clock, "m-1", text=None, template="welcome")
     assert ids(api, "/messages?campaign=spring") == ["spring#1#ada"]
     assert ids(api, "/messages?template=welcome&status=sent&event_type=mail") == ["m-1"]

@@ -59,6 +59,8 @@ def test_messages_with_one_id_on_two_channels_are_two_messages(api: Api) -> None
         ({"send_at": "2028-11-21T09:00:00Z"}, "send_at"),
         ({"expires_at": "2026-11-21T08:59:59Z"}, "expires_at"),
         ({"attempt": 2}, "attempt"),
+        ({"campaign_start": {"campaign": "c", "run": "r", "start": 1}}, "campaign_start"),
+        ({"campaign_start": "c"}, "campaign_start"),
         ({"callback_url": "https://h.example:22/"}, "callback_url"),
         ({"payload_ref": "s3://elsewhere/1"}, "payload_ref"),
         ({"headers": {"Bcc": "x"}}, "headers.Bcc"),

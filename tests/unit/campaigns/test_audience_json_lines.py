@@ -27,7 +27,7 @@ def test_numbers_keep_their_digits_on_the_way_to_compose() -> None:
     assert [str(only.attributes[name]) for name in ("price", "long", "far")] == [
         *("19.90", "0.12345678901234567890123456789", "1E+100"),
     ]
-    body = encode(Chunk("weekly", RUN, TIME, [only]))
+    body = encode(Chunk("weekly", RUN, TIME, 1, [only]))
     assert '"price":19.90,' in body
     assert chunk_of(body).recipients == [only]
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from mailroom.campaigns.runs import Runs
+from mailroom.campaigns.runs import Run, Runs
 from mailroom.recipients.choices import Preferences
+from tests.support.campaign_start import of_run
 from tests.support.unit.events import failures, lambda_context, sqs_event
 from tests.support.unit.functions import Load
 from tests.support.unit.publishing import choose
@@ -45,8 +46,6 @@ def campaign(aws: Aws, load: Load, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     (tmp_path / "campaigns.json").write_text(json.dumps({"weekly": definition}))
     monkeypatch.chdir(tmp_path)
     aws.s3.put_object(Bucket=BUCKET, Key="people.csv", Body=CSV.encode())
-    monkeypatch.setenv("RUNS_TABLE", RUNS)
-    monkeypatch.setenv("RUN_TTL_SECONDS", "7776000")
     monkeypatch.setenv("PREFERENCES_TABLE", PREFERENCES)
     monkeypatch.setenv("AUDIENCE_QUEUE_URL", aws.urls["audience"])
     return load
@@ -64,10 +63,14 @@ def collected(aws: Aws, campaign: Load, monkeypatch: pytest.MonkeyPatch) -> list
     return [each["Body"] for each in aws.receive("audience")]
 
 
-def id_of(aws: Aws, key: str) -> str:
+def started(aws: Aws) -> Run:
     run = Runs(aws.dynamodb, RUNS).read("weekly", RUN)
     assert run is not None
-    return run.id_of(key)
+    return run
+
+
+def id_of(aws: Aws, key: str) -> str:
+    return started(aws).id_of(key)
 
 
 def test_collect_and_compose_put_the_messages_of_a_campaign_from_a_file_into_the_mailbox(
@@ -79,7 +82,7 @@ def test_collect_and_compose_put_the_messages_of_a_campaign_from_a_file_into_the
     assert failures(campaign("compose")(sqs_event(*bodies), lambda_context())) == []
     found = aws.item(id_of(aws, "1"), "mail", MAILBOX)
     assert found == {
-        "id": id_of(aws, "1"),
+        **of_run(started(aws), "1"),
         "event_type": "mail",
         "lane": "bulk",
         "topic": "news",

@@ -35,7 +35,7 @@ ADA = Recipient("17", {"email": "ada@example.com", "first_name": "Ada"})
 
 
 def made(recipient: Recipient = ADA, definition: Definition = WEEKLY, **composed: Any) -> dict[str, Any]:
-    chunk = Chunk(definition.name, "2026-11-18T13:00Z", AT, [recipient])
+    chunk = Chunk(definition.name, "2026-11-18T13:00Z", AT, 1, [recipient])
     return item_of(CONTRACTS[definition.channel], definition, chunk, recipient, composed)
 
 
@@ -172,7 +172,8 @@ def test_a_start_from_eventbridges_dead_letters_is_readable() -> None:
 def test_pages_and_chunks_are_unchanged_after_encoding_and_decoding() -> None:
     page = Next("weekly", "r", "s", 7, {"offset": 12, "header": ["a", "b"]})
     assert collect_body(encode(page)) == page
-    chunk = Chunk("weekly", "r", AT, [Recipient("1", {"n": 1, "none": None, "deep": {"list": [True, "x"]}})])
+    person = Recipient("1", {"n": 1, "none": None, "deep": {"list": [True, "x"]}})
+    chunk = Chunk("weekly", "r", AT, 1, [person])
     assert chunk_of(encode(chunk)) == chunk
 
 
@@ -182,10 +183,10 @@ def test_a_name_with_characters_that_an_id_cannot_contain_is_refused(name: str) 
         checked(name)
 
 
-@pytest.mark.parametrize("wrong", [{"run": ""}, {"run": "x" * 41}, {"scheduled_at": "soon"}])
+@pytest.mark.parametrize("wrong", [{"run": ""}, {"run": "x" * 41}, {"scheduled_at": "soon"}, {"start": "s"}])
 def test_a_chunk_or_a_page_without_a_run_is_malformed(wrong: dict[str, str]) -> None:
     """No time fixes them: they are dead letters at once."""
-    chunk = {"campaign": "weekly", "run": "r", "scheduled_at": AT, "recipients": [], **wrong}
+    chunk = {"campaign": "weekly", "run": "r", "scheduled_at": AT, "start": 1, "recipients": [], **wrong}
     with pytest.raises(Malformed):
         chunk_of(json.dumps(chunk))
     if "run" in wrong:

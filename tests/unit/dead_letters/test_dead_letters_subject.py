@@ -79,6 +79,7 @@ def test_a_dead_lettered_callback_is_identified_by_the_message_it_reports() -> N
                 "campaign": "weekly",
                 "run": "2026-11-18T13:00Z",
                 "scheduled_at": "2026-11-18T13:00:00Z",
+                "start": 1,
                 "recipients": [{"key": "1"}],
             },
         ),

@@ -7,29 +7,28 @@ from typing import Any
 import pytest
 
 from mailroom.campaigns.runs import Runs
+from mailroom.channels.mail.contract import Mail
 from mailroom.ledger.items import PAUSED
 from mailroom.ledger.status_reader import of_ledger
 from mailroom.ledger.waits import OUTSIDE_WINDOW
-from mailroom.message.message import Key
 from mailroom.message.window import Window
 from tests.support.unit.post import Counted, Make
 from tests.support.unit.releasing import Waiting
-from tests.support.unit.shared import BUDGETS, NOW, RUNS, Aws, item, mail
+from tests.support.unit.run_messages import mail_of, started
+from tests.support.unit.shared import BUDGETS, NOW, RUNS, Aws, item
 
-PeopleOf = Callable[[str], list[str]]
+PeopleOf = Callable[[str], list[Mail]]
 CLOSED = Window(from_="23:00", to="23:30", zone="UTC")
 
 
 @pytest.fixture
 def people(runs: Runs) -> PeopleOf:
-    """Ids of three messages of a run by its name, which is paused."""
+    """Three messages of a run by its name, which is paused."""
 
-    def begin(name: str) -> list[str]:
-        runs.begin("weekly", name, "start", "2026-11-18T13:00:00Z")
+    def begin(name: str) -> list[Mail]:
+        run = started(runs, name)
         runs.pause("weekly", name, "a wrong link")
-        run = runs.read("weekly", name)
-        assert run is not None
-        return [run.id_of(key) for key in ("ada", "bob", "eve")]
+        return [mail_of(run, key) for key in ("ada", "bob", "eve")]
 
     return begin
 
@@ -46,18 +45,19 @@ def test_a_message_of_a_paused_run_waits_without_using_the_daily_limit_and_other
     ada = people("r")[0]
     day: dict[str, Any] = {"budgets_table": BUDGETS, "per_day": [("0001-01-01", 1)], "budgets": aws.dynamodb}
     worker = post(bulk=True, runs_table=RUNS, **day)
-    assert worker.handle(item(id=ada, lane="bulk"), item(id="m-2", lane="bulk")) == {}
+    assert worker.handle(ada.variables, item(id="m-2", lane="bulk")) == {}
     assert worker.submitted == ["m-2"]
-    assert (aws.item(ada)["status"], of_ledger(aws.item(ada)).waits_for) == ("scheduled", PAUSED)
+    assert (aws.item(ada.id)["status"], of_ledger(aws.item(ada.id)).waits_for) == ("scheduled", PAUSED)
     assert counted() == {"WaitsForRun": 1, "Sent": 1}
 
 
 def test_messages_of_a_paused_run_leave_the_line_and_are_released_in_order_after_the_pause(
     waiting: Waiting, runs: Runs, people: PeopleOf
 ) -> None:
-    ids = people("r")
+    messages = people("r")
+    ids = [message.id for message in messages]
     waiting.limit(4)
-    waiting.line_up(*ids, "m-2")
+    waiting.line_up(*messages, "m-2")
     assert released(waiting) == ["m-2"]
     assert {of_ledger(waiting.aws.item(id_)).waits_for for id_ in ids} == {PAUSED}
     runs.pause("weekly", "r", "")
@@ -68,24 +68,24 @@ def test_messages_of_a_paused_run_leave_the_line_and_are_released_in_order_after
 def test_a_run_that_stays_paused_does_not_delay_another_run_that_is_resumed(
     waiting: Waiting, runs: Runs, people: PeopleOf
 ) -> None:
-    ids = {name: people(name) for name in ("r", "s", "t")}
-    waiting.line_up(*(id_ for run in ids.values() for id_ in run))
+    messages = {name: people(name) for name in ("r", "s", "t")}
+    waiting.line_up(*(message for run in messages.values() for message in run))
     assert released(waiting) == []
     for name in ("s", "r", "t"):
         queued = len(waiting.sent)
         runs.pause("weekly", name, "")
-        assert released(waiting)[queued:] == ids[name]
+        assert released(waiting)[queued:] == [message.id for message in messages[name]]
 
 
 def test_a_message_that_was_cancelled_during_a_pause_leaves_no_content_after_the_pause(
     waiting: Waiting, runs: Runs, people: PeopleOf
 ) -> None:
-    ids = people("r")
-    waiting.line_up(*ids)
+    messages = people("r")
+    waiting.line_up(*messages)
     waiting.release_line()
-    assert waiting.ledger.cancel(Key(ids[0], "mail"))
+    assert waiting.ledger.cancel(messages[0].key)
     runs.pause("weekly", "r", "")
-    assert released(waiting) == ids[1:]
+    assert released(waiting) == [message.id for message in messages[1:]]
     assert (waiting.marked, waiting.held) == ([], [])
 
 
@@ -93,7 +93,7 @@ def test_after_a_pause_a_message_whose_window_is_closed_waits_for_its_window(
     waiting: Waiting, runs: Runs, people: PeopleOf
 ) -> None:
     ada = people("r")[0]
-    waiting.hold(mail(ada, lane="bulk"), PAUSED, NOW, window=CLOSED, lines_up=True)
+    waiting.hold(ada, PAUSED, NOW, window=CLOSED, lines_up=True)
     runs.pause("weekly", "r", "")
     assert released(waiting) == []
-    assert of_ledger(waiting.aws.item(ada)).waits_for == OUTSIDE_WINDOW
+    assert of_ledger(waiting.aws.item(ada.id)).waits_for == OUTSIDE_WINDOW

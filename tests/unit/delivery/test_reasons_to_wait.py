@@ -483,6 +483,18 @@ def test_a_message_outside_its_time_window_waits_with_its_content_until_the_wind
     assert "startedAt" not in aws.item()
 
 
+@pytest.mark.parametrize("at_once", [True, False], ids=["in one batch", "in two batches"])
+def test_the_second_copy_of_a_waiting_message_replaces_the_content_of_the_first(
+    post: Make, aws: Aws, *, at_once: bool
+) -> None:
+    codes, copies = lane(post, bulk=False), [item(window=NIGHT, name="Ada"), item(window=NIGHT, name="Eve")]
+    for batch in [copies] if at_once else [[copy] for copy in copies]:
+        assert codes.handle(*batch) == {}
+    (content,) = aws.dynamodb.scan(TableName=CONTENTS)["Items"]
+    assert content["version"]["S"] == aws.item()["wait"]["version"]
+    assert [found["name"] for found in content_of(aws, "m-1")] == ["Eve"]
+
+
 def test_a_message_within_its_time_window_is_sent(post: Make, aws: Aws, clock: FakeClock) -> None:
     clock.now = OPENS
     assert lane(post, bulk=False).handle(item(window=NIGHT)) == {}

@@ -10,9 +10,12 @@ import pytest
 from mailroom.aws.dynamo_values import plain
 from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.ledger.ledger import Ledger
+from mailroom.message.message import CampaignStart, Key
 from tests.support.unit.dispatching import Counted, Log, at, made, numbered
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.shared import KEY, LEDGER, NOW, Aws, FakeClock, image, item
+
+START: dict[str, Any] = {"campaign": "weekly", "run": "r", "start": 7}
 
 
 def test_an_item_becomes_a_queue_message_with_its_channel_and_type(dispatcher: Dispatcher, aws: Aws) -> None:
@@ -171,3 +174,25 @@ def test_an_outage_of_the_ledger_returns_only_the_records_of_messages_that_are_t
     assert sorted(each["id"] for each in aws.bodies()) == ["a", "c"]
     assert aws.item("b") == {}
     assert [line["message"] for line in log()] == ["waits for send_at were not written; they are tried again"]
+
+
+# Messages of campaigns
+
+
+@pytest.mark.parametrize("attempt", [1, 2])
+def test_a_composed_item_is_queued_with_its_start_even_if_it_is_a_later_attempt(
+    dispatcher: Dispatcher, aws: Aws, attempt: int
+) -> None:
+    composed = item(id="weekly#r#ada", campaign_start=START, attempt=attempt)
+    assert dispatcher.dispatch(numbered(composed)) == set()
+    assert aws.bodies() == [composed]
+
+
+def test_a_composed_item_of_a_later_attempt_waits_for_its_send_at(
+    dispatcher: Dispatcher, ledger: Ledger, aws: Aws
+) -> None:
+    composed = item(id="weekly#r#ada", campaign_start=START, attempt=2, send_at=at(3600))
+    ledger.restart(Key("weekly#r#ada", "mail"), {}, CampaignStart(**START))
+    assert dispatcher.dispatch(numbered(composed)) == set()
+    found = aws.item("weekly#r#ada")
+    assert (found["status"], found["attempts"], found["campaign_start"]) == ("scheduled", 1, START)

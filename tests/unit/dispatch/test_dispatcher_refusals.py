@@ -15,6 +15,7 @@ from tests.support.unit.shared import BUCKET, NOW, Aws, FakeClock, claimed, item
 ADDRESS = "is not a mail address; use name@domain.example"
 LINE = "holds a line break or control character; use one line of plain text"
 
+START = {"campaign": "weekly", "run": "r", "start": 7}
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no to": ({"to": ...}, "to: is missing; set `to` (or `email`) to one address or a list of them"),
     "a bad address": ({"to": "vincent"}, f"to: 'vincent' {ADDRESS}"),
@@ -77,6 +78,18 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an unknown lane": ({"lane": "fast"}, "lane: 'fast' is not a lane; use normal or bulk"),
     "an attempt of its own": ({"attempt": 2}, "attempt: is reserved for Mailroom; rename this attribute"),
+    "a start of a run to which the id does not belong": (
+        {"id": "weekly#r2#ada", "campaign_start": START},
+        "campaign_start: is reserved for Mailroom; rename this attribute",
+    ),
+    "an attempt with a start of another run": (
+        {"attempt": 2, "campaign_start": START},
+        "campaign_start: is reserved for Mailroom; rename this attribute",
+    ),
+    "a start without a number": (
+        {"campaign_start": {"campaign": "weekly", "run": "r"}},
+        "campaign_start: object missing required field start",
+    ),
     "over 1 MiB as JSON": (
         {"text": "\x01" * 200_000},
         "item: is over 1 MiB as JSON; put the content in the payload bucket",

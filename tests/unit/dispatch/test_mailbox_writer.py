@@ -8,8 +8,8 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 
 from mailroom.aws.dynamo_values import plain
 from mailroom.errors import Invalid
-from mailroom.mailbox import MailboxWriter
-from tests.support.unit.shared import MAILBOX, NOW, RUNS, Aws, FakeClock, before_each_call, item
+from mailroom.mailbox import MailboxWriter, Oversize
+from tests.support.unit.shared import BUCKET, MAILBOX, NOW, RUNS, Aws, FakeClock, before_each_call, item
 
 
 @pytest.fixture
@@ -37,6 +37,98 @@ def test_an_item_with_the_mark_of_a_restored_item_is_refused(writer: MailboxWrit
     with pytest.raises(Invalid, match="restored_id: is reserved for Mailroom"):
         writer.entry(marked)
     assert aws.item(table=MAILBOX) == {}
+
+
+# Messages of campaigns
+
+
+@pytest.fixture
+def composing(aws: Aws, clock: FakeClock) -> MailboxWriter:
+    """The writer of the function `compose`."""
+    return MailboxWriter(aws.dynamodb, MAILBOX, 3600, clock=clock, composes=True)
+
+
+def composed(start: int, **changes: Any) -> dict[str, Any]:
+    return item(
+        id="weekly#r#ada", campaign_start={"campaign": "weekly", "run": "r", "start": start}, **changes
+    )
+
+
+@pytest.mark.parametrize("start", [{"campaign": "weekly", "run": "r", "start": 1}, None, "weekly"])
+def test_a_producers_item_with_the_start_of_a_campaigns_run_is_refused(
+    writer: MailboxWriter, aws: Aws, start: Any
+) -> None:
+    marked = item(campaign_start=start)
+    for written in (writer.put(marked), writer.put(marked, if_new=False), writer.replace(marked)[0]):
+        assert (written.state, written.field) == ("refused", "campaign_start")
+    with pytest.raises(Invalid, match="campaign_start: is reserved for Mailroom"):
+        writer.entry(marked)
+    assert aws.dynamodb.scan(TableName=MAILBOX)["Count"] == 0
+
+
+def test_an_item_of_another_start_of_the_run_is_the_same_item(composing: MailboxWriter) -> None:
+    assert composing.put(composed(1)).state == "accepted"
+    assert composing.put(composed(2)).state == "existed"
+    assert composing.put(composed(2, text="No")).state == "conflict"
+
+
+def test_an_item_of_a_later_start_replaces_an_item_of_an_earlier_start(
+    composing: MailboxWriter, aws: Aws
+) -> None:
+    composing.put(composed(1))
+    result, queued = composing.replace(composed(2, text="No", attempt=2))
+    stored = aws.item("weekly#r#ada", table=MAILBOX)
+    assert (result.state, queued) == ("existed", stored)
+    assert (stored["text"], stored["attempt"], stored["campaign_start"]["start"]) == ("No", 2, 2)
+    assert stored["ttl"] == NOW + 3600
+
+
+@pytest.mark.parametrize(("text", "state"), [("Yes", "existed"), ("No", "conflict")])
+def test_an_item_of_the_same_start_stays_and_is_returned_to_be_queued(
+    composing: MailboxWriter, aws: Aws, text: str, state: str
+) -> None:
+    composing.put(composed(2, text="Yes"))
+    result, queued = composing.replace(composed(2, text=text))
+    assert (result.state, queued) == (state, aws.item("weekly#r#ada", table=MAILBOX))
+    assert queued is not None
+    assert queued["text"] == "Yes"
+
+
+def test_an_item_of_a_later_start_is_accepted_if_the_mailbox_lacks_an_item(composing: MailboxWriter) -> None:
+    result, queued = composing.replace(composed(2))
+    assert (result.state, queued) == ("accepted", None)
+
+
+@pytest.mark.parametrize("stored", [composed(3), item(id="weekly#r#ada")], ids=["newer", "of a producer"])
+def test_an_item_of_a_newer_start_or_of_a_producer_is_not_replaced(
+    composing: MailboxWriter, aws: Aws, stored: dict[str, Any]
+) -> None:
+    composing.put(stored)
+    before = aws.item("weekly#r#ada", table=MAILBOX)
+    result, queued = composing.replace(composed(2, text="No"))
+    assert (result.state, queued) == ("conflict", None)
+    assert aws.item("weekly#r#ada", table=MAILBOX) == before
+
+
+def test_a_replacement_during_an_outage_gets_the_state_failed(
+    composing: MailboxWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_operation: str) -> None:
+        raise ClientError({"Error": {"Code": "ThrottlingException"}}, "PutItem")
+
+    before_each_call(monkeypatch, fail)
+    assert composing.replace(composed(2))[0].state == "failed"
+
+
+def test_a_large_item_keeps_its_start_beside_its_content(aws: Aws, clock: FakeClock) -> None:
+    oversize = Oversize(aws.s3, lambda: BUCKET, clock=clock)
+    writer = MailboxWriter(aws.dynamodb, MAILBOX, oversize=oversize, clock=clock, composes=True)
+    assert writer.put(composed(1, text="x" * 420_000)).state == "accepted"
+    stored = aws.item("weekly#r#ada", table=MAILBOX)
+    assert (stored["campaign_start"], "text" in stored) == (composed(1)["campaign_start"], False)
+
+
+# Items that cannot be stored
 
 
 @pytest.mark.parametrize(

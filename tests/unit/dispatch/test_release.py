@@ -9,10 +9,13 @@ from zlib import crc32
 
 import pytest
 
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.channels.sms.contract import Sms
 from mailroom.clock import iso
 from mailroom.ledger.contents import Held
-from mailroom.ledger.waits import OUTSIDE_WINDOW, PROVIDER_REFUSES, SEND_AT, SHARDS
-from mailroom.message.message import Key
+from mailroom.ledger.items import PAUSED, RUN_UNKNOWN
+from mailroom.ledger.waits import DAY_USED_UP, OUTSIDE_WINDOW, PROVIDER_REFUSES, SEND_AT, SHARDS
+from mailroom.message.message import Key, parse
 from tests.support.unit.dispatching import Counted, Log
 from tests.support.unit.fakes import client_error
 from tests.support.unit.releasing import ROUND_SECONDS, Waiting
@@ -180,6 +183,7 @@ def test_a_message_that_is_cancelled_during_its_wait_leaves_neither_mark_nor_con
 
 @pytest.mark.parametrize("reason", [SEND_AT, OUTSIDE_WINDOW])
 def test_a_stale_row_of_the_index_changes_no_handed_over_message(waiting: Waiting, reason: str) -> None:
+    waiting.clock.advance(60)  # the round of the full hour reads further lists
     waiting.hold("m-1", reason, NOW)
     waiting.aws.put(MAILBOX, **item(send_at=iso(NOW)))
     pages: list[Any] = []
@@ -206,6 +210,51 @@ def test_a_message_that_a_worker_has_claimed_since_is_not_cancelled_by_a_deleted
     claimed(waiting.ledger)
     waiting.release_due()
     assert (waiting.aws.item()["status"], waiting.marked) == ("sending", [])
+
+
+# Removed channels
+
+
+def of_text(id_: str) -> Sms:
+    item = {"id": id_, "event_type": "sms", "to": "+16175551234", "text": "Hi", "lane": "bulk"}
+    return parse(item, {"sms": Sms})
+
+
+@pytest.mark.parametrize("reason", [DAY_USED_UP, PAUSED, RUN_UNKNOWN])
+def test_the_messages_of_a_removed_channel_end_as_failed_within_an_hour(
+    waiting: Waiting, reason: str
+) -> None:
+    waiting.hold(of_text("t-1"), reason, NOW, lines_up=True)
+    waiting.clock.advance(60)
+    waiting.release_due()
+    assert (waiting.marked, waiting.held) == (["t-1"], ["wait of t-1"])
+    waiting.clock.advance(3540)
+    waiting.release_due()
+    assert (waiting.sent, waiting.marked, waiting.held) == ([], [], [])
+    ended = waiting.aws.item("t-1", "sms")
+    assert (ended["status"], ended["error"]["message"]) == (
+        "failed",
+        "its lane 'bulk' of sms does not exist any more; put the message under a new id in another lane",
+    )
+
+
+def test_a_message_of_a_removed_channel_that_was_claimed_meanwhile_only_loses_its_mark(
+    waiting: Waiting,
+) -> None:
+    message = of_text("t-1")
+    waiting.hold(message, DAY_USED_UP, NOW, lines_up=True)
+    claimed(waiting.ledger, message)
+    waiting.release_due()
+    assert (waiting.aws.item("t-1", "sms")["status"], waiting.marked) == ("sending", [])
+
+
+def test_the_lists_of_removed_channels_are_read_once_an_hour(waiting: Waiting) -> None:
+    removed = CONTRACTS.keys() - {"mail"}
+    for seconds, lists in ((0, 2 + 3 * len(removed)), (60, 2), (3480, 2), (60, 2 + 3 * len(removed))):
+        waiting.clock.advance(seconds)
+        waiting.meddle()
+        waiting.release_due()
+        assert waiting.dynamodb.names().count("query") == lists * SHARDS
 
 
 # Trouble

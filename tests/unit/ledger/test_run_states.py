@@ -1,70 +1,137 @@
-"""Runs of campaigns that are stopped or paused, as functions that send their messages ask for them."""
+"""States of campaign runs, as functions that send their messages ask for them."""
 
 from typing import Any
 
-import pytest
-
-from mailroom.campaigns.runs import Run, Runs
+from mailroom.campaigns.runs import Runs
+from mailroom.ledger.items import PAUSED, RUN_UNKNOWN
 from mailroom.ledger.run_states import FRESH_SECONDS, STOPPED, RunStates
-from tests.support.unit.fakes import Meddler
+from mailroom.message.message import CampaignStart
+from tests.support.unit.fakes import Meddler, client_error, failing
+from tests.support.unit.run_messages import lose_run, read, start_of, started
 from tests.support.unit.shared import RUNS, Aws, FakeClock
 
-AT = "2026-11-18T13:00:00Z"
 
-
-def begun(runs: Runs, name: str = "r") -> Run:
-    assert runs.begin("weekly", name, "start", AT)
-    run = runs.read("weekly", name)
-    assert run is not None
-    return run
-
-
-def test_the_messages_of_a_stopped_run_are_found_by_their_ids(runs: Runs, aws: Aws, clock: FakeClock) -> None:
-    first, second = begun(runs), begun(runs, "s")
+def test_each_start_has_the_state_of_its_own_run(runs: Runs, aws: Aws, clock: FakeClock) -> None:
+    stopped, paused, running = (start_of(started(runs, name)) for name in ("r", "s", "t"))
+    missing = CampaignStart("weekly", "u", running.start)
     runs.stop("weekly", "r", "an operator")
-    ids = [first.id_of("ada"), second.id_of("ada"), "weekly#r#ada", "order-17"]
-    assert RunStates(aws.dynamodb, RUNS, clock).halted(ids) == {first.id_of("ada"): STOPPED}
+    runs.pause("weekly", "s", "a wrong link")
+    halted = RunStates(aws.dynamodb, RUNS, clock).halted([stopped, None, paused, running, missing])
+    assert halted == {stopped: STOPPED, paused: PAUSED, missing: RUN_UNKNOWN}
 
 
-def test_messages_of_an_earlier_run_are_not_stopped_with_a_later_run_of_the_same_name(
+def test_an_earlier_start_is_stopped_by_a_later_start_even_if_the_run_is_paused(
     runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
-    old = begun(runs).id_of("ada")
-    aws.dynamodb.delete_item(TableName=RUNS, Key={"campaign": {"S": "weekly"}, "run": {"S": "r"}})
+    first = start_of(started(runs))
+    second = start_of(started(runs, start="again"))
+    states = RunStates(aws.dynamodb, RUNS, clock)
+    assert states.halted([first, second]) == {first: STOPPED}
+    runs.pause("weekly", "r", "a wrong link")
+    clock.advance(FRESH_SECONDS)
+    assert states.halted([first, second]) == {first: STOPPED, second: PAUSED}
+
+
+def test_messages_of_an_earlier_run_of_the_same_name_are_stopped(
+    runs: Runs, aws: Aws, clock: FakeClock
+) -> None:
+    earlier = start_of(started(runs))
+    lose_run(aws)
     clock.advance(60)
-    begun(runs)
-    runs.stop("weekly", "r", "an operator")
-    assert RunStates(aws.dynamodb, RUNS, clock).halted([old]) == {}
+    started(runs)
+    assert RunStates(aws.dynamodb, RUNS, clock).halted([earlier]) == {earlier: STOPPED}
 
 
-def test_the_state_of_a_running_run_is_cached_for_seconds_and_the_state_of_a_stopped_run_is_not(
+def test_an_answer_is_cached_for_seconds_unless_the_run_is_paused(
     runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
-    id_ = begun(runs).id_of("ada")
+    start = start_of(started(runs))
     client: Any = Meddler(aws.dynamodb)
     states = RunStates(client, RUNS, clock)
-    assert [states.halted([id_]), states.halted([id_])] == [{}, {}]
+    assert [states.halted([start]), states.halted([start])] == [{}, {}]
     assert client.names() == ["batch_get_item"]
-    runs.stop("weekly", "r", "an operator")
-    assert states.halted([id_]) == {}
+    runs.pause("weekly", "r", "a wrong link")
+    assert states.halted([start]) == {}
     clock.advance(FRESH_SECONDS)
-    assert [states.halted([id_]), states.halted([id_])] == [{id_: STOPPED}] * 2
+    assert [states.halted([start]), states.halted([start])] == [{start: PAUSED}] * 2
     assert client.names() == ["batch_get_item"] * 3
-    runs.begin("weekly", "r", "again", AT)
-    assert states.halted([id_]) == {}
+    runs.pause("weekly", "r", "")
+    assert states.halted([start]) == {}
 
 
-@pytest.mark.parametrize("table", ["", RUNS])
-def test_run_states_are_not_read_for_messages_without_a_campaign_or_in_stages_without_campaigns(
-    runs: Runs, aws: Aws, clock: FakeClock, table: str
+def test_a_stop_is_in_force_within_seconds_and_needs_no_second_look(
+    runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
-    ids = ["order-17", "a#b#c"] if table else [begun(runs).id_of("ada")]
+    start = start_of(started(runs))
     client: Any = Meddler(aws.dynamodb)
-    assert RunStates(client, table, clock).halted(ids) == {}
+    states = RunStates(client, RUNS, clock)
+    assert states.halted([start]) == {}
+    runs.stop("weekly", "r", "an operator")
+    clock.advance(FRESH_SECONDS)
+    assert [states.halted([start]), states.halted([start])] == [{start: STOPPED}] * 2
+    assert client.names() == ["batch_get_item"] * 2
+
+
+def test_messages_of_a_later_start_go_on_while_the_state_of_an_earlier_start_is_cached(
+    runs: Runs, aws: Aws, clock: FakeClock
+) -> None:
+    first = start_of(started(runs))
+    client: Any = Meddler(aws.dynamodb)
+    states = RunStates(client, RUNS, clock)
+    assert states.halted([first]) == {}
+    second = start_of(started(runs, start="again"))
+    assert states.halted([second]) == {}
+    assert client.names() == ["batch_get_item"]
+
+
+def test_a_run_that_cannot_be_read_is_unknown_and_is_read_again_at_once(
+    runs: Runs, aws: Aws, clock: FakeClock
+) -> None:
+    start = start_of(started(runs))
+    client: Any = Meddler(aws.dynamodb, batch_get_item=failing(client_error("InternalServerError")))
+    states = RunStates(client, RUNS, clock)
+    assert [states.halted([start]), states.halted([start])] == [{start: RUN_UNKNOWN}, {}]
+
+
+def test_a_run_in_the_cache_counts_for_seconds_if_the_table_cannot_be_read(
+    runs: Runs, aws: Aws, clock: FakeClock
+) -> None:
+    known, unread = start_of(started(runs)), start_of(started(runs, "s"))
+    outages = failing(*[client_error("InternalServerError")] * 2)
+    calls = iter([lambda real, **arguments: real(**arguments), outages, outages])
+    client: Any = Meddler(aws.dynamodb, batch_get_item=lambda *real, **read: next(calls)(*real, **read))
+    states = RunStates(client, RUNS, clock)
+    assert states.halted([known]) == {}
+    assert states.halted([known, unread]) == {unread: RUN_UNKNOWN}
+    clock.advance(FRESH_SECONDS)
+    assert states.halted([known, unread]) == {known: RUN_UNKNOWN, unread: RUN_UNKNOWN}
+
+
+def test_a_run_is_unknown_if_the_table_of_runs_is_missing_or_has_no_name(
+    runs: Runs, aws: Aws, clock: FakeClock
+) -> None:
+    start = start_of(started(runs))
+    for table in ("not-deployed", ""):
+        assert RunStates(aws.dynamodb, table, clock).halted([start]) == {start: RUN_UNKNOWN}
+
+
+def test_a_run_whose_item_lacks_the_lowest_number_is_unknown(runs: Runs, aws: Aws, clock: FakeClock) -> None:
+    start = start_of(started(runs))
+    del (item := lose_run(aws))["valid_from"]
+    aws.dynamodb.put_item(TableName=RUNS, Item=item)
+    assert RunStates(aws.dynamodb, RUNS, clock).halted([start]) == {start: RUN_UNKNOWN}
+
+
+def test_no_run_is_read_for_messages_that_producers_have_put(aws: Aws, clock: FakeClock) -> None:
+    client: Any = Meddler(aws.dynamodb)
+    assert RunStates(client, RUNS, clock).halted([None, None]) == {}
     assert client.names() == []
 
 
-def test_messages_are_not_stopped_if_the_table_of_runs_is_not_deployed_yet(
-    runs: Runs, aws: Aws, clock: FakeClock
-) -> None:
-    assert RunStates(aws.dynamodb, "not-deployed", clock).halted([begun(runs).id_of("ada")]) == {}
+def test_a_lost_run_that_an_operator_has_stopped_is_stopped(runs: Runs, aws: Aws, clock: FakeClock) -> None:
+    start = start_of(started(runs))
+    lose_run(aws)
+    clock.advance(60)
+    assert runs.stop("weekly", "r", "an operator", lost=True)
+    assert RunStates(aws.dynamodb, RUNS, clock).halted([start]) == {start: STOPPED}
+    assert read(runs).start == ""

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from mailroom.clock import iso
+from mailroom.ledger.items import PAUSED, RUN_UNKNOWN
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.status_reader import of_ledger
 from mailroom.ledger.waits import (
@@ -19,10 +20,10 @@ from mailroom.ledger.waits import (
     WaitingRow,
     Waits,
 )
-from mailroom.message.message import Key, Message
+from mailroom.message.message import CampaignStart, Key, Message
 from mailroom.message.window import Window
 from tests.support.unit.fakes import Meddler, client_error
-from tests.support.unit.shared import LEDGER, NOW, TTL, Aws, FakeClock, claimed, mail
+from tests.support.unit.shared import KEY, LEDGER, NOW, TTL, Aws, FakeClock, claimed, mail
 
 LATER = NOW + 3600
 WINDOW = Window(from_="10:00", to="12:00", zone="UTC")
@@ -41,6 +42,10 @@ def wait(message: Message | None = None, version: str = "v-1", **changes: Any) -
 def due(waits: Waits, until: float = LATER, *, lines_up: bool = False) -> list[WaitingRow]:
     """Return the rows of all shards that are due at `until`."""
     return [row for shard in range(SHARDS) for row in waits.due(shard, until, lines_up=lines_up)]
+
+
+def none_remains(_row: WaitingRow, _reason: str) -> bool:
+    return False
 
 
 # Holding
@@ -86,6 +91,46 @@ def test_a_later_hold_of_a_message_replaces_its_earlier_hold(waits: Waits) -> No
     assert [(row.version, row.at) for row in due(waits, LATER + 60)] == [("v-2", int(LATER + 60))]
 
 
+def test_a_hold_reports_the_wait_that_it_replaces(waits: Waits, ledger: Ledger) -> None:
+    replaced: list[tuple[Key, str]] = []
+
+    def hold(*held: Wait) -> list[bool]:
+        return waits.hold(held, lambda key, version: replaced.append((key, version)))
+
+    assert hold(wait(version="v-1", new=True), wait(mail("m-2"), "v-2", new=True)) == [True, True]
+    assert replaced == []
+    assert hold(wait(version="v-3", new=True)) == [True]
+    assert hold(wait(mail("m-2"), "v-4"), wait(version="v-5")) == [True, True]
+    assert replaced == [(KEY, "v-1"), (Key("m-2", "mail"), "v-2"), (KEY, "v-3")]
+    claimed(ledger)
+    assert hold(wait(version="v-6")) == [False]
+    assert len(replaced) == 3
+
+
+def test_a_hold_reports_the_wait_of_a_message_that_does_not_wait_any_more(
+    waits: Waits, ledger: Ledger
+) -> None:
+    replaced: list[str] = []
+    waits.hold([wait()])
+    ledger.release(claimed(ledger), "retry", "slow down")
+    assert waits.hold([wait(version="v-2")], lambda _key, version: replaced.append(version)) == [True]
+    assert replaced == ["v-1"]
+
+
+def test_a_hold_that_was_written_in_spite_of_an_error_code_does_not_report_itself(
+    aws: Aws, clock: FakeClock
+) -> None:
+    def unanswered(real: Any, **arguments: Any) -> Any:
+        real(**arguments)
+        return {"Responses": [{"Error": {"Code": "InternalServerError"}}]}
+
+    client: Any = Meddler(aws.dynamodb, batch_execute_statement=unanswered)
+    replaced: list[str] = []
+    waits = Waits(client, LEDGER, TTL, clock)
+    assert waits.hold([wait(new=True)], lambda _key, version: replaced.append(version)) == [True]
+    assert (aws.item()["wait"]["version"], replaced) == ("v-1", [])
+
+
 def test_an_error_of_dynamodb_during_a_hold_is_raised(aws: Aws, clock: FakeClock) -> None:
     def throttled(_real: Any, **_arguments: Any) -> Any:
         raise client_error("ThrottlingException")
@@ -114,6 +159,7 @@ def test_the_row_of_a_waiting_message_contains_its_key_lane_reason_time_place_an
         recipients=2,
         window=WINDOW,
         lines_up=True,
+        start=None,
         waits=True,
     )
 
@@ -146,6 +192,47 @@ def test_a_message_with_a_put_time_in_the_future_gets_the_current_time_as_its_pl
     waits.hold([wait(reason=DAY_USED_UP, due=NOW, put_at=NOW + 500, lines_up=True)])
     (row,) = waits.line("mail")
     assert (row.at, row.place) == (int(NOW), int(NOW))
+
+
+def test_messages_that_wait_for_their_runs_are_listed_by_run_and_place_and_have_their_starts(
+    waits: Waits,
+) -> None:
+    def of(run: str, id_: str, place: float, reason: str) -> Wait:
+        start = {"campaign": "weekly", "run": run, "start": 7}
+        return wait(mail(id_, campaign_start=start), f"of {id_}", reason=reason, put_at=place)
+
+    waits.hold(
+        [of("r", "a", NOW - 5, PAUSED), of("s", "b", NOW - 9, RUN_UNKNOWN), of("r", "c", NOW - 7, PAUSED)]
+    )
+    asked: list[tuple[str, str]] = []
+
+    def remains(row: WaitingRow, reason: str) -> bool:
+        asked.append((row.key.id, reason))
+        return row.start is not None and row.start.run == "r"
+
+    rows = [*waits.of_runs("mail", none_remains)]
+    assert sorted(row.key.id for row in rows) == ["a", "b", "c"]
+    assert [row.key.id for row in rows if row.reason == PAUSED] == ["c", "a"]
+    assert {row.key.id: row.start and row.start.run for row in rows} == {"a": "r", "b": "s", "c": "r"}
+    assert [row.key.id for row in waits.of_runs("mail", remains)] == ["b"]
+    assert ("b", RUN_UNKNOWN) in asked
+    assert {reason for id_, reason in asked if id_ != "b"} == {PAUSED}
+    assert [*waits.of_runs("sms", none_remains)] == []
+
+
+@pytest.mark.parametrize("reason", [PAUSED, RUN_UNKNOWN])
+def test_a_message_whose_run_does_not_go_on_is_moved_to_the_list_of_the_reason(
+    waits: Waits, aws: Aws, reason: str
+) -> None:
+    start: dict[str, Any] = {"campaign": "weekly", "run": "r", "start": 7}
+    waits.hold([wait(mail(campaign_start=start), reason=DAY_USED_UP, lines_up=True)])
+    (row,) = waits.line("mail")
+    assert waits.wait_for_run(row, reason)
+    assert [*waits.line("mail")] == []
+    (moved,) = waits.of_runs("mail", none_remains)
+    assert (moved.key, moved.start, of_ledger(aws.item()).waits_for) == (KEY, CampaignStart(**start), reason)
+    waits.hold([wait(version="v-2")])
+    assert not waits.wait_for_run(moved, reason)
 
 
 def test_a_claimed_message_is_listed_as_no_longer_waiting(waits: Waits, ledger: Ledger) -> None:

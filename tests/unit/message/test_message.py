@@ -10,7 +10,7 @@ import pytest
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid, Malformed
-from mailroom.message.message import Key, encoded, key_of, parse
+from mailroom.message.message import CampaignStart, Key, encoded, key_of, parse
 from tests.support.unit.shared import NOW, item
 
 
@@ -204,3 +204,15 @@ def test_importing_the_message_contracts_does_not_import_boto3_or_powertools() -
     output = subprocess.check_output([sys.executable, "-c", script], env={"PYTHONPATH": "lambdas"}, text=True)
     assert "mailroom" in output.split()
     assert not {"boto3", "botocore", "aws_lambda_powertools"} & {*output.split()}
+
+
+def test_the_start_of_a_campaigns_run_is_no_variable_of_a_template() -> None:
+    start = {"campaign": "weekly", "run": "r", "start": 7}
+    message = parse(item(first_name="Vincent", campaign_start=start), CONTRACTS)
+    assert message.variables == item(first_name="Vincent")
+    assert message.campaign_start == CampaignStart("weekly", "r", 7)
+
+
+def test_a_message_of_a_producer_has_no_start() -> None:
+    assert parse(item(campaign_start=None), CONTRACTS).campaign_start is None
+    assert parse(item(), CONTRACTS).campaign_start is None

@@ -8,17 +8,19 @@ from botocore.exceptions import ClientError
 from pydantic import ValidationError
 
 from mailroom.aws.dynamo_values import plain
+from mailroom.channels.mail.contract import Mail
 from mailroom.environment import IndexSettings
 from mailroom.errors import Contention
 from mailroom.ledger.erasure import Erasure
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from mailroom.mailbox import DAY
-from mailroom.message.message import Key
+from mailroom.message.message import CampaignStart, Key
 from mailroom.search.campaign_tallies import KEPT_SECONDS, SLOTS, Tallies
 from mailroom.search.finder import Filter
 from mailroom.search.indexer import Indexer
 from mailroom_stacks.settings.queues import Retention
+from tests.support.campaign_start import start_in
 from tests.support.told import told
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.searching import Search, in_run, record, rows_with
@@ -58,14 +60,20 @@ def id_of(who: str, campaign: str = "spring", begun: int = BEGUN) -> str:
 
 
 def sent(ledger: Ledger, who: str, campaign: str = "spring", begun: int = BEGUN) -> Key:
-    id_ = id_of(who, campaign, begun)
-    ledger.complete(claimed(ledger, mail(id_, to=f"{who}@example.com")), "ses", "0101")
-    return Key(id_, "mail")
+    message = composed(who, campaign, begun)
+    ledger.complete(claimed(ledger, message), "ses", "0101")
+    return message.key
+
+
+def composed(who: str, campaign: str = "spring", begun: int = BEGUN) -> Mail:
+    """A message that a run has composed."""
+    start = CampaignStart(campaign, RUN, begun * 1000)
+    return mail(id_of(who, campaign, begun), to=f"{who}@example.com", campaign_start=start)
 
 
 def test_each_message_of_a_run_is_counted_by_its_current_status(counting: Counting, ledger: Ledger) -> None:
     keys = [sent(ledger, f"p{at}") for at in range(10)]
-    claimed(ledger, mail(id_of("waits")))
+    claimed(ledger, composed("waits"))
     counting.index()
     assert counting.results() == {"sent": 10}
     observe(ledger, [told(keys[0], "delivered")])
@@ -112,19 +120,31 @@ def test_more_messages_than_fit_into_one_transaction_are_all_counted(
     assert counting.results() == {"sent": 230}
 
 
-def test_a_message_whose_id_only_resembles_an_id_of_a_run_is_not_counted(
+def test_a_producers_message_whose_id_has_the_form_of_a_runs_is_not_counted_or_listed_as_one_of_the_run(
     counting: Counting, ledger: Ledger
 ) -> None:
     sent(ledger, "ada", "winter")
-    ledger.complete(claimed(ledger, mail("spring#alone")), "ses", "0101")
-    ledger.complete(claimed(ledger, mail("spring##")), "ses", "0101")
-    counting.index()
-    assert {each["found_by"]["S"].partition("#")[0] for each in counting.rows()} == {"newest", "to"}
-    proof = id_of("ada").rpartition("#")[2]
-    for other in (f"spring#{RUN}#ada", f"spring#{RUN}#{proof}", f"spring#{RUN}#ada#{proof[1:]}"):
+    for other in (id_of("ada"), f"spring#{RUN}#ada", "spring#alone", "spring##"):
         ledger.complete(claimed(ledger, mail(other)), "ses", "0101")
     counting.index()
+    assert {each["found_by"]["S"].partition("#")[0] for each in counting.rows()} == {"newest", "to"}
     assert (counting.results(), counting.tally()) == ({}, [])
+    for campaign in ("spring", f"spring#{RUN}"):
+        assert counting.newest(filter_=Filter(campaign=campaign)) == []
+
+
+def test_people_who_get_no_message_of_a_run_are_counted_and_so_are_messages_that_are_refused(
+    counting: Counting, ledger: Ledger
+) -> None:
+    ada, bob = composed("ada"), composed("bob")
+    assert ledger.leave_out(ada.key, "ada@example.com", "news", "opted_out", "no", ada.campaign_start)
+    item = {"id": bob.id, "event_type": "mail", **start_in(bob.id)}
+    assert ledger.refuse(item, "invalid", "to: is missing", "to")
+    for invalid in ({"campaign": "spring", "run": "another", "start": 1}, {"campaign": "spring"}, "spring"):
+        id_ = f"{bob.id}-{invalid}"
+        assert ledger.refuse({**item, "id": id_, "campaign_start": invalid}, "invalid", "is reserved")
+    counting.index()
+    assert counting.results() == {"suppressed": 1, "failed": 1}
 
 
 def test_the_messages_of_a_run_can_be_listed_by_run_and_by_status(

@@ -10,7 +10,7 @@ from msgspec import structs
 from mailroom.errors import Invalid
 from mailroom.ledger.erasure import Erasure
 from mailroom.ledger.ledger import Ledger
-from mailroom.message.message import Key
+from mailroom.message.message import CampaignStart, Key
 from mailroom.message.unless import Condition
 from mailroom.search.finder import PAGE, SECONDS, Filter, Finder
 from tests.support.unit.searching import Search, rows_with
@@ -126,9 +126,10 @@ def test_a_listed_message_has_the_current_status_and_subject_of_the_ledger(
 def test_only_messages_that_match_all_filters_are_listed(
     search: Search, ledger: Ledger, clock: FakeClock, wanted: Filter, ids: list[str]
 ) -> None:
-    ledger.complete(claimed(ledger, mail(id_="a#1#x", to=ADA)), "ses", "0101")
+    start = {number: CampaignStart("a", number, 1) for number in ("1", "2")}
+    ledger.complete(claimed(ledger, mail(id_="a#1#x", to=ADA, campaign_start=start["1"])), "ses", "0101")
     clock.advance(1)
-    claimed(ledger, mail(id_="a#2#x", to=ADA, text=None, template="welcome"))
+    claimed(ledger, mail(id_="a#2#x", to=ADA, text=None, template="welcome", campaign_start=start["2"]))
     clock.advance(1)
     claimed(ledger, mail(id_="b#1#x", to=ADA))
     search.index()

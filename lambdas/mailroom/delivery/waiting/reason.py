@@ -21,7 +21,7 @@ class Entry(Struct, frozen=True):
     message: Message
     record: QueueRecord
     halted: str | None = None
-    """STOPPED or PAUSED if the message's campaign run is stopped or paused."""
+    """STOPPED, PAUSED or RUN_UNKNOWN if the message's campaign run does not let the message go on."""
 
 
 class Answer(Struct, frozen=True):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 NAMES = (
-    *("TableName", "IndexName", "QueueUrl", "Bucket", "Key", "SecretId"),
+    *("TableName", "IndexName", "QueueUrl", "QueueName", "Bucket", "Key", "SecretId"),
     *("FunctionName", "TopicArn", "TargetArn", "PlatformApplicationArn"),
     *("FromEmailAddress", "ConfigurationSetName"),
 )
