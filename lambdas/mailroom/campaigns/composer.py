@@ -164,8 +164,7 @@ class Composer(Struct, frozen=True):
             tally["opted_out"] += 1
             item = draft.item
             to = item.get("to") or item.get("email")
-            key = Key(item["id"], item["event_type"])
-            self.ledger.leave_out(key, to, item.get("topic"), blocked.code, blocked.sentence, start)
+            self.ledger.leave_out(_key(draft), to, item.get("topic"), blocked.code, blocked.sentence, start)
         # Messages of an earlier start may be in the mailbox, in queues and in the ledger.
         results = self._restarted(drafts, run, start) if is_later else self._put(drafts)
         self._tally(drafts, results, tally)
