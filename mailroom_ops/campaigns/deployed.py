@@ -9,15 +9,20 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 from uuid import uuid4
 
-from mailroom.campaigns.runs import RESTART_SECONDS, Run, Runs, canonical, name_of
+from mailroom.campaigns.runs import Run, Runs, canonical, name_of
 from mailroom.clock import Clock, epoch
 from mailroom.errors import Malformed
+from mailroom.ledger.status_reader import REMEMBERED_SECONDS
 from mailroom_ops.shared import deployed_stage as stages
 from mailroom_ops.shared.screen import NotDeployed, Refused
 
 if TYPE_CHECKING:
     import boto3
 
+RESTART_SECONDS = REMEMBERED_SECONDS - 30 * 86_400
+"""Seconds from the first start of a run within which an operator can start it again. A later start finds in
+the ledger which messages were sent, and every ledger stores an item for REMEMBERED_SECONDS from its last
+change. After that time, `compose` refuses the people of a later start, so a start needs time before it."""
 Schedules = dict[str, Literal["enabled", "disabled"]]
 """The states of schedules, by campaign."""
 

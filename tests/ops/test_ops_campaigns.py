@@ -7,10 +7,11 @@ import pytest
 from typer.testing import Result
 
 from mailroom.campaigns.audience import Fault
-from mailroom.campaigns.runs import BY_ITSELF, RESTART_SECONDS, PageClaim, Passed
+from mailroom.campaigns.runs import BY_ITSELF, PageClaim
 from mailroom.ledger.items import RUN_UNKNOWN
 from mailroom.ledger.run_states import STOPPED, RunStates
 from mailroom.message.message import CampaignStart
+from mailroom_ops.campaigns.deployed import RESTART_SECONDS
 from tests.support.ops.campaign import COLLECT, NOW, RUN, RUNS, World
 from tests.support.ops.campaign import run as cli
 
@@ -98,18 +99,6 @@ def test_a_run_is_started_again_only_while_the_ledger_certainly_knows_its_messag
         assert result.exit_code == 2
         assert f"Run autumn of weekly was first started over {days} ago" in result.stderr
     assert [each["run"] for each in world.started()] == [RUN]
-
-
-def test_a_late_request_does_not_start_a_run_again_whose_messages_the_ledger_may_have_forgotten(
-    world: World,
-) -> None:
-    world.begun(seconds_ago=RESTART_SECONDS)
-    assert world.runs.begin("weekly", RUN, "s-2", RUN)
-    world.begun("autumn", seconds_ago=RESTART_SECONDS + 1)
-    before = world.runs.read("weekly", "autumn")
-    assert not world.runs.begin("weekly", "autumn", "s-2", RUN)
-    assert world.runs.read("weekly", "autumn") == before
-    assert world.runs.claim("weekly", "autumn", "s-2", 1) == Passed("superseded")
 
 
 def test_an_unknown_run_is_refused_with_the_latest_one(world: World) -> None:

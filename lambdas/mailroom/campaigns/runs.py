@@ -22,7 +22,6 @@ from mailroom.campaigns.audience import Cursor, Fault
 from mailroom.clock import Clock, epoch, iso, milliseconds
 from mailroom.errors import ClaimLost, Malformed, can_be_key
 from mailroom.ledger.claims import InProgress
-from mailroom.ledger.status_reader import REMEMBERED_SECONDS
 from mailroom.telemetry import impersonal
 
 if TYPE_CHECKING:
@@ -169,10 +168,6 @@ ClaimResult = PageClaim | InProgress | Unsent | Passed | PageOutOfSequence
 
 KEPT_SECONDS = 2 * 365 * 86_400
 """Seconds from the last write of a run until it expires: longer than any of its messages may wait."""
-RESTART_SECONDS = REMEMBERED_SECONDS - 30 * 86_400
-"""Seconds from the first start of a run within which it can be started again. A later start finds in the
-ledger which messages were sent, and every ledger stores an item for REMEMBERED_SECONDS from its last change.
-The function `compose` refuses people of a later start after that time."""
 _COUNTS = ("composed", "existed", "conflicts", "opted_out", "left_out", "failed", "expired")
 _FRESH = ("pages", "recipients", "refused", *_COUNTS[1:])
 _OWN = "claim_token = :own AND next_page = :page"
@@ -233,9 +228,7 @@ class Runs(Struct, frozen=True):
         """Start a run, or restart it from its first page; pages and messages of earlier starts are then not
         collected, composed and sent any more. The first start decides the run's time and its ids. `by` is the
         operator, or empty for a schedule. `templates` is stored as `Run.templates`. Returns False if this
-        start was recorded before, if the run is older than RESTART_SECONDS, or if the run is known only by
-        the stop of a lost run: see `stop`."""
-        moment = self.clock()
+        start was recorded before, or if the run is known only by the stop of a lost run: see `stop`."""
         try:
             self._raise_number(
                 campaign,
@@ -248,13 +241,11 @@ class Runs(Struct, frozen=True):
                 {", ".join(f"{name} = :zero" for name in _FRESH)}
             REMOVE startedAt, claim_token, #cursor, trouble, paused
             ADD starts :starts""",
-                """attribute_not_exists(campaign)
-                OR attribute_exists(starts) AND NOT contains(starts, :start) AND begun_at >= :oldest""",
+                "attribute_not_exists(campaign) OR attribute_exists(starts) AND NOT contains(starts, :start)",
                 {
                     ":scheduled_at": string(scheduled_at),
                     ":start": string(start),
-                    ":begun_at": number(int(moment)),
-                    ":oldest": number(moment - RESTART_SECONDS),
+                    ":begun_at": number(int(self.clock())),
                     ":id_secret": string(token_hex(16)),
                     ":by": string(by),
                     ":templates": image_of({"templates": templates})["templates"],
