@@ -107,21 +107,16 @@ class RandomWorld(StopWorld):
         return Ses.send_email(self.ses, **request)
 
     def play(self) -> bool:
-        """Do the next due step, and note which start has begun."""
-        due = self.next_due()
-        if due is None:
-            return False
-        self.clock.now = max(self.clock.now, due)
-        self.dispatch()
+        """Do the next due step, and mark dead letters in the ledger. Returns False if no step is due."""
+        is_due = super().play()
+        for dead in self.queues.dead[BULK]:
+            self._feedback.dead_lettered(key_of(json.loads(dead.body)))
+        return is_due
+
+    def run_campaign(self) -> None:
         self.collect()
         if self.deployed:
             self.campaign.deliver(AUDIENCE)
-        self.dispatch()
-        self.step()
-        self.send_events()
-        for dead in self.queues.dead[BULK]:
-            self._feedback.dead_lettered(key_of(json.loads(dead.body)))
-        return True
 
     def next_due(self) -> float | None:
         idle = (*(() if self.deployed else (COLLECT, AUDIENCE)), *((BULK,) if self.lane_is_paused else ()))

@@ -344,7 +344,7 @@ VERBS: dict[str, Callable[[Side, Call], Any]] = {
     "budget, move_line": _of_budget(lambda budget, call: budget.move_line(1e9 + call.held)),
     "budget, close_line": _of_budget(_close_line),
     "leave_out": lambda side, call: side.ledger.leave_out(
-        call.message.key, call.to, None, "opted_out", call.word
+        call.message.key, call.to, None, "opted_out", call.word, START
     ),
     "reopen": lambda side, call: side.ledger.reopen(call.message.key, side.seen(call)),
     "restart": lambda side, call: side.ledger.restart(

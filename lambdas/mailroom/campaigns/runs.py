@@ -102,8 +102,8 @@ class Run(Struct, frozen=True, kw_only=True):
     def id_of(self, key: str) -> str:
         """Return the id of a person's message, which is the same at each start of the run. Without
         `id_secret` the id cannot be computed, even from other ids of the run, which recipients can see in
-        their mails. Half of the digest is long enough (RFC 2104, section 5). `run_of` and `begun_of` parse
-        the id."""
+        their mails. Half of the digest is long enough (RFC 2104, section 5). `begun_of` parses the
+        id."""
         proof = hmac.digest(self.id_secret.encode(), key.encode(), sha256)[:16]
         return f"{self.campaign}#{self.run}#{key}#{self.begun_at:08x}{proof.hex()}"
 

@@ -82,7 +82,7 @@ DELAYED_SINCE: dict[str, Callable[[WaitingRow, float], float]] = {
     **dict.fromkeys(OF_RUNS, lambda _row, moment: moment),
 }
 """Time in epoch seconds from which the delay of a message counts, by the reason of its wait, from the row and
-the present time. A wait for a window or for a paused run is intended and does not count."""
+the present time. A wait for a window or for a run is intended and does not count."""
 _NO_LIMIT = (("0001-01-01", 10**12),)
 """`per_day` of a channel whose daily limit was removed while messages waited for it."""
 
@@ -210,7 +210,7 @@ class Release(Struct, frozen=True):
         # If there is no URL, the bulk lane was removed from the settings, and its waiting messages fail.
         if url := self.dispatcher.routes[channel].get("bulk"):
             paced -= queues.depth(self.dispatcher.sqs, url)
-        # At least one message is resumed, because this also reads how long messages wait for unknown runs.
+        # At least one batch is read, because this also finds how long messages wait for unknown runs.
         self._resume(channel, max(1, paced), in_time)
         for _ in range(PASSES):
             line = budget.line()
@@ -377,6 +377,8 @@ class Release(Struct, frozen=True):
         return [row for row, state in states.items() if state is None]
 
     def _cancel(self, rows: Sequence[WaitingRow]) -> None:
+        if not rows:
+            return
         cancelled = self.waits.cancel_together(rows, STOPPED, REASON)
         done = [row for row, is_cancelled in zip(rows, cancelled, strict=True) if is_cancelled]
         self._delete_contents(done)

@@ -411,15 +411,13 @@ class Ledger(LedgerTable):
         topic: str | None,
         code: str,
         message: str,
-        start: CampaignStart | None = None,
+        start: CampaignStart,
     ) -> bool:
         """Record as suppressed a message that is not put into the mailbox, because its recipient has opted
         out or is on the suppression list. `message` is the reason, and `start` the start of the campaign's
         run that composed the message. The attempt counts as ended, as after `cancel`, because a copy of an
         earlier start may be in a queue. Returns False if the message has been claimed or has ended."""
-        sets = {**error_of(code, message), **addressing_of(to, None, topic)}
-        if start is not None:
-            sets |= start_of(start)
+        sets = {**error_of(code, message), **addressing_of(to, None, topic), **start_of(start)}
         return self._end_unclaimed(key, "suppressed", code, sets, attempt=1) is None
 
     def cancel_together(

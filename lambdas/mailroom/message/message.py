@@ -74,15 +74,6 @@ Time = Annotated[str, Meta(description="ISO 8601, for example 2026-11-21T09:00:0
 _OF_RUN = re.compile(r"[^#]+#[^#]+#.+#([0-9a-f]{8})[0-9a-f]{32}", re.ASCII)
 
 
-def run_of(id_: str) -> tuple[str, str]:
-    """Return the names of the campaign and of the run that composed a message, read from the message's id
-    (see `Run.id_of`). Returns two empty strings for an id of another form. A producer may also write an id of
-    this form."""
-    campaign, _, suffix = id_.partition("#")
-    run, _, key = suffix.partition("#")
-    return (campaign, run) if campaign and run and key else ("", "")
-
-
 def begun_of(id_: str) -> int | None:
     """Return the `begun_at` of the run that composed a message, read from the message's id (see `Run.id_of`),
     or None for other ids."""

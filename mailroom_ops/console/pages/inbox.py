@@ -19,7 +19,7 @@ from standardwebhooks import Webhook
 from mailroom.aws.dynamo_values import string
 from mailroom.channels.contracts import CHANNELS
 from mailroom.clock import iso
-from mailroom.message.message import Reference, run_of
+from mailroom.message.message import Reference, begun_of
 from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site, View, link
 from mailroom_ops.setup.webhook_key import key_of, spelt_host
 from mailroom_ops.shared.deployed_stage import name
@@ -96,7 +96,7 @@ def show(site: Site, request: Request) -> Answer:
         case "push":
             items = [{**item, "shown": _notification(item["content"])} for item in _newest(tab)]
         case _:
-            items = [{**item, "campaign": run_of(_id_of(item))[0]} for item in _newest(tab)]
+            items = [{**item, "campaign": _campaign_of(_id_of(item))} for item in _newest(tab)]
     return Shown(Inbox(tab, TABS, counts, items[::-1][:LISTED]))
 
 
@@ -111,6 +111,11 @@ def _id_of(mail: Item) -> str:
     """Return the message id in a mail's header, or an empty text if the header does not have it."""
     reference = Reference.found_in(mail["content"].get("headers", {}).get("X-Correlation-ID", ""))
     return reference.id if reference else ""
+
+
+def _campaign_of(id_: str) -> str:
+    """Return the campaign in an id of the form that runs give their messages, or an empty text."""
+    return "" if begun_of(id_) is None else id_.partition("#")[0]
 
 
 def frame(_site: Site, request: Request) -> Answer:

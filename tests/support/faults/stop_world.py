@@ -43,12 +43,16 @@ class StopWorld(DayWorld):
             return False
         self.clock.now = max(self.clock.now, due)
         self.dispatch()
-        self.campaign.deliver(COLLECT, 1)
-        self.campaign.deliver(AUDIENCE)
+        self.run_campaign()
         self.dispatch()
         self.step()
         self.send_events()
         return True
+
+    def run_campaign(self) -> None:
+        """Invoke the functions of the campaign for the messages in their queues."""
+        self.campaign.deliver(COLLECT, 1)
+        self.campaign.deliver(AUDIENCE)
 
     def play_on(self, seconds: float | None = None) -> None:
         """Run the due steps until none is left, or for some seconds."""

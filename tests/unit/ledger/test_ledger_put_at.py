@@ -7,11 +7,12 @@ import pytest
 from mailroom.channels.push.contract import Push
 from mailroom.channels.sms.contract import Sms
 from mailroom.ledger.ledger import Ledger, NewClaim
-from mailroom.message.message import Message
+from mailroom.message.message import CampaignStart, Message
 from tests.support.unit.shared import KEY, NOW, NOW_MS, Aws, FakeClock, claimed, item, mail
 from tests.support.unit.waiting import hold
 
 EARLIER = NOW - 60
+START = CampaignStart("weekly", "r", 1)
 FIRST: list[Callable[[Ledger], object]] = [
     lambda ledger: ledger.claim(mail(), put_at=EARLIER),
     lambda ledger: ledger.claim_new([NewClaim(mail(), None, None, "t", EARLIER)]),
@@ -21,7 +22,7 @@ FIRST: list[Callable[[Ledger], object]] = [
 UNNOTED: list[Callable[[Ledger], object]] = [
     lambda ledger: ledger.claim(mail()),
     lambda ledger: ledger.cancel(KEY),
-    lambda ledger: ledger.leave_out(KEY, "ada@example.com", "news", "opted_out", "no"),
+    lambda ledger: ledger.leave_out(KEY, "ada@example.com", "news", "opted_out", "no", START),
     lambda ledger: hold(ledger, put_at=NOW + 3600),
 ]
 

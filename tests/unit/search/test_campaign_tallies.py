@@ -137,6 +137,7 @@ def test_people_who_get_no_message_of_a_run_are_counted_and_so_are_messages_that
     counting: Counting, ledger: Ledger
 ) -> None:
     ada, bob = composed("ada"), composed("bob")
+    assert ada.campaign_start is not None
     assert ledger.leave_out(ada.key, "ada@example.com", "news", "opted_out", "no", ada.campaign_start)
     item = {"id": bob.id, "event_type": "mail", **start_in(bob.id)}
     assert ledger.refuse(item, "invalid", "to: is missing", "to")
