@@ -100,6 +100,7 @@ class RandomWorld(StopWorld):
 
     def judge(self, **request: Any) -> Any:
         """Check that the rules permit a mail, by the time when its batch has begun."""
+        self.note_starts()  # the function that begins a start may still run
         number = int(json.dumps(request["Content"]).partition("start ")[2].split()[0])
         person, begun = request["Destination"]["ToAddresses"][0], self.begun_batches[-1]
         if not self.rules.permits(number, begun):
