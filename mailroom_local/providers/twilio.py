@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, urldefrag, urlencode
 
-from mailroom.channels.sms.text import segments_of
+from mailroom.channels.sms.segments import segments_of
 from mailroom_local.providers.http import E164, NoAnswer, Reply, Request, SubmitRefused, json_reply
 from mailroom_local.providers.sms import SimulatedSms, SmsNetwork, SmsOrder, answer_to
 

@@ -10,7 +10,7 @@ from aws_cdk import Stack
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from mailroom.channels.sms.text import MAX_SEGMENTS
+from mailroom.channels.sms.segments import MAX_SEGMENTS
 from mailroom.environment import OtherProvider, PushSender, ResendSender, Sender, SesSender, SmsSender
 from mailroom.ledger.items import LINES
 from mailroom_stacks.api import ApiStack

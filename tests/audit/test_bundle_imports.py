@@ -40,7 +40,6 @@ LATER = {
     "idna": "import mailroom.message.address as of; of.bare('a@ü.example')",
     "phonenumbers": "import mailroom.message.address as of; of.to_e164('+16175551234')",
     "twilio": "import mailroom.{provider}",
-    "sms_toolkit": "import mailroom.channels.sms.text as of; of.segments_of('Hello')",
     "minijinja": "import mailroom.content.templates",
     "itsdangerous": "import mailroom.recipients.unsubscribe_links",
     "psycopg": "import psycopg",

@@ -15,7 +15,6 @@ from mailroom_stacks.paths import LAMBDAS, TEMPLATES
 
 COMMON = {"aws_lambda_powertools", "jmespath", "mailroom", "msgspec", "typing_extensions.py"}
 TEMPLATED = {"minijinja", "templates"}
-SEGMENTS = {"sms_toolkit", "six.py"}
 RECIPIENTS = {"idna", "phonenumbers"}
 ZONES = {"tzdata"}
 HTTP = {"certifi", "charset_normalizer", "idna", "requests", "urllib3"}
@@ -23,7 +22,7 @@ DATABASE = {"psycopg", "psycopg_binary", "psycopg_binary.libs"}
 HANDLERS = {
     "collect": COMMON | DATABASE | {"collect.py", "campaigns.json"},
     "compose": COMMON | DATABASE | ZONES | {"compose.py", "campaigns.json"} | RECIPIENTS,
-    "messages_api": COMMON | ZONES | RECIPIENTS | SEGMENTS | TEMPLATED | {"messages_api.py", "itsdangerous"},
+    "messages_api": COMMON | ZONES | RECIPIENTS | TEMPLATED | {"messages_api.py", "itsdangerous"},
     "unsubscribe": COMMON | {"unsubscribe.py", "idna", "itsdangerous"},
     "dispatch": COMMON | ZONES | {"dispatch.py"} | RECIPIENTS,
     "dead_letters": COMMON | ZONES | {"dead_letters.py"},
@@ -37,7 +36,7 @@ HANDLERS = {
     "send_mail": COMMON | TEMPLATED | ZONES | {"send_mail.py", "idna", "itsdangerous"},
     "send_mail_resend": COMMON | TEMPLATED | ZONES | {"send_mail_resend.py", "idna", "itsdangerous"},
     "send_push": COMMON | ZONES | {"send_push.py"},
-    "send_sms": COMMON | HTTP | TEMPLATED | SEGMENTS | ZONES | {"send_sms.py", "phonenumbers", "twilio"},
+    "send_sms": COMMON | HTTP | TEMPLATED | ZONES | {"send_sms.py", "phonenumbers", "twilio"},
     "send_webhook": COMMON | {"send_webhook.py", "standardwebhooks"},
     "twilio_callbacks": COMMON | {"twilio_callbacks.py", "twilio"},
 }

@@ -15,7 +15,8 @@ from mailroom.channels.mail.contract import Mail
 from mailroom.channels.mail.rendering import MailRenderer, RenderedMail
 from mailroom.channels.push.contract import Push
 from mailroom.channels.sms.contract import Sms
-from mailroom.channels.sms.text import MAX_SEGMENTS, checked, text_of, widening
+from mailroom.channels.sms.segments import MAX_SEGMENTS, checked, widening
+from mailroom.channels.sms.text import text_of
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import TOP, Templates
 from mailroom.content.versions import CurrentVersions, unbound

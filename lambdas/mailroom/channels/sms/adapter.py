@@ -9,7 +9,8 @@ from msgspec import structs
 from mailroom.aws import clients
 from mailroom.channels.provider_adapter import Provider, ProviderAdapter
 from mailroom.channels.sms.contract import Sms, SmsRequest, sms_in
-from mailroom.channels.sms.text import checked, text_of
+from mailroom.channels.sms.segments import checked
+from mailroom.channels.sms.text import text_of
 from mailroom.content.payload_attributes import expanded
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.delivery import Adapter, Delivery, to_people

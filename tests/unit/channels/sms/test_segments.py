@@ -1,17 +1,44 @@
 """Segments of a text, by which it is billed."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mailroom.channels.sms.text import Segments, checked, segments_of, widening
+from mailroom.channels.sms.segments import Segments, checked, segments_of, widening
 from mailroom.errors import Invalid
 
 GSM = (
-    "@£$¥èéùìòÇ\nØøÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡"
+    "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡"
     "ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà"
 )
-"""The basic alphabet of 3GPP TS 23.038 without CR and escape."""
-ESCAPED = "^{}\\[~]|€"
+"""The basic alphabet of 3GPP TS 23.038 without the escape."""
+ESCAPED = "\f^{}\\[~]|€"
 """The extension of that alphabet: each character takes two places."""
+SEGMENT, HEADER = 140 * 8, 6 * 8
+"""Bits of a segment, and those of the header by which segments are joined."""
+
+
+def texts(characters: str) -> st.SearchStrategy[str]:
+    """Build texts of repeated characters, long enough for several segments."""
+    runs = st.builds(str.__mul__, st.sampled_from(characters), st.integers(1, 170))
+    return st.lists(runs, min_size=1, max_size=6).map("".join)
+
+
+def bits(text: str, encoding: str) -> int:
+    """Return the size of a text as it is sent: in septets, or in UTF-16."""
+    if encoding == "UCS-2":
+        return 8 * len(text.encode("utf-16-be"))
+    return 7 * (len(text) + sum(map(text.count, ESCAPED)))
+
+
+def segments(text: str, encoding: str) -> list[str]:
+    """Cut a text into segments: each has whole characters, as many as fit beside the header."""
+    parts = [""]
+    for character in text:
+        if bits(parts[-1] + character, encoding) > SEGMENT - HEADER:
+            parts.append("")
+        parts[-1] += character
+    return parts
 
 
 @pytest.mark.parametrize(
@@ -36,10 +63,25 @@ ESCAPED = "^{}\\[~]|€"
         ("👍" * 36, 2, "UCS-2"),
         ("a" * 66 + "👍" + "a" * 66, 3, "UCS-2"),  # an emoji is not cut in two either
         ("a" * 1600, 11, "GSM-7"),
+        ("", 0, "GSM-7"),
     ],
 )
 def test_the_segment_count_of_a_text_follows_the_sms_standard(text: str, count: int, encoding: str) -> None:
     assert segments_of(text) == Segments(count, encoding)
+
+
+@given(texts("aÇ\n€{") | texts("aÇ€ж\u0301\u200d👍\U0010ffff").map("ж".__add__))
+def test_each_beginning_of_a_text_has_as_many_segments_as_its_whole_characters_fill(text: str) -> None:
+    encoding = "UCS-2" if text[0] == "ж" else "GSM-7"
+    numbers = [number for number, segment in enumerate(segments(text, encoding), 1) for _ in segment]
+    for end, number in enumerate(numbers, 1):
+        count = 1 if bits(text[:end], encoding) <= SEGMENT else number
+        assert segments_of(text[:end]) == Segments(count, encoding)
+
+
+def test_only_the_characters_of_the_alphabet_and_its_extension_are_in_gsm_7() -> None:
+    characters = map(chr, range(0x11000))
+    assert {each for each in characters if segments_of(each).encoding == "GSM-7"} == {*GSM, *ESCAPED}
 
 
 @pytest.mark.parametrize("character", GSM)
