@@ -17,7 +17,7 @@ from lab.bench import (
     emulator,
     latency,
     rendering,
-    template_shapes,
+    template_operations,
 )
 from mailroom_local.stage import lifecycle
 
@@ -35,7 +35,7 @@ SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "lone": lambda: emulator.lone_mails(_announce),
     "rendering": rendering.measure,
     "rate": lambda: emulator.mails(_announce),
-    "templates": template_shapes.measure,
+    "templates": template_operations.measure,
 }
 
 

@@ -1,7 +1,9 @@
 """Template engine: MiniJinja with Mailroom's settings and limits.
 
 Templates are written by people who deploy, but their variables come from producers. MiniJinja renders without
-access to Python, limits its work by `FUEL`, and keeps no state between two renderings.
+access to Python and keeps no state between two renderings. Its fuel limits the number of steps, but not the
+work of each step. So an ordinary rendering has small variables and little fuel, with which no step takes
+long; any other rendering has a process of its own, whose time and memory the system limits.
 """
 
 import html
@@ -10,16 +12,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
+import msgspec
 from minijinja import Environment, TemplateError, pass_state, safe
 from minijinja._lowlevel import State
 from msgspec import Struct
 
-from mailroom.content.source import from_variables, references, strict, used
+from mailroom.content import own_process
+from mailroom.content.source import grows, references, strict, used
 from mailroom.errors import Invalid
 
 FUEL = 250_000
 """Maximum work of a rendering. MiniJinja counts 1 for an instruction, and 1 for 64 bytes that it reads or
 writes: enough for an order of some 10,000 lines, or for 16 MB of text."""
+SMALL_FUEL = 5_000
+SMALL_VARIABLES_BYTES = 4_096
+"""Limits of a rendering in the process of its function, as JSON."""
 MAX_RENDERED_BYTES = 1024 * 1024
 """Maximum size of a rendered part, as UTF-8. Gmail cuts off a mail's HTML at 102 KB."""
 
@@ -39,81 +46,128 @@ class TemplateFault(Invalid):
 
 
 class Part(Struct, frozen=True):
-    """Source of a template, with the names of the variables and of the templates that it uses."""
+    """Template that was checked."""
 
     source: str
     variables: frozenset[str]
+    """Names of the variables that it uses."""
     parts: frozenset[str]
     """Names of the templates that it extends, includes or imports."""
+    grows: bool
+    """Whether it may put a value into a larger one again and again."""
+
+
+class _Plan(Struct, frozen=True):
+    """Properties of templates that are rendered together."""
+
+    shadowed: frozenset[str]
+    """Variables that have the name of a method of dict."""
+    grows: bool
 
 
 class Engine:
     """Renders the templates of one folder, or of one published version."""
 
-    def __init__(
-        self,
-        load: Callable[[str], str | None],
-        names: Callable[[], Iterable[str]],
-        *,
-        reload: bool = False,
-    ) -> None:
-        """Create the engine. `load` returns the source of a template, or None for an unknown name; `names`
-        returns the names of all templates. If `reload`, a source may change after its first use."""
-        self._load = load
-        self._names = names
-        self._reload = reload
-        self._shadowed = self._methods_in if reload else cache(self._methods_in)
-        self.part = self._part if reload else cache(self._part)
+    def __init__(self, sources: Mapping[str, str]) -> None:
+        """Create the engine for templates by name."""
+        self.sources = sources
+        self._html, self._text = (_environment(self._strict_source, html=html) for html in (True, False))
+        self.part = cache(self._part)
         """Function that returns the `Part` for a template's name. It raises TemplateFault for a template that
-        cannot be parsed, that uses an unknown filter or test, or that uses a variable where only a literal is
-        allowed (see `from_variables`)."""
-        self._environment = Environment(
-            loader=self._strict_source,
-            undefined_behavior="strict",
-            fuel=FUEL,
-            finalizer=_written,
-        )
-        # `debug` is removed, because it would write all variables of a message into the text.
-        self._environment.remove_global("debug")
+        cannot be parsed, that uses an unknown filter or test, or that uses a variable as the name of a
+        template."""
+        self._plan = cache(self._plan_of)
 
     def __contains__(self, name: str) -> bool:
-        return self._load(name) is not None
+        return name in self.sources
 
     def _strict_source(self, name: str) -> str | None:
-        source = self._load(name)
-        return None if source is None else strict(source)
+        return strict(self.sources[name]) if name in self.sources else None
 
-    def render(self, name: str, variables: Mapping[str, Any]) -> str:
-        """Return the rendered template; `variables` come from `values_of`. Raises TemplateFault."""
-        if self._reload:
-            self._environment.reload()
+    def render(self, name: str, values: Mapping[str, Any]) -> str:
+        """Return a rendered template; `values` come from `values_of`. Raises TemplateFault."""
+        return self.render_together((name,), values)[0]
+
+    def render_together(self, names: tuple[str, ...], values: Mapping[str, Any]) -> list[str]:
+        """Return the rendered templates of one message; `values` come from `values_of`. Raises TemplateFault,
+        and OSError if they need a process of their own and the system cannot create it."""
+        plan = self._plan(names)
+        if not plan.grows and len(msgspec.json.encode(values)) <= SMALL_VARIABLES_BYTES:
+            try:
+                return [self._rendered(name, plan, values) for name in names]
+            except _OutOfFuelError:  # the rendering begins again, with more fuel
+                pass
+        return self._in_own_process(names, plan, values)
+
+    def _in_own_process(self, names: tuple[str, ...], plan: _Plan, values: Mapping[str, Any]) -> list[str]:
+        def work() -> bytes:
+            self._html.fuel = self._text.fuel = FUEL
+            try:
+                return _results.encode((True, [self._rendered(name, plan, values) for name in names]))
+            except TemplateFault as fault:
+                return _results.encode((False, [fault.field, fault.problem, fault.place]))
+
         try:
-            unset = _unset(self._shadowed(name) - variables.keys())
-            rendered = self._environment.render_str(f"{unset}{{% include {name!r} %}}", **variables)
-        except TemplateFault:  # the fault is in an included file
+            is_rendered, texts = _read_result(own_process.run(work))
+        except own_process.ExhaustedError:
+            limits = f"{own_process.MAX_CPU_SECONDS:g} s or {own_process.MAX_MEGABYTES} MB"
+            problem = f"{names[-1]} takes more than {limits}; loop over less, or send smaller variables"
+            raise TemplateFault("template", problem, names[-1]) from None
+        if is_rendered:
+            return texts
+        raise TemplateFault(*texts)
+
+    def _rendered(self, name: str, plan: _Plan, values: Mapping[str, Any]) -> str:
+        environment = self._html if name.endswith(".html") else self._text
+        try:
+            if missing := plan.shadowed - values.keys():
+                rendered = environment.render_str(f"{_unset(missing)}{{% include {name!r} %}}", **values)
+            else:
+                rendered = environment.render_template(name, **values)
+        except BaseException as error:
+            # A panic of MiniJinja, as in `loop.cycle()` without operands, is no Exception.
+            if isinstance(error, Exception) or type(error).__name__ == "PanicException":
+                raise _fault_of(error, name, environment.fuel) from None
             raise
-        except Exception as error:  # noqa: BLE001 - any error of a rendering is the template's or a variable's
-            raise _fault_of(error, name) from None
         if (size := len(rendered.encode())) > MAX_RENDERED_BYTES:
             problem = f"{name} writes {size:,} bytes; write at most {MAX_RENDERED_BYTES:,}"
             raise TemplateFault("template", problem, name)
         return rendered
 
+    def _plan_of(self, names: tuple[str, ...]) -> _Plan:
+        parts = self.reached(names)
+        # A template that uses itself is a recursion, too.
+        recursive = any(name in self.reached(part.parts) for name, part in parts.items())
+        shadowed = self.variables(names) & _DICT_METHODS
+        return _Plan(shadowed, recursive or any(part.grows for part in parts.values()))
+
     def _part(self, name: str) -> Part:
-        source = self._load(name) or ""
-        self._check_names(name, source)
-        named = [*references(source)]
+        source = self.sources[name]
         try:
-            variables = self._environment.undeclared_variables_in_str(source).union(
-                *map(self._environment.undeclared_variables_in_str, (reference.tag for reference in named))
-            )
+            source.encode()
+        except UnicodeEncodeError:
+            raise TemplateFault("template", f"{name} is not UTF-8; save it as UTF-8", name) from None
+        for kind, word, line in used(source):
+            # MiniJinja reports an unknown filter or test only if the expression is rendered, so that an error
+            # in a rarely used branch would be found only when a message fails.
+            if not self._text.eval_expr(f"name is {kind}", name=word):
+                problem = f"the {kind} {word!r:.60}, which is unknown; see `mailroom docs write-templates`"
+                raise TemplateFault("template", f"{name}:{line} uses {problem}", f"{name}:{line}")
+        named = [*references(source)]
+        for found in named:
+            if found.open:
+                problem = "takes the name of a template from a variable; use literals and `if` instead"
+                raise TemplateFault("template", f"{name}:{found.line} {problem}", f"{name}:{found.line}")
+        # MiniJinja does not list the variables in the tags that refer to other templates.
+        expressions = "".join(found.tag for found in named)
+        try:
+            variables = self._text.undeclared_variables_in_str(source)
+            variables |= self._text.undeclared_variables_in_str(expressions)
         except TemplateError as error:
             raise _fault_of(error, name) from None
-        return Part(
-            source,
-            frozenset(variables - _BUILT_IN - self._environment.globals.keys()),
-            frozenset(part for reference in named for part in reference.names),
-        )
+        variables -= _BUILT_IN | self._text.globals.keys()
+        used_parts = frozenset(part for found in named for part in found.names)
+        return Part(source, frozenset(variables), used_parts, grows(source))
 
     def reached(self, names: Iterable[str]) -> dict[str, Part]:
         """Return these templates and all templates that they use, directly or indirectly, by name. Raises
@@ -131,34 +185,41 @@ class Engine:
         TemplateFault."""
         return frozenset().union(*(part.variables for part in self.reached(names).values()))
 
-    def _methods_in(self, name: str) -> frozenset[str]:
-        """Return the variables of a template that have the name of a method of dict. Raises TemplateFault."""
-        return self.variables([name]) & _DICT_METHODS
-
     def faults(self, below: str = "") -> Iterator[TemplateFault]:
-        """Check the templates whose names begin with `below`, and yield their faults."""
-        for name in self._names():
-            if name.startswith(below):
+        """Check the templates whose names begin with `below` and all files that they use, and yield their
+        faults."""
+        templates = [name for name in sorted(self.sources) if name.endswith((".html", ".txt"))]
+        waiting, checked = [name for name in templates if name.startswith(below)], set[str]()
+        for name in waiting:
+            if name in self and name not in checked:
+                checked.add(name)
                 try:
-                    self.part(name)
+                    waiting += sorted(self.part(name).parts)
                 except TemplateFault as fault:
                     yield fault
 
-    def _check_names(self, name: str, source: str) -> None:
-        """Raise TemplateFault for an unknown filter or test. MiniJinja only reports it when the expression is
-        rendered, so that an error in a rarely used branch would be found only when a message fails."""
-        for kind, word, line in used(source):
-            if not self._environment.eval_expr(f"name is {kind}", name=word):
-                place = f"{name}:{line}"
-                problem = (
-                    f"{place} uses the {kind} {word!r:.60}, which is unknown; "
-                    "see `mailroom docs write-templates`"
-                )
-                raise TemplateFault("template", problem, place)
-        for argument, line in from_variables(source):
-            place = f"{name}:{line}"
-            problem = f"{place} takes {argument} from a variable; use literals and `if` instead"
-            raise TemplateFault("template", problem, place)
+
+_results = msgspec.msgpack.Encoder()
+_read_result = msgspec.msgpack.Decoder(tuple[bool, list[str]]).decode
+
+
+class _OutOfFuelError(Exception):
+    """Error of a rendering that needs more than SMALL_FUEL."""
+
+
+def _environment(loader: Callable[[str], str | None], *, html: bool) -> Environment:
+    """Return an environment that escapes variables in all templates, or in none, whatever their suffixes: a
+    part is escaped as the mail's part that uses it."""
+    environment = Environment(
+        loader=loader,
+        undefined_behavior="strict",
+        fuel=SMALL_FUEL,
+        finalizer=_written,
+        auto_escape_callback=lambda _: html,
+    )
+    # `debug` is removed, because it would write all variables of a message into the text.
+    environment.remove_global("debug")
+    return environment
 
 
 _BUILT_IN = frozenset(("caller", "kwargs", "loop", "self", "super", "varargs"))
@@ -192,11 +253,14 @@ _CAUSE = re.compile(r"^(?:caused by: )?([a-z][a-z ]*?)(?:: (.*))? \(in (.+):(\d+
 _MISSING = re.compile(rf"`(?:{_UNSET})?([^`]+)` is undefined")
 
 
-def _fault_of(error: Exception, name: str) -> TemplateFault:
+def _fault_of(error: BaseException, name: str, fuel: int | None = None) -> TemplateFault:
     """Return the TemplateFault for an error of MiniJinja. The last cause in the error is used, which may be
-    in an included template."""
+    in an included template. Raises _OutOfFuelError if a rendering with little fuel needs more, and
+    MemoryError."""
     causes = _CAUSE.findall(str(error)) if isinstance(error, TemplateError) else []
     if not causes:
+        if isinstance(error, MemoryError):  # the process has reached its limit
+            raise error
         # The error comes from a list or a map of `values_of`, or from MiniJinja itself.
         return TemplateFault("template", f"{name} failed: {error!s:.200}", name)
     kind, detail, part, line = causes[-1]
@@ -206,5 +270,7 @@ def _fault_of(error: Exception, name: str) -> TemplateFault:
     if kind == "syntax error":
         return TemplateFault("template", f"{place} cannot be read: {detail:.200}", place)
     if kind == "engine ran out of fuel":
+        if fuel == SMALL_FUEL:
+            raise _OutOfFuelError
         detail = f"it takes over {FUEL:,} steps of work; loop over less, or write less"
     return TemplateFault("template", f"{place} failed: {detail or kind:.200}", place)

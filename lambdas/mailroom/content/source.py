@@ -1,9 +1,7 @@
-"""Sources of templates: reads their files, and finds the tags and the names in them that MiniJinja cannot
-list."""
+"""Sources of templates: finds the tags in them, and what MiniJinja cannot list or limit."""
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -11,33 +9,33 @@ _TEXT = r""""(?:\\.|[^"\\])*+"|'(?:\\.|[^'\\])*+'"""
 _TEXTS = re.compile(_TEXT, re.DOTALL)
 _OPENING = re.compile(r"\{[{%#]")
 _RAW = r"\{%[-+]?\s*+raw\s*+[-+]?%\}"
+_BRACES = rf"\{{(?:{_TEXT}|[^\"'{{}}]|\{{(?:{_TEXT}|[^\"'{{}}])*+\}})*+\}}"
 _TAG = re.compile(
     rf"\{{#.*?#\}}|{_RAW}.*?\{{%[-+]?\s*+endraw\s*+[-+]?%\}}"
-    rf"|(\{{\{{(?:{_TEXT}|[^\"'}}]|\}}(?!\}}))*+\}}\}}|(?!{_RAW})\{{%(?:{_TEXT}|[^\"'%]|%(?!\}}))*+%\}})",
+    rf"|(\{{\{{(?:{_TEXT}|{_BRACES}|[^\"'}}]|\}}(?!\}}))*+\}}\}}"
+    rf"|(?!{_RAW})\{{%(?:{_TEXT}|[^\"'%]|%(?!\}}))*+%\}})",
     re.DOTALL,
 )
 """Pattern of a comment, of a raw block, or of a tag with code, which is group 1."""
 _NAMES = {
     "filter": re.compile(r"(?:\||^\{%[-+]?\s*filter\s)\s*([A-Za-z_]\w*)"),
-    "test": re.compile(r"\bis\s+(?:not\s+)?([A-Za-z_]\w*)"),
+    "test": re.compile(r"(?<!\.)\bis\s+(?:not\s+)?([A-Za-z_]\w*)"),
 }
-_FROM_VARIABLES = {
-    "an attribute": re.compile(r'\battribute\s*=\s*+(?!"")'),
-    "an indentation": re.compile(r"\btojson\s*\(\s*+(?:indent\s*=\s*+)?+(?![\d)])"),
-    "a pattern of format": re.compile(r'(?<!"")\.format\s*\('),
-}
-"""Patterns, for code without string literals, of arguments that must not come from a variable: a producer's
-value could make them very expensive, and fuel does not limit their cost."""
 _REFERENCE = re.compile(r"\{%[-+]?\s*(?:extends|include|import|from)\b(.*?)[-+]?%\}", re.DOTALL)
 _CONDITION = re.compile(r"\bif\b.*?\belse\b", re.DOTALL)
 _AFTER_REFERENCE = re.compile(r"\s(?:import|as|ignore|with|without)\s")
+_PATH = rf"[A-Za-z_]\w*+(?:\s*+\.\s*+\w+|\s*+\[(?:{_TEXT}|[-\w.]+)\])*+"
 _FILTERED = re.compile(
-    rf"({_TEXT}|\|\s*\w+|\bis\s+(?:not\s+)?\w+|^\{{%[-+]?\s*(?:filter|set)\s+\w+)"
-    rf"|(?<![\w.\])])([A-Za-z_]\w*+(?:\.\w+|\[(?:{_TEXT}|\w+)\])*+)(?=\s*\|\s*+(?!d\b|default\b))",
+    rf"({_TEXT}|\|\s*\w+|(?<!\.)\bis\s+(?:not\s+)?\w+|^\{{%[-+]?\s*(?:filter|set)\s+\w+\s*+(?!=))"
+    rf"|(?<![\w.\])])({_PATH})(?=\s*\|\s*+(?!d\b|default\b))",
     re.DOTALL,
 )
 """Pattern whose group 2 is a variable before a filter other than `default`. Group 1 is a string literal, a
 filter, a test or a block's name, which only look like a variable."""
+_MACRO = re.compile(r"\bmacro\s+(\w+)(.*?)\bendmacro\b", re.DOTALL)
+_GROWING = re.compile(r"\b(?:namespace|recursive|self|tojson|map\s*\((?!\s*(?:[\"']|attribute\b)))")
+"""What can make a value that contains another one many times, or a very long text: a namespace, a loop or a
+block that calls itself, the indentation of `tojson`, and a filter whose name is a variable."""
 
 
 class Reference(Struct, frozen=True):
@@ -50,12 +48,7 @@ class Reference(Struct, frozen=True):
     open: bool
     """Whether a variable is a part of the name. A condition that chooses one of several literals does not
     count."""
-
-
-def read_source(path: Path) -> str:
-    """Return the content of a template's file, without a byte order mark and with `\\n` as line ends. Raises
-    OSError and UnicodeDecodeError."""
-    return path.read_text(encoding="utf-8-sig")
+    line: int
 
 
 def strict(source: str) -> str:
@@ -86,15 +79,15 @@ def used(source: str) -> Iterator[tuple[str, str, int]]:
                 yield kind, name, line
 
 
-def from_variables(source: str) -> Iterator[tuple[str, int]]:
-    """Yield the arguments in a source that come from a variable although they must be literals, each with its
-    line. With a producer's value, they could take any amount of time or memory."""
-    for code, line in _code(source):
-        if any(reference.open for reference in references(code)):
-            yield "the name of a template", line
-        for argument, pattern in _FROM_VARIABLES.items():
-            if pattern.search(code):
-                yield argument, line
+def grows(source: str) -> bool:
+    """Return whether a value of a template may contain another value many times over, which takes more work
+    than fuel counts: by one of _GROWING, or by a macro that calls itself."""
+    code = "\n".join(tag[1] for tag in _tags(source))
+    macros = _MACRO.findall(code)
+    names = [name for name, _ in macros]
+    # A macro that calls itself, directly or by another macro, calls itself or a macro below it.
+    calls = any({*names[place:]} & {*re.findall(r"\w+", body)} for place, (_, body) in enumerate(macros))
+    return calls or _GROWING.search(code) is not None
 
 
 def _code(source: str) -> Iterator[tuple[str, int]]:
@@ -115,7 +108,8 @@ def references(source: str) -> Iterator[Reference]:
             expression = match[1][: len(_AFTER_REFERENCE.split(blank, maxsplit=1)[0])]
             names = [text[1:-1] for text in _TEXTS.findall(expression)]
             is_open = re.search(r"\w", _CONDITION.sub("", _TEXTS.sub('""', expression))) is not None
-            yield Reference(f"{{{{ {expression} }}}}", names, is_open)
+            line = source.count("\n", 0, tag.start()) + 1
+            yield Reference(f"{{{{ {expression} }}}}", names, is_open, line)
 
 
 def _tags(source: str) -> Iterator[re.Match[str]]:

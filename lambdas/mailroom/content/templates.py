@@ -1,9 +1,10 @@
 """Renders the parts of a message from its template and its variables."""
 
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ import msgspec
 from msgspec import Struct
 
 from mailroom.aws import clients
-from mailroom.content.engine import Engine, TemplateFault
+from mailroom.clock import Clock
+from mailroom.content.engine import Engine
 from mailroom.content.payloads import Payloads
-from mailroom.content.source import read_source
 from mailroom.content.variables import values_of
 from mailroom.environment import MailSender, SmsSender
 from mailroom.errors import Invalid
@@ -30,6 +31,8 @@ MAX_COMPILED = 64
 """Maximum number of published versions that a process caches."""
 MAX_VERSION_BYTES = 1024 * 1024
 """Maximum number of bytes of a published version, including its examples."""
+FRESH_SECONDS = 1
+"""Seconds until a process looks again for changed files of templates that are not in a bundle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +86,20 @@ class Templates:
     name begins with `_` contains files that other templates use.
     """
 
-    def __init__(self, root: Path, published: Payloads | None = None) -> None:
+    def __init__(self, root: Path, published: Payloads | None = None, clock: Clock = time.monotonic) -> None:
         """`published` reads the bucket with published versions; it is None if the stage does not publish
         templates."""
         self._root = root
-        self._engine = engine_of(root)
         self._published = published
+        self._clock = clock
+        self._engine = engine_of(root)
+        self._changed, self._read_at = _changed(root), clock()
         self._versions = lru_cache(MAX_COMPILED)(self._version)
-        # Only the results for a bundle are cached: files outside of a bundle may change.
-        self._used = self._variables if root.is_absolute() else lru_cache(MAX_COMPILED)(self._variables)
 
     def names(self, file: str = "subject.txt") -> list[str]:
         """Return the names of the templates that contain `file`."""
-        return sorted(path.parent.name for path in self._root.glob(f"[!_]*/{file}"))
+        paths = (name.split("/") for name in self._deployed().sources)
+        return sorted(path[0] for path in paths if path[1:] == [file] and not path[0].startswith("_"))
 
     def render(
         self,
@@ -107,11 +111,14 @@ class Templates:
     ) -> Content:
         """Return the rendered parts of a mail. Raises Invalid for the invalid template or variable, and
         botocore's errors if a published version cannot be read."""
-        engine, values = self._engine_for(name, version), values_of(variables)
-        folder, subject = self._first(engine, name, "subject.txt", locale, values)
-        html, text = (_rendered(engine, f"{folder}/{file}", values) for file in ("body.html", "body.txt"))
-        if html is None and text is None:
+        engine = self._engine_for(name, version)
+        folder = self._folder(engine, name, "subject.txt", locale)
+        files = _files(engine, folder)
+        if len(files) == 1:
             raise Invalid("template", f"{folder!r} has neither body.html nor body.txt; add one")
+        rendered = dict(zip(files, engine.render_together(files, values_of(variables)), strict=True))
+        subject, html, text = (rendered.get(f"{folder}/{file}") for file in FILES)
+        subject = (subject or "").strip()
         subject = subject.strip()
         if has_control(subject):
             raise Invalid("subject", "holds a line break when rendered; its variables must be one line each")
@@ -129,7 +136,8 @@ class Templates:
     ) -> str:
         """Return the rendered `body.txt`. Raises the same errors as `render`."""
         engine = self._engine_for(name, version)
-        return self._first(engine, name, "body.txt", locale, values_of(variables))[1]
+        folder = self._folder(engine, name, "body.txt", locale)
+        return engine.render(f"{folder}/body.txt", values_of(variables))
 
     def check(self, message: Templated) -> None:
         """Raise Invalid if the message's template or version is unknown or cannot be parsed."""
@@ -144,9 +152,6 @@ class Templates:
     def used(self, name: str, *, locale: str | None = None, version: int | None = None) -> frozenset[str]:
         """Return the variables that a template uses in a language, directly or in other templates that it
         uses. Raises Invalid for a template that cannot be parsed."""
-        return self._used(name, locale, version)
-
-    def _variables(self, name: str, locale: str | None, version: int | None) -> frozenset[str]:
         engine = self._engine_for(name, version)
         folder = next((folder for folder in _folders(name, locale) if _files(engine, folder)), name)
         return engine.variables(_files(engine, folder))
@@ -162,7 +167,16 @@ class Templates:
         message.check_names(used, strict=strict)
 
     def _engine_for(self, name: str, version: int | None) -> Engine:
-        return self._versions(name, version) if version else self._engine
+        return self._versions(name, version) if version else self._deployed()
+
+    def _deployed(self) -> Engine:
+        """Return the engine for the folder. Only the files of a bundle, whose path is relative, never change;
+        other files are read again if one of them has changed."""
+        if self._root.is_absolute() and self._clock() - self._read_at >= FRESH_SECONDS:
+            self._read_at = self._clock()
+            if (changed := _changed(self._root)) != self._changed:
+                self._changed, self._engine = changed, engine_of(self._root)
+        return self._engine
 
     def _version(self, name: str, number: int) -> Engine:
         """Return the engine for a published version, which contains all templates that it uses."""
@@ -175,13 +189,11 @@ class Templates:
             raise Invalid("template_version", f"{name!r} has no version {number}; leave it out") from None
         return engine_of(read_version(content).parts)
 
-    def _first(
-        self, engine: Engine, name: str, file: str, locale: str | None, values: Mapping[str, Any]
-    ) -> tuple[str, str]:
-        """Return the folder for the language, and the rendered file in it."""
+    def _folder(self, engine: Engine, name: str, file: str, locale: str | None) -> str:
+        """Return the folder for the language, which has the file. Raises Invalid if there is none."""
         for folder in _folders(name, locale):
-            if (rendered := _rendered(engine, f"{folder}/{file}", values)) is not None:
-                return folder, rendered
+            if f"{folder}/{file}" in engine:
+                return folder
         raise self._unknown(name, file)
 
     def _unknown(self, name: str, file: str) -> Invalid:
@@ -217,38 +229,29 @@ def canonical(locale: str) -> str:
     return "-".join((language.lower(), *(forms.get(len(subtag), str.lower)(subtag) for subtag in subtags)))
 
 
-def _files(engine: Engine, folder: str) -> list[str]:
-    return [name for file in FILES if (name := f"{folder}/{file}") in engine]
-
-
-def _rendered(engine: Engine, name: str, values: Mapping[str, Any]) -> str | None:
-    return engine.render(name, values) if name in engine else None
+def _files(engine: Engine, folder: str) -> tuple[str, ...]:
+    return tuple(name for file in FILES if (name := f"{folder}/{file}") in engine)
 
 
 def engine_of(templates: Path | Mapping[str, str]) -> Engine:
     """Return the engine for the templates in a folder, or for sources by name."""
-    if isinstance(templates, Mapping):
-        return Engine(templates.get, lambda: sorted(templates))
-    load = _loader(templates)
-    if templates.is_absolute():  # an absolute path is outside of a bundle, and its files may change
-        return Engine(load, lambda: _names(templates), reload=True)
-    load, names = cache(load), cache(lambda: frozenset(_names(templates)))
-    return Engine(lambda name: load(name) if name in names() else None, names)
+    return Engine(templates if isinstance(templates, Mapping) else sources_in(templates))
 
 
-def _loader(root: Path) -> Callable[[str], str | None]:
-    def load(name: str) -> str | None:
-        path = root / name
-        # The path must not be outside of the folder.
-        inside = "\0" not in name and not {"", ".", ".."} & {*name.replace("\\", "/").split("/")}
-        try:
-            return read_source(path) if inside and path.is_file() else None
-        except UnicodeDecodeError:
-            raise TemplateFault("template", f"{name} is not UTF-8; save it as UTF-8", name) from None
-
-    return load
+def sources_in(root: Path) -> dict[str, str]:
+    """Return the sources of the templates in a folder, by their paths in it: all files except examples. A
+    source has no byte order mark, and `\\n` as line ends. What is not UTF-8 in a file is replaced by
+    surrogates, so that it is a fault only if a template uses the file."""
+    return {
+        path.relative_to(root).as_posix(): path.read_text(encoding="utf-8-sig", errors="surrogateescape")
+        for path in _paths(root)
+    }
 
 
-def _names(root: Path) -> list[str]:
-    files = (path for path in root.rglob("*") if path.suffix in {".html", ".txt"})
-    return sorted(path.relative_to(root).as_posix() for path in files)
+def _changed(root: Path) -> list[tuple[str, int]]:
+    """Return the files in a folder, with the time of their last change in nanoseconds."""
+    return [(f"{path}", path.stat().st_mtime_ns) for path in _paths(root)]
+
+
+def _paths(root: Path) -> list[Path]:
+    return sorted(path for path in root.rglob("*") if path.is_file() and path.parent.name != EXAMPLES)

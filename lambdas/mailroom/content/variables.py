@@ -1,6 +1,6 @@
 """Converts the variables of a message to the values that a template gets."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -21,12 +21,12 @@ def values_of(variables: Mapping[str, Any]) -> dict[str, Any]:
 
 def _value(value: Any) -> Any:
     match value:
+        case str() | bool() | None:
+            return value
         case dict():
             return _Entries({name: _value(entry) for name, entry in value.items()})
         case list():
             return _Rows([_value(entry) for entry in value])
-        case bool():
-            return value
         case int() | float() | Decimal():
             return _number(Decimal(repr(value) if isinstance(value, float) else value))
     return value
@@ -39,72 +39,35 @@ def _number(value: Decimal) -> int | float | str:
     return double if Decimal(repr(double)) == value else f"{value:f}"
 
 
-class _Entries:
-    """Map for a template, in which an entry takes precedence over a method of dict with the same name.
+class _Entries(dict[str, Any]):
+    """Map for a template, which cannot change it, and in which an entry takes precedence over a method of
+    dict with the same name.
 
     MiniJinja looks for an entry, and if it is missing, for an attribute of the same name. So the attribute is
     treated as missing if the entry was looked for just before. Without an entry `items`, `order.items` is
     then undefined, while `order.items()` calls the method.
     """
 
-    __slots__ = ("_entries", "_missing")
+    __slots__ = ("_missing",)
 
-    def __init__(self, entries: dict[str, Any]) -> None:
-        self._entries = entries
-        self._missing: object = None
+    def __missing__(self, name: object) -> Any:
+        self._missing = name
+        raise KeyError
 
-    def __getitem__(self, name: Any) -> Any:
-        try:
-            return self._entries[name]
-        except (KeyError, TypeError):  # TypeError is raised if the name is a list
-            self._missing = name
-            raise KeyError(name) from None
-
-    def __getattr__(self, name: str) -> Any:
-        missing, self._missing = self._missing, None
-        if name == missing or name not in ("get", "items", "keys", "values"):
-            raise AttributeError(f"a map has no method {name!r:.60}")
-        return getattr(self._entries, name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Entries | dict) and dict(self.items()) == dict(other.items())
-
-    __hash__ = None  # type: ignore[assignment]  # as dict
-
-    def __repr__(self) -> str:
-        return repr(self._entries)
+    def __getattribute__(self, name: str) -> Any:
+        if not name.startswith("_"):  # MiniJinja refuses these names, and Python needs them
+            missing, self._missing = getattr(self, "_missing", None), None
+            if name == missing or name not in ("get", "items", "keys", "values"):
+                raise AttributeError(f"a map has no method {name!r:.60}")
+        return super().__getattribute__(name)
 
 
-class _Rows:
+class _Rows(list[Any]):
     """List for a template, without the methods that change a list."""
 
-    __slots__ = ("_rows",)
+    __slots__ = ()
 
-    def __init__(self, rows: list[Any]) -> None:
-        self._rows = rows
-
-    def __getitem__(self, place: Any) -> Any:
-        return self._rows[place]
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"a list has no method {name!r:.60}")
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Rows | list) and [*self] == [*other]
-
-    __hash__ = None  # type: ignore[assignment]  # as list
-
-    def __repr__(self) -> str:
-        return repr(self._rows)
-
-
-Sequence.register(_Rows)  # MiniJinja recognises a list by this base class
+    def __getattribute__(self, name: str) -> Any:
+        if not name.startswith("_"):
+            raise AttributeError(f"a list has no method {name!r:.60}")
+        return super().__getattribute__(name)

@@ -121,9 +121,10 @@ def test_a_template_that_loops_over_four_thousand_lines_is_within_the_limit_of_w
         "{{ xs|batch(n, 1)|list|length ~ 1 / 0 }}",
         "{% set s = namespace(x='x') %}{% for _ in range(99) %}{% set s.x = s.x ~ s.x %}{% endfor %}",
         "{% for _ in range(999) %}{{ long }}{% endfor %}",
+        "{% for _ in xs %}{{ loop.cycle() }}{% endfor %}",
     ],
 )
-def test_a_template_with_endless_recursion_or_a_huge_number_is_refused_with_a_short_reason(
+def test_a_template_with_endless_recursion_a_huge_number_or_a_panic_is_refused_with_a_short_reason(
     shelf: Shelf, source: str
 ) -> None:
     problem = shelf.problem(source, n=10**9, x="a\nb", xs=[1], long="y" * 100_000)

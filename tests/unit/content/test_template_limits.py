@@ -1,0 +1,130 @@
+"""Templates: whatever its operations and variables, a rendering takes little time and memory from its
+function."""
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lab.bench.template_operations import FILTERS, METHODS, TESTS, cost, drawn, drawn_source
+from mailroom.content import own_process
+from mailroom.content.engine import FUEL, SMALL_FUEL, SMALL_VARIABLES_BYTES, TemplateFault
+from mailroom.content.own_process import MAX_CPU_SECONDS, MAX_MEGABYTES, ExhaustedError
+from mailroom.content.templates import engine_of
+from mailroom.content.variables import values_of
+
+TOO_MUCH = (
+    f"template: a/body.txt takes more than {MAX_CPU_SECONDS:g} s or {MAX_MEGABYTES} MB; "
+    "loop over less, or send smaller variables"
+)
+
+
+def render(source: str, **variables: Any) -> str:
+    return engine_of({"a/body.txt": source}).render("a/body.txt", values_of(variables))
+
+
+@pytest.mark.process
+def test_no_operation_with_extreme_operands_ends_its_function_or_exceeds_the_limits() -> None:
+    for seed in range(60):
+        source, variables = drawn(seed)
+        # The CPU time is that of processes, which do not count the time for which they wait.
+        seconds, megabytes, result = cost(source, variables)
+        assert (seconds <= 1.5, megabytes <= 40) == (True, True), (seed, seconds, megabytes, result, source)
+
+
+def test_the_machine_draws_each_operation_of_the_engine() -> None:
+    sources = " ".join(drawn_source(seed)[0] for seed in range(2000))
+    undrawn = [name for name in (*FILTERS, *TESTS, *METHODS) if name not in sources]
+    assert undrawn == []
+    assert len(FILTERS) > 50
+    assert len(TESTS) > 30
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("source", "variables"),
+    [
+        ("{{ greeting|format(order) }}", {"greeting": "%(a).1s" * 9_000, "order": {"a": [0] * 30_000}}),
+        ("{{ greeting|format(order) }}", {"greeting": "%(a)s" * 12_000, "order": {"a": "x" * 60_000}}),
+        ("{{ order|tojson(0 + n) }}", {"order": [1], "n": 10**9}),
+        ("{{ [order]|map('tojson', n)|join }}", {"order": [1], "n": 10**9}),
+        ("{{ p. format(x) }}", {"p": "{0}" * 20_000, "x": "x" * 60_000}),
+        (
+            "{{ rows|map(**options)|list }}",
+            {"rows": ["a"] * 15_000, "options": {"attribute": "0." * 30_000 + "0"}},
+        ),
+        ("{{ v|wordwrap(width=1, wrapstring=w) }}", {"v": "a " * 30_000, "w": "b" * 60_000}),
+        (
+            "{% set ns = namespace(a=1) %}{% for x in range(n) %}{% set ns.a = [ns.a, ns.a] %}{% endfor %}"
+            "{{ ns.a }}",
+            {"n": 40},
+        ),
+        ("{% set ns = namespace() %}{% set ns.a = ns %}{{ ns }}", {}),
+    ],
+)
+def test_a_rendering_that_takes_too_much_is_refused_with_the_limits(
+    source: str, variables: dict[str, Any]
+) -> None:
+    with pytest.raises(TemplateFault) as caught:
+        render(source, **variables)
+    assert str(caught.value) == TOO_MUCH
+
+
+@pytest.mark.process
+def test_a_rendering_is_the_same_in_its_own_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    processes, run = list[object](), own_process.run
+
+    def counted(work: Callable[[], bytes]) -> bytes:
+        processes.append(work)
+        return run(work)
+
+    monkeypatch.setattr(own_process, "run", counted)
+    source = "{% for x in rows %}{{ loop.index }} {{ x.name }} é, {% endfor %}{{ total }}"
+    rows = [{"name": f"n{number}"} for number in range(5)]
+    small = render(source, rows=rows, total=1)
+    assert processes == []
+    large = render(source, rows=rows, total=1, unused="x" * SMALL_VARIABLES_BYTES)
+    assert (large, len(processes)) == (small, 1)
+    assert render("{% for x in range(n) %}.{% endfor %}", n=SMALL_FUEL) == "." * SMALL_FUEL
+    assert len(processes) == 2
+    with pytest.raises(TemplateFault) as caught:
+        render("{{ a }}{{ missing }}", a="x" * SMALL_VARIABLES_BYTES)
+    assert (caught.value.field, caught.value.place) == ("missing", "a/body.txt:1")
+    with pytest.raises(TemplateFault) as caught:
+        render("{% for x in range(99999) %}{{ a }}{% endfor %}", a=1)
+    assert f"it takes over {FUEL:,} steps" in str(caught.value)
+
+
+@pytest.mark.process
+def test_threads_get_the_results_of_their_own_processes() -> None:
+    results = dict[int, bytes]()
+
+    def ask(number: int) -> None:
+        results[number] = own_process.run(lambda: f"{number}".encode() * 100_000)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {number: f"{number}".encode() * 100_000 for number in range(8)}
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("work", ["time", "memory", "exit", "error"])
+def test_work_that_ends_its_process_is_an_error_of_the_work(
+    work: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def endless() -> bytes:
+        while True:
+            pass
+
+    def failing() -> bytes:
+        raise ValueError
+
+    works = {"time": endless, "memory": lambda: b"x" * 2**26, "exit": lambda: os._exit(3), "error": failing}
+    with pytest.raises(ExhaustedError):
+        own_process.run(works[work])
+    capfd.readouterr()
