@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
@@ -27,10 +27,16 @@ TOP: Mapping[str, str] = {"mail": "subject.txt", "sms": "body.txt"}
 """Name of the file that each template must have, by channel. Other channels do not have templates."""
 EXAMPLES = "examples"
 """Name of a template's folder with example items."""
+ATTACHED = "files"
+"""Name of a mail template's folder with files that are attached to each of its mails."""
+MAX_ATTACHED_BYTES = 700 * 1024
+"""Maximum number of bytes of a template's attached files, so that they fit into a published version."""
 MAX_COMPILED = 64
 """Maximum number of published versions that a process caches."""
 MAX_VERSION_BYTES = 1024 * 1024
-"""Maximum number of bytes of a published version, including its examples."""
+"""Maximum number of bytes of a published version, including its examples and attached files."""
+MAX_READ = 8
+"""Maximum number of templates whose attached files a process caches."""
 FRESH_SECONDS = 1
 """Seconds until a process looks again for changed files of templates that are not in a bundle."""
 
@@ -42,6 +48,8 @@ class Content:
     subject: str
     html: str | None
     text: str | None
+    attached: Mapping[str, bytes] = field(default_factory=dict)
+    """Files of the template that are attached to the mail, by name."""
 
 
 class Version(Struct, frozen=True):
@@ -58,6 +66,8 @@ class Version(Struct, frozen=True):
     """ARN of the AWS identity that published the version."""
     at: str
     """Time of the publication, in ISO 8601."""
+    attached: dict[str, bytes] = {}
+    """Attached files by name."""
 
     @property
     def key(self) -> str:
@@ -95,6 +105,7 @@ class Templates:
         self._engine = engine_of(root)
         self._changed, self._read_at = _changed(root), clock()
         self._versions = lru_cache(MAX_COMPILED)(self._version)
+        self._attached = lru_cache(MAX_READ)(lambda name: attached_files(root / name))
 
     def names(self, file: str = "subject.txt") -> list[str]:
         """Return the names of the templates that contain `file`."""
@@ -119,12 +130,11 @@ class Templates:
         rendered = dict(zip(files, engine.render_together(files, values_of(variables)), strict=True))
         subject, html, text = (rendered.get(f"{folder}/{file}") for file in FILES)
         subject = (subject or "").strip()
-        subject = subject.strip()
         if has_control(subject):
             raise Invalid("subject", "holds a line break when rendered; its variables must be one line each")
         if not subject:
             raise Invalid("subject", f"is empty after rendering template {name!r}; check its variables")
-        return Content(subject, html, text)
+        return Content(subject, html, text, self._files_of(name, version))
 
     def text(
         self,
@@ -167,7 +177,10 @@ class Templates:
         message.check_names(used, strict=strict)
 
     def _engine_for(self, name: str, version: int | None) -> Engine:
-        return self._versions(name, version) if version else self._deployed()
+        return self._versions(name, version)[0] if version else self._deployed()
+
+    def _files_of(self, name: str, version: int | None) -> Mapping[str, bytes]:
+        return self._versions(name, version)[1] if version else self._attached(name)
 
     def _deployed(self) -> Engine:
         """Return the engine for the folder. Only the files of a bundle, whose path is relative, never change;
@@ -176,10 +189,12 @@ class Templates:
             self._read_at = self._clock()
             if (changed := _changed(self._root)) != self._changed:
                 self._changed, self._engine = changed, engine_of(self._root)
+                self._attached.cache_clear()
         return self._engine
 
-    def _version(self, name: str, number: int) -> Engine:
-        """Return the engine for a published version, which contains all templates that it uses."""
+    def _version(self, name: str, number: int) -> tuple[Engine, Mapping[str, bytes]]:
+        """Return the engine for a published version, which contains all templates that it uses, and its
+        attached files."""
         if self._published is None:
             raise Invalid("template_version", "is set, but this stage does not publish templates; remove it")
         ref = self._published.ref(version_key(self._root.name, name, number))
@@ -187,7 +202,8 @@ class Templates:
             content = self._published.read("template_version", ref, MAX_VERSION_BYTES)
         except Invalid:
             raise Invalid("template_version", f"{name!r} has no version {number}; leave it out") from None
-        return engine_of(read_version(content).parts)
+        version = read_version(content)
+        return engine_of(version.parts), version.attached
 
     def _folder(self, engine: Engine, name: str, file: str, locale: str | None) -> str:
         """Return the folder for the language, which has the file. Raises Invalid if there is none."""
@@ -239,12 +255,20 @@ def engine_of(templates: Path | Mapping[str, str]) -> Engine:
 
 
 def sources_in(root: Path) -> dict[str, str]:
-    """Return the sources of the templates in a folder, by their paths in it: all files except examples. A
-    source has no byte order mark, and `\\n` as line ends. What is not UTF-8 in a file is replaced by
-    surrogates, so that it is a fault only if a template uses the file."""
+    """Return the sources of the templates in a folder, by their paths in it: all files except examples and
+    attached files. A source has no byte order mark, and `\\n` as line ends. What is not UTF-8 in a file is
+    replaced by surrogates, so that it is a fault only if a template uses the file."""
     return {
         path.relative_to(root).as_posix(): path.read_text(encoding="utf-8-sig", errors="surrogateescape")
         for path in _paths(root)
+        if path.parent.name != ATTACHED
+    }
+
+
+def attached_files(template: Path) -> dict[str, bytes]:
+    """Return the files that are attached to each mail of the template in a folder, by name."""
+    return {
+        path.name: path.read_bytes() for path in sorted((template / ATTACHED).glob("*")) if path.is_file()
     }
 
 

@@ -1,7 +1,7 @@
 """The contract of a mail: the attributes of an item with `event_type: "mail"`."""
 
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
 from msgspec import Meta, Struct, field, structs
@@ -255,12 +255,11 @@ class Mail(Templated, frozen=True, kw_only=True):
                 raise Invalid(name, f"{attachment.content_id} is used by another attachment; use another id")
             content_ids.add(attachment.content_id)
 
-    def check_images(self, html: str | None) -> None:
-        """Raise Invalid if the HTML refers to an image that is not among the mail's attachments."""
-        content_ids = {attachment.content_id for attachment in self.attachments}
-        # The pattern is slow, and few mails refer to an image.
-        references = _CID.findall(html) if html is not None and "cid:" in html.lower() else ()
-        if missing := {*references} - content_ids:
+    def check_images(self, html: str | None, names: Iterable[str] = ()) -> None:
+        """Raise Invalid if the HTML refers to an image that is not among the mail's attachments, nor among
+        the `names` of its template's files."""
+        content_ids = {*names, *(attachment.content_id for attachment in self.attachments)}
+        if missing := images_in(html) - content_ids:
             raise Invalid(
                 "attachments",
                 f"the HTML refers to cid:{min(missing):.78}, but no attachment has this content_id",
@@ -275,6 +274,12 @@ class Mail(Templated, frozen=True, kw_only=True):
                 raise Invalid("subject", "is missing, but text or html is set; add it, or use a template")
             if self.subject is not None and not self.inline:
                 raise Invalid("subject", "is set without text or html; add one, or use a template")
+
+
+def images_in(html: str | None) -> set[str]:
+    """Return the content ids of the attached images that the HTML shows."""
+    # The pattern is slow, and few mails refer to an image.
+    return {*_CID.findall(html)} if html is not None and "cid:" in html.lower() else set()
 
 
 def _named(addressees: Sequence[str]) -> str:

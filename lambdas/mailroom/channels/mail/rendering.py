@@ -17,6 +17,7 @@ from mailroom.channels.mail.contract import (
     UNSUBSCRIBE_POST,
     Attachment,
     Mail,
+    images_in,
     normalised,
 )
 from mailroom.content.payloads import Payloads
@@ -121,12 +122,12 @@ class MailRenderer:
     def _rendered(self, message: Mail, link: str | None) -> RenderedMail:
         reference = message.reference
         content = self._content(message, link)
-        message.check_images(content.html)
+        message.check_images(content.html, content.attached)
         return RenderedMail(
             content=content,
             headers={"X-Correlation-ID": reference.text, **_unsubscribe(link), **message.headers},
             tags={**reference.tags, "event_type": message.event_type},
-            attachments=self._loaded(message.attachments),
+            attachments=self._loaded(message.attachments, content),
             sender=self.sender_of(message),
             to=normalised("to" if message.to is not None else "email", message.recipient),
             cc=normalised("cc", message.cc),
@@ -167,14 +168,20 @@ class MailRenderer:
             raise Invalid("from", f"is not among this stage's senders; use one of {senders}")
         return formataddr((name, sender)) if name else sender
 
-    def _loaded(self, attachments: list[Attachment]) -> list[LoadedAttachment]:
-        limit = self._max_attachment_bytes
-        loaded = []
+    def _loaded(self, attachments: list[Attachment], content: Content) -> list[LoadedAttachment]:
+        """Return the files of the template and of the message. An image that the HTML shows by its name has
+        the name as its content id."""
+        limit = self._max_attachment_bytes - sum(map(len, content.attached.values()))
+        images = images_in(content.html) if content.attached else ()
+        loaded = [
+            LoadedAttachment(name, _guessed(name), file, name if name in images else None)
+            for name, file in content.attached.items()
+        ]
         for index, attachment in enumerate(attachments):
             name = f"attachments[{index}]"
-            content = self._payloads.read(f"{name}.ref", attachment.ref, limit)
-            limit -= len(content)
-            loaded.append(_attachment(name, attachment, content))
+            file = self._payloads.read(f"{name}.ref", attachment.ref, limit)
+            limit -= len(file)
+            loaded.append(_attachment(name, attachment, file))
         return loaded
 
 
@@ -189,13 +196,14 @@ def _attachment(name: str, attachment: Attachment, content: bytes) -> LoadedAtta
         raise Invalid(
             f"{name}.filename", "has control characters, or not 1 to 255 characters; use another name"
         )
-    kind = attachment.content_type or _guessed(filename) or "application/octet-stream"
+    kind = attachment.content_type or _guessed(filename)
     if address.has_control(kind) or not 1 <= len(kind) <= 78:
         raise Invalid(f"{name}.content_type", "is not a media type; use one like application/pdf")
     return LoadedAttachment(filename, kind, content, attachment.content_id)
 
 
-def _guessed(filename: str) -> str | None:
+def _guessed(filename: str) -> str:
     """Return the media type for a file's extensions. Only the extensions are passed to Python's `mimetypes`,
     which would parse a filename that looks like a URL, and would raise if the URL is invalid."""
-    return mimetypes.guess_type("file" + "".join(PurePosixPath(filename).suffixes))[0]
+    guessed, _ = mimetypes.guess_type("file" + "".join(PurePosixPath(filename).suffixes))
+    return guessed or "application/octet-stream"

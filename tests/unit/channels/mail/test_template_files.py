@@ -1,0 +1,90 @@
+"""Files of a template, which are attached to each of its mails."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from mailroom.channels.mail.contract import Attachment
+from mailroom.channels.mail.rendering import LoadedAttachment, MailRenderer
+from mailroom.content.payloads import Payloads
+from mailroom.content.templates import FRESH_SECONDS, Templates, Version, read_version
+from mailroom.errors import Invalid
+from tests.support.unit.shared import BUCKET, SENDER, TEMPLATES, Aws, mail
+from tests.support.unit.shelf import Shelf
+
+HTML = "<img src='cid:logo.png'>"
+LOGO = LoadedAttachment("logo.png", "image/png", b"\x89PNG\xff", "logo.png")
+TERMS = LoadedAttachment("terms.pdf", "application/pdf", b"%PDF")
+
+
+@pytest.fixture
+def templates(shelf: Shelf) -> Templates:
+    shelf.put("a", subject="Hello", html=HTML)
+    (shelf.root / "a/files").mkdir()
+    (shelf.root / "a/files/logo.png").write_bytes(LOGO.content)
+    (shelf.root / "a/files/terms.pdf").write_bytes(TERMS.content)
+    return Templates(shelf.root)
+
+
+def loaded(
+    aws: Aws, templates: Templates, *attachments: Attachment, limit: int = 100, version: int | None = None
+) -> list[LoadedAttachment]:
+    payloads = Payloads(aws.s3, BUCKET)
+    renderer = MailRenderer(templates, payloads, senders=[SENDER], max_attachment_bytes=limit)
+    message = mail(
+        template="a", template_version=version, attachments=[*attachments], subject=None, text=None
+    )
+    return renderer.render(message).attachments
+
+
+def test_each_mail_of_a_template_has_its_files_and_an_image_has_its_name_as_content_id(
+    aws: Aws, templates: Templates
+) -> None:
+    assert loaded(aws, templates) == [LOGO, TERMS]
+
+
+def test_the_attachments_of_a_mail_follow_the_files_of_its_template_and_share_the_limit(
+    aws: Aws, templates: Templates
+) -> None:
+    aws.s3.put_object(Bucket=BUCKET, Key="bill.pdf", Body=b"1234567")
+    bill = Attachment(ref=f"s3://{BUCKET}/bill.pdf")
+    size = len(LOGO.content) + len(TERMS.content) + 7
+    attached = loaded(aws, templates, bill, limit=size)
+    assert [each.filename for each in attached] == ["logo.png", "terms.pdf", "bill.pdf"]
+    with pytest.raises(Invalid, match=r"attachments\[0\].ref: has 7 bytes; use at most 6"):
+        loaded(aws, templates, bill, limit=size - 1)
+
+
+def test_an_image_that_neither_the_mail_nor_the_template_has_is_refused(
+    aws: Aws, templates: Templates, shelf: Shelf
+) -> None:
+    (shelf.root / "a/files/logo.png").unlink()
+    with pytest.raises(Invalid, match=r"the HTML refers to cid:logo\.png"):
+        loaded(aws, Templates(shelf.root))
+
+
+def test_a_changed_file_of_a_checkout_is_attached_within_a_second(shelf: Shelf, templates: Templates) -> None:
+    moment = [0.0]
+    templates = Templates(shelf.root, clock=lambda: moment[0])
+    assert [*templates.render("a", {}).attached] == ["logo.png", "terms.pdf"]
+    (shelf.root / "a/files/terms.pdf").unlink()
+    moment[0] = FRESH_SECONDS
+    assert templates.render("a", {}).attached == {"logo.png": LOGO.content}
+
+
+def test_a_published_version_has_its_files_at_the_time_of_the_publication(aws: Aws, tmp_path: Path) -> None:
+    parts = {"a/subject.txt": "Hello", "a/body.html": HTML}
+    version = Version("mail", "a", 2, parts, {}, "arn:ci", "2026-11-25T00:00:00Z", {"logo.png": LOGO.content})
+    content = msgspec.json.encode(version)
+    assert read_version(content) == version
+    aws.s3.put_object(Bucket=TEMPLATES, Key=version.key, Body=content)
+    templates = Templates(tmp_path / "mail", Payloads(aws.s3, TEMPLATES))
+    assert loaded(aws, templates, version=2) == [LOGO]
+
+
+def test_a_file_is_no_template_though_its_name_is_that_of_a_part(shelf: Shelf) -> None:
+    shelf.put("a", subject="Hello", text="Hi")
+    shelf.put("a/files", text="{{ broken")
+    assert Templates(shelf.root).render("a", {}).attached == {"body.txt": b"{{ broken"}
+    assert Templates(shelf.root).names("body.txt") == ["a"]
