@@ -88,29 +88,40 @@ def test_an_invalid_mail_ends_as_failed_with_its_reason(
     assert len(outbox) == 1
 
 
-TEMPLATES = {
+PATTERN = {"greeting": "%(a).1s" * 9_000, "order": {"a": [0] * 28_000}}
+TEMPLATES: dict[str, tuple[str, dict[str, Any], str]] = {
     "loop": (
         "{% for a in range(n) %}{% for b in range(n) %}{% endfor %}{% endfor %}",
+        {"n": 9000},
         "template: loop/body.txt:1 failed: it takes over 250,000 steps of work",
     ),
-    "internals": ("{{ to.__class__.__mro__ }}", "to.__class__: is missing"),
+    "internals": ("{{ to.__class__.__mro__ }}", {}, "to.__class__: is missing"),
+    "pattern": (
+        "{{ greeting|format(order) }}",
+        PATTERN,
+        "template: pattern/body.txt takes more than 0.8 s or 20 MB",
+    ),
 }
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_a_template_that_loops_or_accesses_internals_fails_only_the_message_that_uses_it(
+def test_a_hostile_item_is_refused_and_the_other_mails_of_its_batch_are_sent_at_once(
     load: Load, aws: Aws, outbox: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
-    source, reason = TEMPLATES[name]
+    source, variables, reason = TEMPLATES[name]
     (tmp_path / name).mkdir()
     (tmp_path / name / "subject.txt").write_text("Hello")
     (tmp_path / name / "body.txt").write_text(source)
     monkeypatch.setenv("TEMPLATES", str(tmp_path))
-    event = sqs_event(item(id="bad", text=..., subject=..., template=name, n=9000), item(id="good"))
+    bad = item(id="bad", text=..., subject=..., template=name, **variables)
+    event = sqs_event(bad, *(item(id=f"good-{number}") for number in range(9)))
     assert failures(load("send_mail")(event, lambda_context())) == []
-    message = aws.item("bad")["error"]["message"]
-    assert message.startswith(reason)
-    assert len(outbox) == 1
+    refused = aws.item("bad")
+    assert (refused["status"], refused["error"]["code"]) == ("failed", "invalid")
+    assert refused["error"]["message"].startswith(reason)
+    assert {aws.item(f"good-{number}")["status"] for number in range(9)} == {"sent"}
+    assert len(outbox) == 9
 
 
 def test_send_mail_returns_unfinished_records_to_the_queue(load: Load, aws: Aws, outbox: list[Any]) -> None:
