@@ -68,7 +68,7 @@ def test_bulk_mails_and_texts_use_published_templates_too(pipeline: Pipeline) ->
 
 
 def test_a_message_may_name_a_version_that_is_not_current(pipeline: Pipeline, published: Published) -> None:
-    version, _ = published.put(LETTER, parts("Dear {{ first_name }}, version two"), {})
+    version, _ = published.put(LETTER, parts("Dear {{ first_name }}, version two"), {}, {})
     published.roll_back(LETTER)
     pipeline.put(mail("names-a-version", template="letter", template_version=version.number))
     assert pipeline.one_mail("names-a-version")["content"]["text"] == "Dear Ada, version two"

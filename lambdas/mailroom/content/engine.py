@@ -17,7 +17,6 @@ from minijinja import Environment, TemplateError, pass_state, safe
 from minijinja._lowlevel import State
 from msgspec import Struct
 
-from mailroom.content import own_process
 from mailroom.content.source import grows, references, strict, used
 from mailroom.errors import Invalid
 
@@ -100,6 +99,8 @@ class Engine:
         return self._in_own_process(names, plan, values)
 
     def _in_own_process(self, names: tuple[str, ...], plan: _Plan, values: Mapping[str, Any]) -> list[str]:
+        from mailroom.content import own_process  # imported here, because few functions need it
+
         def work() -> bytes:
             self._html.fuel = self._text.fuel = FUEL
             try:
