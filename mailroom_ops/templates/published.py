@@ -20,7 +20,7 @@ from mailroom.message.message import encode
 from mailroom_ops.messages.items import rules_of
 from mailroom_ops.shared.deployed_stage import caller
 from mailroom_ops.shared.screen import Refused
-from mailroom_ops.templates.folder import Item, TemplateName
+from mailroom_stacks.templates.folder import Item, TemplateName
 
 if TYPE_CHECKING:
     import boto3

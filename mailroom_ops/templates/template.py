@@ -27,10 +27,12 @@ from mailroom_ops.shared.screen import (
     table_of,
 )
 from mailroom_ops.shared.times import short
-from mailroom_ops.templates.folder import TemplateFolder, TemplateName, named
+from mailroom_ops.templates.folder import TemplateFolder, named
 from mailroom_ops.templates.published import NOTHING, Published, published_of, words_of
-from mailroom_ops.templates.render import Channel
+from mailroom_ops.templates.render import Channel, print_warnings
 from mailroom_stacks.paths import TEMPLATES
+from mailroom_stacks.templates.checks import check
+from mailroom_stacks.templates.folder import TemplateName
 
 app = typer.Typer(
     no_args_is_help=True, help="Publish versions of templates, compare them, and roll back to one."
@@ -109,8 +111,10 @@ def put(
         folder = TemplateFolder(TEMPLATES)
         template = folder.named(name, channel)
         examples = folder.examples(template)
-        if wrong := [*folder.faults(template)]:
-            raise Refused("\n".join(f"{TEMPLATES.name}/{fault}" for fault in wrong))
+        findings = check(TEMPLATES, [template.path])
+        print_warnings(finding for finding in findings if not finding.fatal)
+        if faults := [finding.text for finding in findings if finding.fatal]:
+            raise Refused("\n".join(faults))
         if not examples:
             path = f"{TEMPLATES.name}/{template.path}/examples/one.json"
             raise Refused(f"{template.path} has no example to check it with: write one, such as {path}.")

@@ -13,7 +13,8 @@ from mailroom.channels.preview import Preview
 from mailroom.content.engine import TemplateFault
 from mailroom.content.templates import engine_of
 from mailroom.content.variables import values_of
-from mailroom_ops.templates.folder import TemplateFolder, TemplateName
+from mailroom_ops.templates.folder import TemplateFolder
+from mailroom_stacks.templates.folder import TemplateName
 from tests.support.docs_pages import Page
 
 PAGE = Page("docs/how-to/write-templates.md")

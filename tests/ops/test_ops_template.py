@@ -16,9 +16,10 @@ from mailroom.content.payloads import Payloads
 from mailroom.content.templates import MAX_VERSION_BYTES, Templates, Version
 from mailroom.content.versions import CURRENT, DEPLOYED, CurrentVersions
 from mailroom_ops.shared.screen import Refused
-from mailroom_ops.templates.folder import TemplateFolder, TemplateName
+from mailroom_ops.templates.folder import TemplateFolder
 from mailroom_ops.templates.published import Published
 from mailroom_ops.templates.template import app
+from mailroom_stacks.templates.folder import TemplateName
 from tests.support.ops.dead_letters import Over
 from tests.support.ops.message import Stage, deployed
 from tests.support.ops.shared import ACCOUNT, REGION
@@ -131,6 +132,8 @@ def test_an_attribute_that_only_the_new_version_needs_is_named(desk: Desk) -> No
         ("{{ name | nosuch }}", "templates/mail/a/body.txt:1 uses the filter 'nosuch', which is unknown"),
         ("{% include name %}", "a/body.txt:1 takes the name of a template from a variable"),
         ("x" * MAX_VERSION_BYTES, "a version may have 1,048,576."),
+        ("{% set ns = namespace() %}{% set ns.a = ns %}{{ ns }}", "templates/mail/a: ends its process"),
+        ("{% if name is undefined %}Hi{% endif %}", "templates/mail/a/body.txt: is empty when rendered"),
     ],
 )
 def test_a_template_with_a_fault_is_not_published(desk: Desk, text: str, said: str) -> None:
@@ -139,6 +142,14 @@ def test_a_template_with_a_fault_is_not_published(desk: Desk, text: str, said: s
     assert result.exit_code == 2
     assert said in " ".join(result.stderr.split())
     assert desk.counts() == {}
+
+
+def test_a_template_with_a_warning_is_published(desk: Desk) -> None:
+    desk.write("Dear&nbsp;{{ name }}")
+    result = desk.run("put", "a", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["new"]
+    assert result.stderr.startswith("templates/mail/a/body.txt:1: &nbsp; is shown as it is written")
 
 
 def test_a_template_without_an_example_is_not_published(desk: Desk) -> None:

@@ -7,8 +7,8 @@ import psycopg
 import pytest
 
 from mailroom_local.stage import lifecycle
-from mailroom_ops.templates.folder import TemplateName
 from mailroom_ops.templates.published import Published
+from mailroom_stacks.templates.folder import TemplateName
 from tests.support import ROOT
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline
