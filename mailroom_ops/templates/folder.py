@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mailroom.content.engine import Part, TemplateFault
-from mailroom.content.templates import FILES, Version
+from mailroom.content.templates import FILES, Version, attached_files
 from mailroom.errors import Invalid, Malformed
 from mailroom_ops.messages.items import read_item
 from mailroom_ops.shared.screen import Refused
@@ -49,6 +49,10 @@ class TemplateFolder(Folder):
         folder. Raises Refused for a part that cannot be read."""
         return {name: part.source for name, part in sorted(self._reached(template).items())}
 
+    def attached(self, template: TemplateName) -> dict[str, bytes]:
+        """Return the files that are attached to each mail of a template, by name."""
+        return attached_files(self.root / template.path)
+
     def fault_in(self, version: Version) -> str:
         """Return why a published version does not render one of its examples, or an empty text if it renders
         all."""
@@ -68,8 +72,9 @@ class TemplateFolder(Folder):
     def _reached(self, template: TemplateName) -> Mapping[str, Part]:
         """Return the parts of a template and all parts that they refer to. Raises Refused if a part cannot be
         read."""
-        names = (name for name in self.sources[template.channel] if name.startswith(f"{template.name}/"))
+        engine = self.engines[template.channel]
+        names = (name for name in engine.sources if name.startswith(f"{template.name}/"))
         try:
-            return self.engines[template.channel].reached(name for name in names if Path(name).name in FILES)
+            return engine.reached(name for name in names if Path(name).name in FILES)
         except TemplateFault as fault:
             raise Refused(f"{self.path(template.channel, fault.sentence)}.") from None

@@ -121,7 +121,7 @@ def put(
         published = published_of(aws_session(), stage)
         before = published.choices().get(template.path)
         needs = _needs(published, folder, template, before.version if before else DEPLOYED)
-        version, new = published.put(template, folder.parts(template), examples)
+        version, new = published.put(template, folder.parts(template), examples, folder.attached(template))
     answer = PutAnswer(stage, template.channel, template.name, version.number, new, needs)
     print_answer(answer, _show_put, as_json=as_json)
 
@@ -172,6 +172,8 @@ def show(
     print_line(f"{template.path}, version {content.number} of {', '.join(map(str, numbers))}", "bold")
     print_line(f"published {short(content.at)} by {content.by}")
     print_line(f"examples: {', '.join(content.examples)}")
+    if content.attached:
+        print_line(f"attached files: {', '.join(content.attached)}")
     for path, source in content.parts.items():
         print_line("")
         print_line(path, "bold")
@@ -268,6 +270,8 @@ def _compared(version: Version, folder: TemplateFolder) -> Iterator[str]:
         )
     if version.examples != folder.examples(template):
         yield f"+ {template.path}: the examples differ"
+    if version.attached != folder.attached(template):
+        yield f"+ {template.path}: the attached files differ"
 
 
 def _show_put(answer: PutAnswer) -> None:

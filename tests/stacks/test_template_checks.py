@@ -1,15 +1,13 @@
-"""Checks of templates: their process, which a template may end, and synth, which a fault stops."""
+"""Checks of templates, and synth, which a fault stops."""
 
-import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from mailroom.content.templates import MAX_ATTACHED_BYTES
 from mailroom_stacks.app.application import check_templates
 from mailroom_stacks.settings.sentences import SettingsError
-from mailroom_stacks.templates.checks import Finding, check, findings_of, steps
-from mailroom_stacks.templates.folder import Folder
+from mailroom_stacks.templates.checks import check
 from tests.support.unit.shelf import Shelf
 
 ENDS = "{% set ns = namespace() %}{% set ns.a = ns %}{{ ns }}"
@@ -34,19 +32,20 @@ class Project(Shelf):
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
 def ended(name: str, example: str = "ada.json") -> str:
+    file = name if "/" in name else f"{name}/body.txt"
     return (
-        f"templates/mail/{name}: ends its process (SIGSEGV); do not write a value that contains itself, such "
-        f"as `ns` after `{{% set ns.a = ns %}}` (example templates/mail/{name}/examples/{example})"
+        f"templates/mail/{file} takes more than 0.8 s or 20 MB; loop over less, send smaller variables, and "
+        f"write no value that contains itself (example templates/mail/{name[0]}/examples/{example})"
     )
 
 
-def test_a_template_that_ends_its_process_is_named_and_the_others_are_checked(project: Project) -> None:
+@pytest.mark.process
+def test_a_template_that_would_end_its_process_is_named_and_the_others_are_checked(project: Project) -> None:
     project.write("a", html=WARNED)
     project.write(
         "b", text="{% if end is defined %}" + ENDS + "{% endif %}{{ name }}", example='{"name": "Ada"}'
@@ -56,32 +55,38 @@ def test_a_template_that_ends_its_process_is_named_and_the_others_are_checked(pr
     project.write("c", text="{{ name }}")
     assert project.texts() == [
         f"templates/mail/a/{WARNING} (example templates/mail/a/examples/ada.json)",
-        ended("b", "ada.json in fr"),
+        ended("b/fr/body.txt", "ada.json in fr"),
+        ended("b", "eve.json"),
         "templates/mail/c/body.txt:1: name: is missing; this line uses it, so the item must have it "
         "(example templates/mail/c/examples/ada.json)",
     ]
 
 
 def test_the_checks_of_one_template_find_nothing_in_the_others(project: Project) -> None:
-    project.write("a", text=ENDS)
+    project.write("a", text="{{ name }}")
     project.write("b", html=WARNED)
     assert project.texts("mail/b") == [
         f"templates/mail/b/{WARNING} (example templates/mail/b/examples/ada.json)"
     ]
-    assert project.texts("mail/a") == [ended("a")]
+    (fault,) = project.texts("mail/a")
+    assert fault.startswith("templates/mail/a/body.txt:1: name: is missing")
 
 
-def test_the_process_of_the_checks_finds_the_same_as_this_process(project: Project) -> None:
-    project.write("a", html=WARNED, text="{{ name }}", example='{"name": "\\u2028\\ud83d\\ude00"}')
-    project.write("b", html="{{ x | nosuch }}", example="[]")
-    project.put("_part", text="{% if %}")
-    project.write("c/FR", text="")
-    findings = check(project.templates)
-    folder, here = Folder(project.templates), dict[str, Finding]()
-    for finding in (finding for step in steps(folder) for finding in findings_of(folder, step)):
-        here.setdefault(finding.sentence, finding)
-    assert findings == list(here.values())
-    assert len(findings) > 3
+def test_the_files_of_a_template_are_checked(project: Project) -> None:
+    project.write("a")
+    (project.root / "a/files").mkdir()
+    (project.root / "a/files/terms.pdf").write_bytes(b"x" * MAX_ATTACHED_BYTES)
+    assert project.texts() == []
+    (project.root / "a/files/setup.exe").write_bytes(b"x")
+    code = project.templates / "sms/code"
+    (code / "files").mkdir(parents=True)
+    (code / "body.txt").write_text("Hi")
+    (code / "files/terms.pdf").write_bytes(b"x")
+    assert project.texts() == [
+        "templates/mail/a/files/setup.exe: is refused by providers; link to the file",
+        "templates/mail/a/files: 716,801 bytes are too many; attach at most 716,800, or link to a file",
+        "templates/sms/code/files: only mails have files; remove the folder",
+    ]
 
 
 def test_an_example_that_is_not_a_json_object_is_a_fault_with_its_file(project: Project) -> None:
@@ -97,37 +102,6 @@ def test_an_example_that_is_not_a_valid_item_is_a_fault_with_its_file(project: P
     project.write("a", example=example)
     (text,) = project.texts()
     assert text.endswith("(example templates/mail/a/examples/ada.json)")
-
-
-@pytest.mark.parametrize("command", ["exit 3", "kill -SEGV $$"])
-def test_a_failure_of_the_checks_themselves_is_an_error(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
-    program = tmp_path / "python"
-    program.write_text(f"#!/bin/sh\n{command}\n")
-    program.chmod(0o700)
-    monkeypatch.setattr("sys.executable", str(program))
-    with pytest.raises(subprocess.CalledProcessError) as error:
-        check(project.templates)
-    assert error.value.returncode in (3, -signal.SIGSEGV)
-
-
-def test_modules_in_the_current_folder_are_not_imported(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project.write("a", html=WARNED)
-    (tmp_path / "html.py").write_text("raise SystemExit(1)")
-    monkeypatch.chdir(tmp_path)
-    assert len(check(Path("templates"))) == 1
-
-
-def test_the_process_of_the_checks_imports_from_the_same_folders(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "html.py").write_text("raise SystemExit(3)")
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(subprocess.CalledProcessError):
-        check(project.templates)
 
 
 def test_synth_writes_warnings_to_stderr_once_for_all_stages_of_an_app(
@@ -147,7 +121,7 @@ def test_synth_writes_warnings_to_stderr_once_for_all_stages_of_an_app(
     ("parts", "sentence"),
     [
         ({"text": "{{ name }}"}, "templates/mail/a/body.txt:1: name: is missing; "),
-        ({"text": ENDS}, "templates/mail/a: ends its process (SIGSEGV); "),
+        ({"text": ENDS}, "templates/mail/a/body.txt takes more than 0.8 s or 20 MB; "),
         ({"html": "<p></p>"}, "templates/mail/a/body.html: is empty when rendered; "),
         ({"text": "{{ name | nosuch }}"}, "templates/mail/a/body.txt:1 uses the filter 'nosuch'"),
     ],

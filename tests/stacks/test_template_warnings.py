@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mailroom.content.templates import engine_of
-from mailroom_stacks.templates.checks import findings_of, steps
+from mailroom_stacks.templates.checks import check
 from mailroom_stacks.templates.folder import Folder
 from mailroom_stacks.templates.warnings import GMAIL_BYTES, in_source
 from tests.support import ROOT
@@ -25,8 +25,8 @@ BLOCKS = "one of the layout's blocks (body, foot)"
 
 
 def sentences(folder: Folder) -> list[str]:
-    """Return the sentences of all findings as `check` does, but without another process."""
-    return list({finding.sentence: "" for step in steps(folder) for finding in findings_of(folder, step)})
+    """Return the sentences of all findings."""
+    return [finding.sentence for finding in check(folder.root)]
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +43,7 @@ class Folder:
         """Engines by channel."""
         # Telephone numbers without a country code in examples are US numbers.
         self._contracts = contracts_of("US")
-        self._previews = Previews(root, mail_senders=(), published=published)
+        self._previews = Previews(root.absolute(), mail_senders=(), published=published)
 
     def all(self) -> list[TemplateName]:
         """Return all templates, sorted. Folders whose names begin with _ are left out: they have files that
@@ -76,18 +75,6 @@ class Folder:
     def path(self, channel: str, name: str) -> str:
         """Return the path of a file in the project from its name in the channel's folder."""
         return f"{self.root.name}/{channel}/{name}"
-
-    @cached_property
-    def sources(self) -> dict[str, dict[str, str]]:
-        """Sources of all parts by channel and name. Bytes that are not UTF-8 are replaced."""
-        return {
-            channel: {
-                path.relative_to(self.root / channel).as_posix(): path.read_text("utf-8-sig", "replace")
-                for path in sorted((self.root / channel).rglob("*"))
-                if path.suffix in (".html", ".txt")
-            }
-            for channel in TO
-        }
 
     def part(self, template: TemplateName, item: Item, file: str) -> str:
         """Return the name of a template's file in the language that the item selects."""
