@@ -163,7 +163,7 @@ def test_the_option_all_names_a_template_that_would_end_its_process_and_goes_on(
     folder.example("b", "ada", '{"name": "Ada"}')
     result = folder.run("--all")
     assert result.exit_code == 1
-    assert "templates/mail/a/body.txt takes more than 0.8 s or 20 MB" in result.stdout
+    assert "templates/mail/a/body.txt takes more than 0.8 s or 18 MB" in result.stdout
     assert "(example templates/mail/a/examples/ada.json)" in result.stdout
     assert "templates/mail/b/body.html: is empty when rendered" in result.stdout
 

@@ -39,7 +39,7 @@ def project(tmp_path: Path) -> Project:
 def ended(name: str, example: str = "ada.json") -> str:
     file = name if "/" in name else f"{name}/body.txt"
     return (
-        f"templates/mail/{file} takes more than 0.8 s or 20 MB; loop over less, send smaller variables, and "
+        f"templates/mail/{file} takes more than 0.8 s or 18 MB; loop over less, send smaller variables, and "
         f"write no value that contains itself (example templates/mail/{name[0]}/examples/{example})"
     )
 
@@ -121,7 +121,7 @@ def test_synth_writes_warnings_to_stderr_once_for_all_stages_of_an_app(
     ("parts", "sentence"),
     [
         ({"text": "{{ name }}"}, "templates/mail/a/body.txt:1: name: is missing; "),
-        ({"text": ENDS}, "templates/mail/a/body.txt takes more than 0.8 s or 20 MB; "),
+        ({"text": ENDS}, "templates/mail/a/body.txt takes more than 0.8 s or 18 MB; "),
         ({"html": "<p></p>"}, "templates/mail/a/body.html: is empty when rendered; "),
         ({"text": "{{ name | nosuch }}"}, "templates/mail/a/body.txt:1 uses the filter 'nosuch'"),
     ],

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 MAX_CPU_SECONDS = 0.8
-MAX_MEGABYTES = 20
+MAX_MEGABYTES = 18
 """Memory that the work may allocate, in units of 1,048,576 bytes. It is not limited on systems other than
 Linux."""
 _MAX_SECONDS = 30
