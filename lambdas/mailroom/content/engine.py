@@ -53,7 +53,7 @@ class Part(Struct, frozen=True):
     parts: frozenset[str]
     """Names of the templates that it extends, includes or imports."""
     grows: bool
-    """Whether it may put a value into a larger one again and again."""
+    """Result of `source.grows` for the source."""
 
 
 class _Plan(Struct, frozen=True):

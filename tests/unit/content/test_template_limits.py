@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lab.bench.template_operations import FILTERS, METHODS, TESTS, cost, drawn, drawn_source
+from lab.bench.template_operations import FILTERS, METHODS, TESTS, cost_of, drawn, drawn_source
 from mailroom.content import own_process
 from mailroom.content.engine import FUEL, SMALL_FUEL, SMALL_VARIABLES_BYTES, TemplateFault
 from mailroom.content.own_process import MAX_CPU_SECONDS, MAX_MEGABYTES, ExhaustedError
@@ -30,7 +30,7 @@ def test_no_operation_with_extreme_operands_ends_its_function_or_exceeds_the_lim
     for seed in range(60):
         source, variables = drawn(seed)
         # The CPU time is that of processes, which do not count the time for which they wait.
-        seconds, megabytes, result = cost(source, variables)
+        seconds, megabytes, result = cost_of(source, variables)
         assert (seconds <= 1.5, megabytes <= 40) == (True, True), (seed, seconds, megabytes, result, source)
 
 
