@@ -11,8 +11,8 @@ PYTHON = (3, 11)
 CALLS = 253
 """Ceiling of function calls for a mail, without its rendering and without botocore."""
 MODULES = {
-    "send_mail": 495,
-    "send_mail_resend": 499,
+    "send_mail": 496,
+    "send_mail_resend": 500,
     "send_sms": 478,
     "send_push": 476,
     "send_fax": 481,
