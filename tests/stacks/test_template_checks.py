@@ -83,9 +83,24 @@ def test_the_files_of_a_template_are_checked(project: Project) -> None:
     (code / "body.txt").write_text("Hi")
     (code / "files/terms.pdf").write_bytes(b"x")
     assert project.texts() == [
-        "templates/mail/a/files/setup.exe: is refused by providers; link to the file",
+        "templates/mail/a/files: 'setup.exe': .exe is refused by providers; send a link to the file",
         "templates/mail/a/files: 716,801 bytes are too many; attach at most 716,800, or link to a file",
+        "files['setup.exe'].filename: .exe is refused by providers; send a link to the file "
+        "(example templates/mail/a/examples/ada.json)",
         "templates/sms/code/files: only mails have files; remove the folder",
+    ]
+
+
+def test_a_file_that_no_mail_has_is_named(project: Project) -> None:
+    project.write("a")
+    for folder in ("a/files/more", "a/fr/files", "_layout/files"):
+        (project.root / folder).mkdir(parents=True)
+        (project.root / folder / "terms.pdf").write_bytes(b"x")
+    (project.root / "a/files/.DS_Store").write_bytes(b"x")
+    sentence = "is not attached to a mail; put it into the folder `files` of a template"
+    assert [text for text in project.texts() if sentence in text] == [
+        f"templates/mail/{path}: {sentence}"
+        for path in ("_layout/files/terms.pdf", "a/files/.DS_Store", "a/files/more", "a/fr/files/terms.pdf")
     ]
 
 

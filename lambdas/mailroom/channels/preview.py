@@ -1,6 +1,7 @@
 """Previews: messages rendered by the same code as in a stage's sender functions, but not sent. Payloads in
 the payload bucket are not read."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -100,7 +101,7 @@ class Previews:
             self._templates["mail"],
             self._payloads,
             senders=mail_senders or [_FIRST_SENDER],
-            max_attachment_bytes=0,
+            max_attachment_bytes=sys.maxsize,
             links=_ExampleLinks(),
             strict=strict,
         )

@@ -2,8 +2,9 @@
 
 Templates are written by people who deploy, but their variables come from producers. MiniJinja renders without
 access to Python and keeps no state between two renderings. Its fuel limits the number of steps, but not the
-work of each step. So an ordinary rendering has small variables and little fuel, with which no step takes
-long; any other rendering has a process of its own, whose time and memory the system limits.
+work of each step. So an ordinary rendering has only cheap operations, small variables and little fuel, with
+which no step takes long; any other rendering has a process of its own, whose time and memory the system
+limits.
 """
 
 import html
@@ -17,7 +18,7 @@ from minijinja import Environment, TemplateError, pass_state, safe
 from minijinja._lowlevel import State
 from msgspec import Struct
 
-from mailroom.content.source import grows, references, strict, used
+from mailroom.content.source import is_cheap, references, strict, used
 from mailroom.errors import Invalid
 
 FUEL = 250_000
@@ -52,8 +53,8 @@ class Part(Struct, frozen=True):
     """Names of the variables that it uses."""
     parts: frozenset[str]
     """Names of the templates that it extends, includes or imports."""
-    grows: bool
-    """Result of `source.grows` for the source."""
+    cheap: bool
+    """Result of `is_cheap` for the source."""
 
 
 class _Plan(Struct, frozen=True):
@@ -61,7 +62,7 @@ class _Plan(Struct, frozen=True):
 
     shadowed: frozenset[str]
     """Variables that have the name of a method of dict."""
-    grows: bool
+    cheap: bool
 
 
 class Engine:
@@ -91,7 +92,7 @@ class Engine:
         """Return the rendered templates of one message; `values` come from `values_of`. Raises TemplateFault,
         and OSError if they need a process of their own and the system cannot create it."""
         plan = self._plan(names)
-        if not plan.grows and len(msgspec.json.encode(values)) <= SMALL_VARIABLES_BYTES:
+        if plan.cheap and len(msgspec.json.encode(values)) <= SMALL_VARIABLES_BYTES:
             try:
                 return [self._rendered(name, plan, values) for name in names]
             except _OutOfFuelError:  # the rendering begins again, with more fuel
@@ -141,7 +142,7 @@ class Engine:
         # A template that uses itself is a recursion, too.
         recursive = any(name in self.reached(part.parts) for name, part in parts.items())
         shadowed = self.variables(names) & _DICT_METHODS
-        return _Plan(shadowed, recursive or any(part.grows for part in parts.values()))
+        return _Plan(shadowed, not recursive and all(part.cheap for part in parts.values()))
 
     def _part(self, name: str) -> Part:
         source = self.sources[name]
@@ -169,7 +170,7 @@ class Engine:
             raise _fault_of(error, name) from None
         variables -= _BUILT_IN | self._text.globals.keys()
         used_parts = frozenset(part for found in named for part in found.names)
-        return Part(source, frozenset(variables), used_parts, grows(source))
+        return Part(source, frozenset(variables), used_parts, is_cheap(source))
 
     def reached(self, names: Iterable[str]) -> dict[str, Part]:
         """Return these templates and all templates that they use, directly or indirectly, by name. Raises

@@ -6,6 +6,7 @@ import resource
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,8 @@ MAX_CPU_SECONDS = 0.8
 MAX_MEGABYTES = 18
 """Memory that the work may allocate, in units of 1,048,576 bytes. It is not limited on systems other than
 Linux."""
+_EXHAUSTED, _FAILED = 1, 2
+"""Exit statuses of work without memory, and of work with another error."""
 _MAX_SECONDS = 30
 """Seconds after which a process ends that waits, such as for a lock that another thread had at the fork."""
 _forking = threading.Lock()
@@ -25,16 +28,23 @@ class ExhaustedError(Exception):
 
 def run(work: Callable[[], bytes]) -> bytes:
     """Return the result of `work`, which runs in a forked process, so that it has the memory of this process
-    but cannot change it. `work` must handle its own errors. Raises ExhaustedError, and OSError if the system
-    cannot create a process."""
+    but cannot change it. Raises ExhaustedError, ChildProcessError if the work raises an error, and OSError if
+    the system cannot create a process."""
     with _forking:
         readable, writable = os.pipe()
-        if (process := os.fork()) == 0:
-            _work(work, writable)
-        os.close(writable)
+        try:
+            if (process := os.fork()) == 0:
+                _work(work, writable)
+        except OSError:
+            os.close(readable)
+            raise
+        finally:
+            os.close(writable)
     with os.fdopen(readable, "rb") as pipe:
         result = pipe.read()
     _, status = os.waitpid(process, 0)
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == _FAILED:
+        raise ChildProcessError("the work failed; its error is in the log")
     if status != 0:
         raise ExhaustedError
     return result
@@ -43,10 +53,11 @@ def run(work: Callable[[], bytes]) -> bytes:
 def _work(work: Callable[[], bytes], writable: int) -> None:
     """Do the work in the new process, and end the process. Neither `finally` blocks nor buffers of the parent
     process may run in it a second time."""
-    status = 1
+    status = _FAILED
     try:
         faulthandler.disable()  # the end by a signal is an expected result, and is not reported as a crash
-        # The default action of both signals is to end the process, also within MiniJinja's code.
+        for ending in (signal.SIGPROF, signal.SIGALRM):
+            signal.signal(ending, signal.SIG_DFL)  # this ends the process, also within MiniJinja's code
         signal.setitimer(signal.ITIMER_PROF, MAX_CPU_SECONDS)
         signal.setitimer(signal.ITIMER_REAL, _MAX_SECONDS)
         if sys.platform == "linux":
@@ -56,6 +67,10 @@ def _work(work: Callable[[], bytes], writable: int) -> None:
         with os.fdopen(writable, "wb") as pipe:
             pipe.write(result)
         status = 0
+    except MemoryError:
+        status = _EXHAUSTED
+    except BaseException:  # noqa: BLE001 - the process must end here
+        traceback.print_exc()
     finally:
         os._exit(status)
 

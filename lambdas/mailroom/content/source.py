@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import repeat
 
 from msgspec import Struct
 
@@ -32,10 +33,31 @@ _FILTERED = re.compile(
 )
 """Pattern whose group 2 is a variable before a filter other than `default`. Group 1 is a string literal, a
 filter, a test or a block's name, which only look like a variable."""
-_MACRO = re.compile(r"\bmacro\s+(\w+)(.*?)\bendmacro\b", re.DOTALL)
-_GROWING = re.compile(r"\b(?:namespace|recursive|self|tojson|map\s*\((?!\s*(?:[\"']|attribute\b)))")
-"""Constructs by which a value can contain another one many times, or become a very long text: a namespace, a
-loop or a block that calls itself, the indentation of `tojson`, and a filter whose name is a variable."""
+_WORD = re.compile(r'\w+|""|\*\*|\S')
+_FILTERS, _METHODS, _CALLS = map(
+    str.split,
+    (
+        "abs attr batch bool capitalize chain count d default dictsort e escape filesizeformat first float "
+        "format groupby indent int items join last length lines list lower map max min pluralize reject "
+        "rejectattr replace reverse round safe select selectattr slice sort split string striptags sum title "
+        "trim truncate unique upper urlencode wordwrap zip",
+        "capitalize changed count cycle endswith find format get isalnum isalpha isascii isdigit islower "
+        "isnumeric isspace isupper items join keys lower lstrip replace rfind rstrip split splitlines "
+        "startswith strip title upper values",
+        "call caller cycler dict joiner macro range super and elif else if in is not or",
+    ),
+)
+"""Filters, methods and functions whose work is small if their operands are, and words that may precede a
+bracket."""
+_COSTLY = re.compile(
+    r"\*|\b(?:namespace|recursive|self|wrapstring)\b|(?<!\"\")\s*\.\s*format\s*\(|\bcaller\b(?!\s*\(\s*\))"
+)
+"""Code whose work may be large even if the operands are small: a repeated list, a value that contains itself
+or another value many times, a long text between lines, and a pattern that is no literal."""
+_CHEAP_MAP = re.compile(
+    r"\bmap\s*\(\s*(?:attribute\s*=|([\"'])(?:abs|capitalize|default|e|escape|first|float|int|join|last|length"
+    r"|lower|replace|round|string|title|trim|truncate|upper|urlencode)\1\s*[,)])"
+)
 
 
 class Reference(Struct, frozen=True):
@@ -79,15 +101,39 @@ def used(source: str) -> Iterator[tuple[str, str, int]]:
                 yield kind, name, line
 
 
-def grows(source: str) -> bool:
-    """Return whether a value of a template may contain another value many times over, which takes more work
-    than fuel counts: by one of _GROWING, or by a macro that calls itself."""
-    code = "\n".join(tag[1] for tag in _tags(source))
-    macros = _MACRO.findall(code)
-    names = [name for name, _ in macros]
-    # A macro that calls itself, directly or by another macro, calls itself or a macro below it.
-    calls = any({*names[place:]} & {*re.findall(r"\w+", body)} for place, (_, body) in enumerate(macros))
-    return calls or _GROWING.search(code) is not None
+def is_cheap(source: str) -> bool:
+    """Return whether a template has only operations whose work is small if its variables are small and its
+    fuel is little. Whatever is not known to be cheap counts as expensive, such as a new filter of MiniJinja,
+    or a call of a macro above its end, which may be a recursion."""
+    calls, macro = {*_CALLS}, ""
+    for tag in _tags(source):
+        code = _TEXTS.sub('""', tag[1])
+        words = ["", *_WORD.findall(code.strip("{%}-+")), "", ""]
+        statement = words[1] if code.startswith("{%") else ""
+        new_calls = {"import": {f"{words[-3]}."}, "from": {*words}, "endmacro": {macro}}
+        calls |= new_calls.get(statement, set())
+        if statement == "macro" and macro:
+            return False
+        if statement in ("macro", "endmacro"):
+            macro = words.pop(2)
+        maps = len(re.findall(r"\bmap\b", code))
+        if _COSTLY.search(code) or maps > len(_CHEAP_MAP.findall(tag[1])):
+            return False
+        if not all(map(_is_cheap, repeat(calls), ["", *words], words, words[1:], words[2:])):
+            return False
+    return True
+
+
+def _is_cheap(calls: set[str], second: str, before: str, word: str, after: str) -> bool:
+    """Return whether a word of a tag is a cheap operation or none. `second` and `before` are the two words
+    before it, `after` is the one after it, and `calls` are the names of functions and macros."""
+    if before in ("|", "filter"):
+        return word in _FILTERS
+    if after != "(" or not word.isidentifier() or before in ("is", "not"):
+        return True
+    if before == ".":
+        return word in _METHODS or f"{second}." in calls
+    return word in calls
 
 
 def _code(source: str) -> Iterator[tuple[str, int]]:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from mailroom.aws import clients
 from mailroom.clock import Clock
-from mailroom.content.engine import Engine
+from mailroom.content.engine import MAX_RENDERED_BYTES, Engine
 from mailroom.content.payloads import Payloads
 from mailroom.content.variables import values_of
 from mailroom.environment import MailSender, SmsSender
@@ -102,10 +102,10 @@ class Templates:
         self._root = root
         self._published = published
         self._clock = clock
+        self._changed, self._read_at = self._state(), clock()
         self._engine = engine_of(root)
-        self._changed, self._read_at = _changed(root), clock()
         self._versions = lru_cache(MAX_COMPILED)(self._version)
-        self._attached = lru_cache(MAX_READ)(lambda name: attached_files(root / name))
+        self._attached = lru_cache(MAX_READ)(self._read_attached)
 
     def names(self, file: str = "subject.txt") -> list[str]:
         """Return the names of the templates that contain `file`."""
@@ -180,21 +180,35 @@ class Templates:
         return self._versions(name, version)[0] if version else self._deployed()
 
     def _files_of(self, name: str, version: int | None) -> Mapping[str, bytes]:
-        return self._versions(name, version)[1] if version else self._attached(name)
+        """Return the attached files. Those of a version are only read again if it has some."""
+        return self._attached(name, version) if not version or self._versions(name, version)[1] else {}
+
+    def _read_attached(self, name: str, version: int | None) -> Mapping[str, bytes]:
+        return self._read(name, version).attached if version else attached_files(self._root / name)
 
     def _deployed(self) -> Engine:
         """Return the engine for the folder. Only the files of a bundle, whose path is relative, never change;
         other files are read again if one of them has changed."""
         if self._root.is_absolute() and self._clock() - self._read_at >= FRESH_SECONDS:
             self._read_at = self._clock()
-            if (changed := _changed(self._root)) != self._changed:
+            if (changed := self._state()) != self._changed:
                 self._changed, self._engine = changed, engine_of(self._root)
                 self._attached.cache_clear()
         return self._engine
 
-    def _version(self, name: str, number: int) -> tuple[Engine, Mapping[str, bytes]]:
-        """Return the engine for a published version, which contains all templates that it uses, and its
-        attached files."""
+    def _state(self) -> list[tuple[Path, int, int]]:
+        """Return the files in a folder outside of a bundle, with the times of their last changes in
+        nanoseconds, and their sizes."""
+        paths = _paths(self._root) if self._root.is_absolute() else ()
+        return [(path, (state := path.stat()).st_mtime_ns, state.st_size) for path in paths]
+
+    def _version(self, name: str, number: int) -> tuple[Engine, bool]:
+        """Return the engine for a published version, which contains all templates that it uses, and whether
+        the version has attached files."""
+        version = self._read(name, number)
+        return engine_of(version.parts), bool(version.attached)
+
+    def _read(self, name: str, number: int) -> Version:
         if self._published is None:
             raise Invalid("template_version", "is set, but this stage does not publish templates; remove it")
         ref = self._published.ref(version_key(self._root.name, name, number))
@@ -202,8 +216,7 @@ class Templates:
             content = self._published.read("template_version", ref, MAX_VERSION_BYTES)
         except Invalid:
             raise Invalid("template_version", f"{name!r} has no version {number}; leave it out") from None
-        version = read_version(content)
-        return engine_of(version.parts), version.attached
+        return read_version(content)
 
     def _folder(self, engine: Engine, name: str, file: str, locale: str | None) -> str:
         """Return the folder for the language, which has the file. Raises Invalid if there is none."""
@@ -255,27 +268,27 @@ def engine_of(templates: Path | Mapping[str, str]) -> Engine:
 
 
 def sources_in(root: Path) -> dict[str, str]:
-    """Return the sources of the templates in a folder, by their paths in it. Examples and attached files are
-    left out. A byte order mark is removed, and line ends become `\\n`. Bytes that are not UTF-8 become
-    surrogates, so a file with such bytes is a fault only if a template uses it."""
+    """Return the sources of the templates in a folder, by their paths in it. Examples, attached files and
+    files that are too large for a part are left out. A byte order mark is removed, and line ends become
+    `\\n`. Bytes that are not UTF-8 become surrogates, so a file with such bytes is a fault only if a template
+    uses it."""
     return {
         path.relative_to(root).as_posix(): path.read_text(encoding="utf-8-sig", errors="surrogateescape")
         for path in _paths(root)
-        if path.parent.name != ATTACHED
+        if ATTACHED not in path.relative_to(root).parts[1:-1] and path.stat().st_size <= MAX_RENDERED_BYTES
     }
 
 
 def attached_files(template: Path) -> dict[str, bytes]:
-    """Return the files that are attached to each mail of the template in a folder, by name."""
+    """Return the files that are attached to each mail of the template in a folder, by name. Files that a
+    system or an editor hides are left out."""
     return {
-        path.name: path.read_bytes() for path in sorted((template / ATTACHED).glob("*")) if path.is_file()
+        path.name: path.read_bytes()
+        for path in sorted((template / ATTACHED).glob("[!.]*[!~]"))
+        if path.is_file()
     }
 
 
-def _changed(root: Path) -> list[tuple[str, int]]:
-    """Return the files in a folder, with the time of their last change in nanoseconds."""
-    return [(f"{path}", path.stat().st_mtime_ns) for path in _paths(root)]
-
-
 def _paths(root: Path) -> list[Path]:
-    return sorted(path for path in root.rglob("*") if path.is_file() and path.parent.name != EXAMPLES)
+    files = (path for path in root.rglob("*") if path.is_file())
+    return sorted(path for path in files if EXAMPLES not in path.relative_to(root).parts[1:-1])

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from mailroom.channels.mail.contract import UNSUPPORTED
+from mailroom.channels.mail.contract import Attachment
 from mailroom.channels.preview import Preview
-from mailroom.content.templates import MAX_ATTACHED_BYTES, attached_files
+from mailroom.content.templates import ATTACHED, MAX_ATTACHED_BYTES, attached_files
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import decode
 from mailroom_stacks.templates.folder import Folder, Item, TemplateName
@@ -52,6 +52,15 @@ def _findings(folder: Folder, paths: Sequence[str]) -> Iterator[Finding]:
                     yield from _in_example(folder, template, file, language)
     for channel in () if paths else folder.engines:
         yield from in_sources(folder, TemplateName(channel, ""))
+        for file in sorted((folder.root / channel).rglob(f"{ATTACHED}/*")):
+            name, *parts = file.relative_to(folder.root / channel).parts
+            if file.name not in attached_files(folder.root / channel / name) or parts != [
+                ATTACHED,
+                file.name,
+            ]:
+                place = folder.path(channel, "/".join((name, *parts)))
+                sentence = "is not attached to a mail; put it into the folder `files` of a template"
+                yield Finding(TemplateName(channel, ""), f"{place}: {sentence}")
 
 
 def _in_example(folder: Folder, template: TemplateName, file: Path, language: str) -> Iterator[Finding]:
@@ -74,8 +83,11 @@ def _in_attached(folder: Folder, template: TemplateName) -> Iterator[Finding]:
     place = folder.path(template.channel, f"{template.name}/files")
     if files and template.channel != "mail":
         yield Finding(template, f"{place}: only mails have files; remove the folder", fatal=True)
-    for name in filter(UNSUPPORTED.search, files):
-        yield Finding(template, f"{place}/{name}: is refused by providers; link to the file", fatal=True)
+    for name in files:
+        try:
+            Attachment(name).check(place)
+        except Invalid as fault:
+            yield Finding(template, f"{place}: {name!r}: {fault.problem}", fatal=True)
     if (size := sum(map(len, files.values()))) > MAX_ATTACHED_BYTES:
         sentence = f"{size:,} bytes are too many; attach at most {MAX_ATTACHED_BYTES:,}, or link to a file"
         yield Finding(template, f"{place}: {sentence}", fatal=True)

@@ -4,6 +4,7 @@ function."""
 import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -127,6 +128,17 @@ def test_work_that_ends_its_process_is_an_error_of_the_work(
         raise ValueError
 
     works = {"time": endless, "memory": lambda: b"x" * 2**26, "exit": lambda: os._exit(3), "error": failing}
-    with pytest.raises(ExhaustedError):
+    with pytest.raises(ChildProcessError if work == "error" else ExhaustedError):
         own_process.run(works[work])
-    capfd.readouterr()
+    assert ("ValueError" in capfd.readouterr().err) == (work == "error")
+
+
+def test_a_process_that_cannot_be_created_leaves_no_file_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused() -> int:
+        raise BlockingIOError
+
+    monkeypatch.setattr(os, "fork", refused)
+    before = len([*Path("/proc/self/fd").iterdir()])
+    with pytest.raises(BlockingIOError):
+        own_process.run(lambda: b"")
+    assert len([*Path("/proc/self/fd").iterdir()]) == before

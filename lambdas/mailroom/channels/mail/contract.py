@@ -284,8 +284,11 @@ class Mail(Templated, frozen=True, kw_only=True):
     def check_images(self, html: str | None, names: Iterable[str] = ()) -> None:
         """Raise Invalid if the HTML refers to an image that is not among the mail's attachments, nor among
         the `names` of its template's files."""
-        content_ids = {*names, *(attachment.content_id for attachment in self.attachments)}
-        if missing := images_in(html) - content_ids:
+        content_ids = {attachment.content_id for attachment in self.attachments}
+        if twice := content_ids.intersection(names):
+            fault = f"have the content_id {twice.pop()}, as a file of the template; use another id"
+            raise Invalid("attachments", fault)
+        if missing := images_in(html) - content_ids.union(names):
             raise Invalid(
                 "attachments",
                 f"the HTML refers to cid:{min(missing):.78}, but no attachment has this content_id",

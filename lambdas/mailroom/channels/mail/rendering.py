@@ -10,6 +10,7 @@ from msgspec import Struct
 from mailroom.aws import clients
 from mailroom.aws.secret import CachedSecret, unreadable
 from mailroom.channels.mail.contract import (
+    MAX_ATTACHMENTS,
     UNSUBSCRIBE,
     UNSUBSCRIBE_POST,
     Attachment,
@@ -169,7 +170,12 @@ class MailRenderer:
     def _loaded(self, attachments: list[Attachment], content: Content) -> list[LoadedAttachment]:
         """Return the files of the template and of the message. An image that the HTML shows by its name has
         the name as its content id."""
-        limit = self._max_attachment_bytes - sum(map(len, content.attached.values()))
+        size = sum(map(len, content.attached.values()))
+        if (limit := self._max_attachment_bytes - size) < 0:
+            most = f"this stage sends at most {self._max_attachment_bytes:,} (mail.max_attachment_bytes)"
+            raise Invalid("template", f"has files of {size:,} bytes; {most}")
+        if len(content.attached) + len(attachments) > MAX_ATTACHMENTS:
+            raise Invalid("attachments", f"are over {MAX_ATTACHMENTS} with the template's files; send fewer")
         images = images_in(content.html) if content.attached else ()
         loaded = []
         for name, file in content.attached.items():
