@@ -100,7 +100,7 @@ def test_a_file_that_no_mail_has_is_named(project: Project) -> None:
     sentence = "is not attached to a mail; put it into the folder `files` of a template"
     assert [text for text in project.texts() if sentence in text] == [
         f"templates/mail/{path}: {sentence}"
-        for path in ("_layout/files/terms.pdf", "a/files/.DS_Store", "a/files/more", "a/fr/files/terms.pdf")
+        for path in ("_layout/files/terms.pdf", "a/files/more", "a/fr/files/terms.pdf")
     ]
 
 

@@ -52,12 +52,9 @@ def _findings(folder: Folder, paths: Sequence[str]) -> Iterator[Finding]:
                     yield from _in_example(folder, template, file, language)
     for channel in () if paths else folder.engines:
         yield from in_sources(folder, TemplateName(channel, ""))
-        for file in sorted((folder.root / channel).rglob(f"{ATTACHED}/*")):
+        for file in sorted((folder.root / channel).rglob(f"{ATTACHED}/[!.]*")):
             name, *parts = file.relative_to(folder.root / channel).parts
-            if file.name not in attached_files(folder.root / channel / name) or parts != [
-                ATTACHED,
-                file.name,
-            ]:
+            if parts != [ATTACHED, file.name] or file.is_dir() or name.startswith("_"):
                 place = folder.path(channel, "/".join((name, *parts)))
                 sentence = "is not attached to a mail; put it into the folder `files` of a template"
                 yield Finding(TemplateName(channel, ""), f"{place}: {sentence}")
