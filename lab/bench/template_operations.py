@@ -118,6 +118,7 @@ _TEXTS = {
     "specifiers": "%s",
     "named": "%(a).1s",
     "braces": "{}",
+    "wide": "{0:999999}",
     "tags": "<a>",
     "quotes": "'",
     "entities": "&amp;",
@@ -141,6 +142,8 @@ _FIXED = {
     "huge": 2**53,
     "price": 1.5,
     "few": 40,
+    "million": 10**6,
+    "millions": 10**7,
     "nothing": None,
     "yes": True,
 }

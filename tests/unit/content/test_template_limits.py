@@ -63,6 +63,19 @@ def test_the_machine_draws_each_operation_of_the_engine() -> None:
             {"n": 40},
         ),
         ("{% set ns = namespace() %}{% set ns.a = ns %}{{ ns }}", {}),
+        # These have small variables.
+        ("Total: {{ price * quantity }} EUR", {"price": [1], "quantity": 10**8}),
+        ("{{ ''.join(['*'] * rating) }}", {"rating": 10**8}),
+        ("{{ greeting.format(name) }}", {"greeting": "{0:99999999}" * 5, "name": "x"}),
+        (
+            "{{ t|replace('a', b)|wordwrap(width=1, wrapstring=w) }}",
+            {"t": "a" * 200, "b": "b " * 250, "w": "d" * 3000},
+        ),
+        (
+            "{% macro m(f, x, n) %}{% if n %}{{ f(f, [x, x], n - 1) }}{% else %}{{ x }}{% endif %}"
+            "{% endmacro %}{{ m(m, 1, n) }}",
+            {"n": 24},
+        ),
     ],
 )
 def test_a_rendering_that_takes_too_much_is_refused_with_the_limits(
