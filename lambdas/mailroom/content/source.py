@@ -53,7 +53,7 @@ _COSTLY = re.compile(
     r"\*|\b(?:namespace|recursive|self|wrapstring)\b|(?<!\"\")\s*\.\s*format\s*\(|\bcaller\b(?!\s*\(\s*\))"
 )
 """Code whose work may be large even if the operands are small: a repeated list, a value that contains itself
-or another value many times, a long text between lines, and a pattern that is no literal."""
+or another value many times, a long text between lines, and a pattern from a variable."""
 _CHEAP_MAP = re.compile(
     r"\bmap\s*\(\s*(?:attribute\s*=|([\"'])(?:abs|capitalize|default|e|escape|first|float|int|join|last|length"
     r"|lower|replace|round|string|title|trim|truncate|upper|urlencode)\1\s*[,)])"

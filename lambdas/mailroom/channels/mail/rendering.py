@@ -172,8 +172,10 @@ class MailRenderer:
         the name as its content id."""
         size = sum(map(len, content.attached.values()))
         if (limit := self._max_attachment_bytes - size) < 0:
-            most = f"this stage sends at most {self._max_attachment_bytes:,} (mail.max_attachment_bytes)"
-            raise Invalid("template", f"has files of {size:,} bytes; {most}")
+            limit_sentence = (
+                f"this stage sends at most {self._max_attachment_bytes:,} (mail.max_attachment_bytes)"
+            )
+            raise Invalid("template", f"has files of {size:,} bytes; {limit_sentence}")
         if len(content.attached) + len(attachments) > MAX_ATTACHMENTS:
             raise Invalid("attachments", f"are over {MAX_ATTACHMENTS} with the template's files; send fewer")
         images = images_in(content.html) if content.attached else ()
