@@ -99,7 +99,7 @@ class Repeatable(Struct, frozen=True):
 Refusal = Retry | Misconfigured | Rejected | DayUsedUp
 """Proof that a message was not sent."""
 Fault = Literal["message", "destination", "day", "account", "throttled", "undecided"]
-"""Cause of a refusal or of a failed delivery: the message itself; the recipient, or the recipient's country or
+"""Cause of a refusal or of a failed delivery: the message itself; the recipient, the recipient's country or
 carrier; a limit for a day; the account, or another setting of the stage; a rate. `undecided`: the provider's
 words fit the message or the destination, but also the account."""
 

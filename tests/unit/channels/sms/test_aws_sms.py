@@ -196,13 +196,14 @@ def test_the_reason_that_aws_returns_with_a_refusal_is_recorded(stub: Stubber) -
 
 def test_every_refusal_reason_and_field_in_the_code_exists_in_the_aws_api_model() -> None:
     from mailroom.channels.sms import aws as errors
+    from mailroom.channels.sms.aws_refusals import REFUSALS
 
     model: Any = get_session().get_service_model("pinpoint-sms-voice-v2")
     raised = model.operation_model("SendMediaMessage").error_shapes
     codes = {shape.name.removesuffix("Exception") for shape in raised}
     for shape in raised:
         codes |= {*getattr(shape.members.get("Reason"), "enum", ())}
-    assert codes >= errors.REFUSALS.keys()
+    assert codes >= REFUSALS.keys()
     members = model.operation_model("SendMediaMessage").input_shape.members
     assert {name.lower() for name in members} >= errors._OWN_FIELDS
 
