@@ -24,7 +24,9 @@ def test_each_fault_has_its_results_on_the_page() -> None:
     assert {row.fault for _, row in rows()} == set(refusals_page.FAULTS)
 
 
-@pytest.mark.parametrize(("code", "row"), [*rows()], ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("code", "row"), [*rows()], ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_each_row_has_a_code_words_a_source_and_the_date_of_its_reading(code: str, row: Row) -> None:
     assert row.code == code
     assert row.words

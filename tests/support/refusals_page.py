@@ -5,7 +5,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from mailroom.channels.mail import ses
+from mailroom.channels.fax import signalwire, telnyx
+from mailroom.channels.mail import resend_mail, ses
+from mailroom.channels.push import sns
 from mailroom.channels.sms import aws_refusals, twilio_refusals
 from mailroom.message.outcome import Fault, Row
 from tests.support import ROOT
@@ -15,6 +17,10 @@ TABLES: dict[str, dict[str, Mapping[str, Row]]] = {
     "Amazon SES": {"refusals": ses.REFUSALS | ses.TEXTS},
     "AWS End User Messaging": {"refusals": aws_refusals.REFUSALS, "events": aws_refusals.EVENTS},
     "Twilio": {"refusals": twilio_refusals.REFUSALS, "events": twilio_refusals.EVENTS},
+    "Resend": {"refusals": resend_mail.REFUSALS},
+    "Amazon SNS": {"refusals": sns.REFUSALS | sns.TEXTS},
+    "SignalWire": {"refusals": signalwire.REFUSALS},
+    "Telnyx": {"refusals": telnyx.REFUSALS, "failure reasons of an accepted fax": telnyx.EVENTS},
 }
 """Tables of refusals and of events about failed deliveries, by provider."""
 FAULTS: dict[Fault, tuple[str, str]] = {
@@ -44,9 +50,18 @@ FAULTS: dict[Fault, tuple[str, str]] = {
 HEAD = """\
 # What a refusal means
 
-Made by `make schema` from the providers' tables in the code. A refusal is a provider's response by which it does not
-accept a message. An event is its later report that it did not deliver an accepted message. A code that a table lacks is
-treated as the account's fault if it refuses a message; in an event it only gives the message its status.
+Made by `make schema` from the providers' tables in the code. A refusal is a response by which a provider does
+not accept a message. An event is a later report that the provider did not deliver an accepted message. If a
+table lacks the code of a refusal, the account is at fault; if it lacks the code of an event, the event only
+gives the message its status.
+
+AWS, Resend and Telnyx have codes for any invalid field. Such a row of the fault `message` applies only if the
+field comes from the item, and otherwise the account is at fault. SES quotes an invalid address: if it is the
+sender's, the account is at fault.
+
+A fax that was accepted is attempted again after a failure of the line, as often as the settings allow. A
+`day` does not use up these attempts. After a fault of the `account` the fax becomes a dead letter, and is
+attempted again after its redrive.
 """
 
 
@@ -62,9 +77,11 @@ def _parts() -> Iterator[str]:
         yield f"| `{fault}` | {' | '.join(results)} |"
     for provider, tables in TABLES.items():
         for kind, rows in tables.items():
-            yield f"\n## {provider}: {kind}\n\n| code or text | fault | the provider's words | source |\n|---|---|---|---|"
+            yield f"\n## {provider}: {kind}\n"
+            yield "| code or text | fault | the provider's words | source |\n|---|---|---|---|"
             for row in rows.values():
-                yield f"| `{_cell(row.code)}` | {row.fault} | {_cell(row.words)} | {_sources(row)}, {row.read} |"
+                cells = (f"`{_cell(row.code)}`", row.fault, _cell(row.words), f"{_sources(row)}, {row.read}")
+                yield f"| {' | '.join(cells)} |"
     yield ""
 
 

@@ -103,8 +103,9 @@ Fault = Literal["message", "destination", "day", "account", "throttled", "undeci
 carrier; a limit for a day; the account, or another setting of the stage; a rate. `undecided`: the provider's
 words fit the message or the destination, but also the account."""
 
-Effect = Literal["", "gone", "opted_out"]
-"""Field of `Rejected` that is true for the recipient; empty for neither."""
+Effect = Literal["", "gone", "opted_out", "again"]
+"""Consequence for the recipient: the field of `Rejected` that is true. `again`: another attempt may succeed
+after a failed delivery."""
 
 
 class Row(Struct, frozen=True):

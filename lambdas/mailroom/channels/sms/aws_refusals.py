@@ -1,7 +1,7 @@
 """Refusals of AWS End User Messaging, and the events that report a failed delivery.
 
-A refusal's row is the error's `Reason`, or the exception if it has no reason. The service's model names the
-reasons without explaining them.
+A refusal's code is the error's `Reason`, or the exception's name if `Reason` is empty. The service's model only
+names the reasons, so the words are those of the exception.
 """
 
 from mailroom.message.outcome import table

@@ -31,13 +31,13 @@ class UndecidedRefusals:
         self.accepted = 0
         """Number of messages that the provider has accepted."""
         self._older = at_once - 1
-        """Maximum number of acceptances after a refusal whose submit began before the refusal. They are no
-        evidence, because the configuration may have changed since."""
+        """Maximum number of acceptances after a refusal whose submit began before the refusal. They do not
+        count as evidence, because the configuration may have changed since."""
         self._refused: OrderedDict[Key, int] = OrderedDict()
         """`accepted` at the first refusal of each undecided message."""
 
     def decided(self, key: Key, refusal: Rejected) -> Refusal:
-        """Return the outcome of an undecided refusal of the message `key`: Retry for its first refusal."""
+        """Return the outcome of an undecided refusal of the message `key`: Retry for the first refusal."""
         before = self._refused.get(key)
         if before is None:
             self._refused[key] = self.accepted
