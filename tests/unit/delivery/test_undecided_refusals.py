@@ -1,6 +1,6 @@
 """Refusals whose words fit the message and the configuration: newer evidence decides."""
 
-from mailroom.delivery.waiting.provider_refusals import MOST_UNDECIDED, UndecidedRefusals
+from mailroom.delivery.waiting.provider_refusals import MOST_REFUSED, MOST_UNDECIDED, UndecidedRefusals
 from mailroom.message.message import Key
 from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
 from tests.support.unit.post import Counted, Make
@@ -56,6 +56,19 @@ def test_a_message_that_is_accepted_at_its_second_try_has_no_refusal_to_remember
     worker.handle(item())
     assert worker.handle(item(), receives=2) == {}
     assert aws.item()["status"] == "sent"
+
+
+def test_undecided_refusals_of_some_destinations_do_not_close_the_bulk_lane(
+    post: Make, aws: Aws, counted: Counted
+) -> None:
+    worker, many = post(UNDECIDED, SENT, bulk=True), range(2 * MOST_REFUSED)
+    for at in many:
+        worker.handle(item(id=f"refused-{at}"), item(id=f"accepted-{at}"))
+    for at in many:
+        worker.handle(item(id=f"refused-{at}"), receives=2)
+        worker.handle(item(id=f"later-{at}"))
+    assert {aws.item(f"refused-{at}")["status"] for at in many} == {"failed"}
+    assert "BulkClosed" not in counted()
 
 
 def test_acceptances_that_may_be_older_than_the_refusal_are_no_evidence() -> None:

@@ -1,7 +1,7 @@
 """Refusals of AWS End User Messaging, and the events that report a failed delivery.
 
-A refusal's code is the error's `Reason`, or the exception's name if `Reason` is empty. The service's model only
-names the reasons, so the words are those of the exception.
+A refusal's code is the error's `Reason`, or the exception's name if `Reason` is empty. The service's model
+only names the reasons, so the words are those of the exception.
 """
 
 from mailroom.message.outcome import table
