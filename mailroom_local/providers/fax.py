@@ -40,15 +40,9 @@ from typing import Any, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from mailroom_local.aws import open_url
-from mailroom_local.providers.http import (
-    NoAnswer,
-    Occurrences,
-    Pages,
-    SubmitRefused,
-    number_code,
-    number_ending,
-)
+from mailroom_local.providers.http import NoAnswer, Occurrences, Pages, SubmitRefused, number_ending
 from mailroom_local.providers.inbox import Accepted, InboxStore
+from mailroom_local.providers.rows import number_code
 
 Refusal = Literal["invalid", "throttled", "error", "forbidden"]
 Course = Literal[

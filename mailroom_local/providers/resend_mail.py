@@ -40,16 +40,9 @@ from mailroom.channels.mail.contract import UNSUPPORTED
 from mailroom.channels.mail.resend_mail import REFUSALS as ROWS
 from mailroom.clock import Clock
 from mailroom_local.providers.delay_queue import DelayQueue, post
-from mailroom_local.providers.http import (
-    NoAnswer,
-    Occurrences,
-    Reply,
-    Request,
-    iso_milliseconds,
-    json_reply,
-    slug,
-)
+from mailroom_local.providers.http import NoAnswer, Occurrences, Reply, Request, iso_milliseconds, json_reply
 from mailroom_local.providers.inbox import Accepted, InboxStore, attached
+from mailroom_local.providers.rows import slug
 
 WEBHOOK_SECRET = "whsec_" + base64.b64encode(b"webhooks of the local stage").decode()
 SECRET = {"api_key": "re_local", "webhook_secret": WEBHOOK_SECRET}

@@ -39,8 +39,9 @@ from mailroom.channels.mail.contract import HEADER_NAME, HEADER_VALUE, UNSUPPORT
 from mailroom.channels.mail.ses import REFUSALS as ROWS
 from mailroom.channels.mail.ses import TEXTS
 from mailroom_local.aws import REGION
-from mailroom_local.providers.http import NoAnswer, Occurrences, Reply, Request, json_reply, slug
+from mailroom_local.providers.http import NoAnswer, Occurrences, Reply, Request, json_reply
 from mailroom_local.providers.inbox import Accepted, InboxStore, attached
+from mailroom_local.providers.rows import slug
 from mailroom_local.providers.ses_events import SIMULATOR_DOMAIN
 from mailroom_local.providers.ses_feedback import SUPPRESSION_PATH, SesFeedback, SuppressionList, ses_error
 from mailroom_local.providers.upstream import Upstream

@@ -8,16 +8,8 @@ from urllib.parse import urlencode
 
 from mailroom.channels.fax.signalwire import REFUSALS as ROWS
 from mailroom_local.providers.fax import FaxLine, FaxOrder, SimulatedFax
-from mailroom_local.providers.http import (
-    E164,
-    Reply,
-    Request,
-    SubmitRefused,
-    epoch,
-    iso,
-    json_reply,
-    number_code,
-)
+from mailroom_local.providers.http import E164, Reply, Request, SubmitRefused, epoch, iso, json_reply
+from mailroom_local.providers.rows import number_code
 
 PAGE_SIZE = 50
 

@@ -35,8 +35,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mailroom.channels.sms.twilio_refusals import EVENTS
-from mailroom_local.providers.http import Occurrences, SubmitRefused, number_code, number_ending
+from mailroom_local.providers.http import Occurrences, SubmitRefused, number_ending
 from mailroom_local.providers.inbox import Accepted, InboxStore
+from mailroom_local.providers.rows import number_code
 
 Refusal = Literal["invalid", "landline", "unsubscribed", "forbidden", "throttled", "error"]
 Course = Literal["delivered", "undelivered", "failed", "sent"]

@@ -28,8 +28,9 @@ from xml.sax.saxutils import escape
 from mailroom.channels.push.sns import REFUSALS as ROWS
 from mailroom.channels.push.sns import TEXTS
 from mailroom_local.aws import authorization
-from mailroom_local.providers.http import NoAnswer, Occurrences, Reply, Request, slug
+from mailroom_local.providers.http import NoAnswer, Occurrences, Reply, Request
 from mailroom_local.providers.inbox import Accepted, InboxStore
+from mailroom_local.providers.rows import slug
 from mailroom_local.providers.upstream import Upstream
 
 REFUSALS = {

@@ -24,9 +24,10 @@ from mailroom.feedback.consumer import Feedback
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import Outcome, Row, Sent
 from mailroom.recipients.choices import Suppressions
-from mailroom_local.providers.http import Reply, Request, SimulatorServer, slug
+from mailroom_local.providers.http import Reply, Request, SimulatorServer
 from mailroom_local.providers.inbox import InboxStore
 from mailroom_local.providers.resend_mail import SECRET, ResendSimulator
+from mailroom_local.providers.rows import slug
 from mailroom_local.providers.ses import SesSimulator
 from mailroom_local.providers.sms import SmsNetwork, SmsOrder
 from mailroom_local.providers.sns import SnsSimulator
