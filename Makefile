@@ -152,9 +152,10 @@ format: .venv/.ready ## format the code with ruff, and fix what ruff can fix
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-schema: .venv/.ready ## generate reference documentation from the code: docs/reference/*.schema.json of items and events, openapi.json, commands.md, and the tables of settings.md
+schema: .venv/.ready ## generate reference documentation from the code: docs/reference/*.schema.json of items and events, openapi.json, commands.md, refusals.md, and the tables of settings.md
 	@$(PY) -m tests.support.settings_page
 	@$(PY) -m tests.support.commands_page
+	@$(PY) -m tests.support.refusals_page
 	@for channel in $$($(PY) -c 'from mailroom.channels.contracts import CONTRACTS; print(*CONTRACTS)'); do $(PY) -m mailroom_ops schema $$channel > docs/reference/$$channel.schema.json; done
 	@$(PY) -m mailroom_ops schema --event > docs/reference/event.schema.json
 	@$(PY) -m tests.support.api_description

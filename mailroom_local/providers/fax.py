@@ -24,6 +24,9 @@ delivered. `First` and `twice` count the submits of one document (its URL withou
 | 23      | failed by the line once, then delivered                                                  |
 | 24      | accepted, then canceled by the provider once, as if its Ttl were over; then delivered    |
 | others  | delivered                                                                                |
+
+A number +1 555 00x xxxx is refused with the provider's error code xxxxx. At Telnyx, a fax to +1 555 009 xxxx
+fails for the failure reason number xxxx of Telnyx's table.
 """
 
 import math
@@ -39,6 +42,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from mailroom_local.aws import open_url
 from mailroom_local.providers.http import NoAnswer, Occurrences, Pages, SubmitRefused, number_ending
 from mailroom_local.providers.inbox import Accepted, InboxStore
+from mailroom_local.providers.rows import number_code
 
 Refusal = Literal["invalid", "throttled", "error", "forbidden"]
 Course = Literal[
@@ -86,6 +90,8 @@ def refusal_of(number: str, nth: int) -> Refusal | None:
 def course_of(number: str, nth: int) -> Course:
     """Return what happens to the n-th submit after the provider has accepted it."""
     ending = number_ending(number)
+    if number_code(number).startswith("9"):
+        return "failed"
     times, at_first = FOR_SO_MANY.get(ending, (0, "delivered"))
     return at_first if nth <= times else COURSES.get(ending, "delivered")
 

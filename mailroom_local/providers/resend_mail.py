@@ -14,6 +14,8 @@ label. With `-once` (`throttled-once+7@…`), the outcome occurs only the first 
 | forbidden                        | 403 invalid_api_key                                                  |
 | error                            | 500 application_error                                                |
 | lost-answer                      | accepts, then breaks the connection without an answer                |
+| a row of Resend's table, such as | refuses with the name and the words of this row                      |
+| invalid-attachment               |                                                                      |
 
 A mail with an attachment whose type is not that of its extension is accepted, but not sent, as at Resend. The
 simulator is stricter than Resend: it refuses fields that Mailroom does not use. Its fields, errors and
@@ -37,10 +39,12 @@ from msgspec import Meta, Struct, field
 from standardwebhooks import Webhook
 
 from mailroom.channels.mail.contract import UNSUPPORTED
+from mailroom.channels.mail.resend_mail import REFUSALS as ROWS
 from mailroom.clock import Clock
 from mailroom_local.providers.delay_queue import DelayQueue, post
 from mailroom_local.providers.http import NoAnswer, Occurrences, Reply, Request, iso_milliseconds, json_reply
 from mailroom_local.providers.inbox import Accepted, InboxStore, attached
+from mailroom_local.providers.rows import slug
 
 WEBHOOK_SECRET = "whsec_" + base64.b64encode(b"webhooks of the local stage").decode()
 SECRET = {"api_key": "re_local", "webhook_secret": WEBHOOK_SECRET}
@@ -56,6 +60,15 @@ REFUSALS: dict[str, tuple[int, str, str]] = {
     "unverified": (403, "validation_error", "The domain is not verified."),
     "forbidden": (403, "invalid_api_key", "API key is invalid."),
     "error": (500, "application_error", "Something went wrong."),
+}
+REFUSALS |= {
+    slug(code): (
+        429 if row.fault in ("throttled", "day") else 403,
+        "validation_error" if " " in code else code,
+        # The mail is at fault for an error about a field only if the field comes from the item.
+        f"{row.words} (`to`)" if row.fault == "message" else row.words,
+    )
+    for code, row in ROWS.items()
 }
 COURSES: dict[str, tuple[str, ...]] = {
     "bounced": ("email.bounced",),

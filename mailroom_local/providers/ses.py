@@ -16,6 +16,8 @@ outcome occurs only the first time for the full address; after that the mail is 
 | suspended                                    | 400 AccountSuspendedException                         |
 | error                                        | 500 InternalServiceErrorException                     |
 | lost-answer                                  | accepts, then breaks the connection without an answer |
+| a row of SES's table of refusals, such as    | 400 with the code and the words of this row           |
+| header-too-long or address-blacklisted       |                                                       |
 
 SES refuses other mails only if they are invalid or their sender is not verified. The emulator stores
 identities and configuration sets, and handles all requests except sending, which would take 1.3 ms of its one
@@ -40,9 +42,12 @@ from botocore.loaders import Loader
 from botocore.model import ServiceModel
 
 from mailroom.channels.mail.contract import UNSUPPORTED
+from mailroom.channels.mail.ses import REFUSALS as ROWS
+from mailroom.channels.mail.ses import TEXTS
 from mailroom_local.aws import REGION
 from mailroom_local.providers.http import NoAnswer, Occurrences, Reply, Request, json_reply
 from mailroom_local.providers.inbox import Accepted, InboxStore, attached
+from mailroom_local.providers.rows import slug
 from mailroom_local.providers.ses_events import SIMULATOR_DOMAIN
 from mailroom_local.providers.ses_feedback import SUPPRESSION_PATH, SesFeedback, SuppressionList, ses_error
 from mailroom_local.providers.upstream import Upstream
@@ -56,6 +61,11 @@ REFUSALS = {
     "suspended": (400, "AccountSuspendedException", "The account's ability to send email is suspended."),
     "error": (500, "InternalServiceErrorException", "Service error."),
 }
+REFUSALS |= {
+    # The rows whose codes are texts are about limits.
+    slug(code): (400, f"{'Throttling' if ' ' in code else code}Exception", row.words)
+    for code, row in ROWS.items()
+} | {slug(code): (400, "BadRequestException", row.words) for code, row in TEXTS.items()}
 MAX_RECIPIENTS = 50
 MAX_HEADER = 996
 MAX_ADDRESS = 320

@@ -6,8 +6,10 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
+from mailroom.channels.fax.signalwire import REFUSALS as ROWS
 from mailroom_local.providers.fax import FaxLine, FaxOrder, SimulatedFax
 from mailroom_local.providers.http import E164, Reply, Request, SubmitRefused, epoch, iso, json_reply
+from mailroom_local.providers.rows import number_code
 
 PAGE_SIZE = 50
 
@@ -65,6 +67,8 @@ class SignalWireSimulator:
         wrong = fault(form)
         if wrong is not None:
             return error(*wrong)
+        if (row := ROWS.get(number_code(form["To"]).lstrip("0"))) is not None:
+            return error(429 if row.fault == "throttled" else 400, int(row.code), row.words)
         order = FaxOrder(
             "signalwire",
             form["To"],

@@ -22,6 +22,9 @@ delivered. `First` counts the submits of the same content to the same number.
 | 56      | a server error (500, nothing accepted), each time                                        |
 | 57      | accepted and sent, the first answer is lost, and no status callback ever comes           |
 | others  | delivered                                                                                |
+
+A number +1 555 00x xxxx is refused with Twilio's error code xxxxx, or, for a code of an event, its messages
+are undelivered with this code.
 """
 
 import threading
@@ -31,8 +34,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from mailroom.channels.sms.twilio_refusals import EVENTS
 from mailroom_local.providers.http import Occurrences, SubmitRefused, number_ending
 from mailroom_local.providers.inbox import Accepted, InboxStore
+from mailroom_local.providers.rows import number_code
 
 Refusal = Literal["invalid", "landline", "unsubscribed", "forbidden", "throttled", "error"]
 Course = Literal["delivered", "undelivered", "failed", "sent"]
@@ -77,6 +82,8 @@ def refusal_of(number: str, nth: int) -> Refusal | None:
 
 def course_of(number: str) -> tuple[Course, int | None]:
     """Return the final status of an accepted message, and the error code of a failure."""
+    if (code := number_code(number)) in EVENTS:
+        return "undelivered", int(code)
     return COURSES.get(number_ending(number), DELIVERED)
 
 

@@ -10,6 +10,7 @@ does not deliver to them.
 | throttled         | 429 Throttled                                                                 |
 | error             | 500 InternalError; nothing is published                                       |
 | lost-answer       | publishes, then breaks the connection without an answer                       |
+| row-CODE          | 400 with the words of this row of SNS's table, such as row-kmsdisabled        |
 
 For an endpoint that does not exist, the response is 400 InvalidParameter, as at SNS. An iOS token that is
 not hexadecimal is refused when its endpoint is created. In ARNs of endpoints, the emulator writes `app`
@@ -24,9 +25,12 @@ from typing import Any
 from urllib.parse import urlencode
 from xml.sax.saxutils import escape
 
+from mailroom.channels.push.sns import REFUSALS as ROWS
+from mailroom.channels.push.sns import TEXTS
 from mailroom_local.aws import authorization
 from mailroom_local.providers.http import NoAnswer, Occurrences, Reply, Request
 from mailroom_local.providers.inbox import Accepted, InboxStore
+from mailroom_local.providers.rows import slug
 from mailroom_local.providers.upstream import Upstream
 
 REFUSALS = {
@@ -35,6 +39,9 @@ REFUSALS = {
     "error": (500, "InternalError", "An internal error has occurred"),
 }
 WORDS = (*REFUSALS, "lost-answer")
+REFUSALS |= {f"row-{slug(code)}": (400, code, row.words) for code, row in ROWS.items()} | {
+    f"row-{slug(code)}": (400, "InvalidParameter", row.words) for code, row in TEXTS.items()
+}
 PLATFORMS = {"APNS", "APNS_SANDBOX"}
 NO_ENDPOINT = "Invalid parameter: TargetArn Reason: No endpoint found for the target arn specified"
 NOT_HEXADECIMAL = (
@@ -102,6 +109,8 @@ class SnsSimulator:
         return reply
 
     def _outcome(self, token: str) -> str:
+        if row := re.search(r"row-[a-z0-9-]+", token):
+            return row[0]
         word = next((word for word in WORDS if word in token), "")
         only_first = f"{word}-once" in token
         return word if not only_first or self._had.nth(token) == 1 else ""

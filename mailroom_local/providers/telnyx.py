@@ -12,8 +12,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct, field
 
+from mailroom.channels.fax.telnyx import EVENTS
+from mailroom.channels.fax.telnyx import REFUSALS as ROWS
 from mailroom_local.providers.fax import FaxLine, FaxOrder, SimulatedFax
 from mailroom_local.providers.http import E164, Reply, Request, SubmitRefused, epoch, iso, json_reply
+from mailroom_local.providers.rows import number_code
 
 PAGE_SIZE = 20
 
@@ -108,6 +111,8 @@ class TelnyxSimulator:
             wish = msgspec.json.decode(body, type=Submit)
         except msgspec.DecodeError as wrong:
             return error(*fault(wrong))
+        if (row := ROWS.get(number_code(wish.to))) is not None:
+            return error(429 if row.fault == "throttled" else 422, row.code, row.words, "/to")
         order = FaxOrder(
             "telnyx",
             wish.to,
@@ -146,7 +151,8 @@ class TelnyxSimulator:
 
 def as_json(fax: SimulatedFax, moment: float) -> dict[str, Any]:
     status = fax.status(moment)
-    reason = _REASONS.get(fax.course)
+    code = number_code(fax.order.to)
+    reason = [*EVENTS][int(code[1:])] if code.startswith("9") else _REASONS.get(fax.course)
     word = _STATUSES.get(status, status)
     return {
         "record_type": "fax",

@@ -14,7 +14,10 @@ from typing import Any
 from urllib.parse import parse_qs, urldefrag, urlencode
 
 from mailroom.channels.sms.segments import segments_of
+from mailroom.channels.sms.twilio_refusals import EVENTS
+from mailroom.channels.sms.twilio_refusals import REFUSALS as ROWS
 from mailroom_local.providers.http import E164, NoAnswer, Reply, Request, SubmitRefused, json_reply
+from mailroom_local.providers.rows import number_code
 from mailroom_local.providers.sms import SimulatedSms, SmsNetwork, SmsOrder, answer_to
 
 PAGE_SIZE, MAX_PAGE_SIZE = 50, 1000
@@ -46,12 +49,6 @@ REFUSALS: dict[str, Error] = {
     ),
     "throttled": (429, 20429, "Too Many Requests"),
     "error": (500, 20500, "An internal server error has occurred"),
-}
-DELIVERY_ERRORS = {
-    30003: "Unreachable destination handset",
-    30005: "Unknown destination handset",
-    30006: "Landline or unreachable carrier",
-    30008: "Unknown error",
 }
 
 
@@ -98,6 +95,8 @@ class TwilioSimulator:
         wrong = fault(order)
         if wrong is not None:
             return error(*wrong)
+        if (row := ROWS.get(number_code(order.to))) is not None:
+            return error(400, int(row.code), row.words)
         try:
             sms = self.network.submit(order)
         except SubmitRefused as refused:
@@ -187,7 +186,7 @@ def as_json(sms: SimulatedSms, moment: float) -> dict[str, Any]:
         "date_updated": _rfc2822(sms.created if sent is None else sent),
         "direction": "outbound-api",
         "error_code": error,
-        "error_message": None if error is None else DELIVERY_ERRORS[error],
+        "error_message": None if error is None else EVENTS[str(error)].words,
         "from": None if waiting else sms.number,
         "messaging_service_sid": sms.order.service or None,
         "num_media": str(len(sms.order.media_urls)),

@@ -12,7 +12,7 @@ from mailroom.environment import FeedbackSettings
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.logical_ids import hold_logical_id
 from mailroom_stacks.constructs.naming import StageStack, publish
-from mailroom_stacks.constructs.stage_alarm import AlarmText, metric, stage_alarm
+from mailroom_stacks.constructs.stage_alarm import AlarmText, counted, metric, read_log, stage_alarm
 from mailroom_stacks.constructs.storage import Secret, provider_secret
 from mailroom_stacks.constructs.topic import EventTopic
 from mailroom_stacks.constructs.worker import Work, Worker
@@ -78,6 +78,7 @@ class FeedbackStack(StageStack):
         subscription = self.topic.add_subscription(subscriptions.SqsSubscription(self.worker.queue))
         hold_logical_id(subscription.node.default_child, self.topic)  # type: ignore[arg-type] # it is a CfnResource
         publish(self, ConfigurationSetName=settings.name(), FeedbackTopicArn=self.topic.topic_arn)
+        watch_accounts(self, settings)
 
     def _mail_events(self, settings: Settings) -> None:
         """Create SES's configuration set, which adds bounces and complaints to SES's suppression list,
@@ -124,6 +125,19 @@ class FeedbackStack(StageStack):
                 start_words=texts.start_words if texts else (),
             ),
         )
+
+
+def watch_accounts(scope: Construct, settings: Settings) -> None:
+    """Create an alarm that rings if a provider reports that it did not deliver a message because of the
+    account or of another setting of the stage. Such a message never becomes a dead letter."""
+    text = AlarmText(
+        kind="misconfigured",
+        meaning="A provider accepted messages, and then did not deliver them because of its account or of a "
+        "setting of the stage, such as a number that is not registered. Later messages will fail too.",
+        next_step=f"{read_log(settings, 'feedback')} (lines with 'not delivered: the configuration is "
+        "invalid' have the provider's words), and correct the setting or ask the provider",
+    )
+    stage_alarm(scope, "Misconfigured", settings, text, counted(settings, "feedback", "Misconfigured"), 1)
 
 
 def watch_reputation(scope: Construct, settings: Settings) -> None:

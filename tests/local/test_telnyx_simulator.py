@@ -59,12 +59,26 @@ def test_a_fax_passes_through_its_states_to_delivered(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("ending", "state"),
     [
-        ("10", Undelivered("busy", again=True, detail="user_busy")),
-        ("11", Undelivered("no-answer", again=True, detail="receiver_no_answer")),
-        ("18", Undelivered("fax_signaling_error", again=True, detail="fax_signaling_error")),
-        ("19", Undelivered("file_download_failed", again=True, detail="file_download_failed")),
+        ("10", Undelivered("busy", again=True, detail="user_busy", fault="destination")),
+        ("11", Undelivered("no-answer", again=True, detail="receiver_no_answer", fault="destination")),
+        (
+            "18",
+            Undelivered("fax_signaling_error", again=True, detail="fax_signaling_error", fault="destination"),
+        ),
+        (
+            "19",
+            Undelivered("file_download_failed", again=True, detail="file_download_failed", fault="undecided"),
+        ),
         ("24", Undelivered("canceled", again=True, detail="sender_canceled")),
-        ("21", Undelivered("receiver_unallocated_number", again=False, detail="receiver_unallocated_number")),
+        (
+            "21",
+            Undelivered(
+                "receiver_unallocated_number",
+                again=False,
+                detail="receiver_unallocated_number",
+                fault="destination",
+            ),
+        ),
     ],
 )
 def test_a_failed_fax_has_its_reason(bench: Bench, ending: str, state: Undelivered) -> None:

@@ -221,8 +221,11 @@ class Attempt(Generic[M, R]):
     def record_outcome(self, outcome: Outcome) -> Result:
         """6. Record the outcome, and return the record's result. If the ledger does not respond, the claim
         lasts until its lease ends, as after an unknown outcome."""
+        if isinstance(outcome, Rejected) and outcome.undecided:
+            outcome = self.sender.undecided.decided(self.record.key, outcome)
         self.sender.other.answered(outcome)
         if isinstance(outcome, Sent):
+            self.sender.undecided.accepted += 1
             self._answer(outcome)
             return self.accepted(outcome)
         if isinstance(outcome, Conflict):

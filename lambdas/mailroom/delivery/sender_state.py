@@ -8,7 +8,7 @@ from mailroom.delivery.backoff import backoff
 from mailroom.delivery.other_provider import OtherProviderChoice
 from mailroom.delivery.waiting.day import Day
 from mailroom.delivery.waiting.halted_run import HaltedRun
-from mailroom.delivery.waiting.provider_refusals import ProviderRefusals
+from mailroom.delivery.waiting.provider_refusals import ProviderRefusals, UndecidedRefusals
 from mailroom.delivery.waiting.reason import WaitReason
 from mailroom.delivery.waiting.window import ClosedWindow
 from mailroom.delivery.worker import QueueRecord, Tools
@@ -66,6 +66,8 @@ class SenderState(Generic[M, R]):
         """States of campaign runs, with a cache."""
         self.other = OtherProviderChoice(settings.other_provider, tools.clock)
         """Choice between the channel's two providers, with the latest refusals."""
+        self.undecided = UndecidedRefusals(settings.submits_at_once)
+        """Refusals whose cause is not known yet."""
         self.window = ClosedWindow(settings)
         self.day = Day(settings, tools)
         """The day's budget, with the rest of its last grant."""

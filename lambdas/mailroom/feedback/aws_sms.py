@@ -9,9 +9,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from mailroom.channels.sms.aws_refusals import EVENTS
 from mailroom.feedback import values
 from mailroom.message.message import Key, Reference
-from mailroom.message.outcome import Event, Facts, Status
+from mailroom.message.outcome import Event, Facts, Row, Status
 from mailroom.telemetry import count, logger
 
 PREFIXES = ("TEXT_", "MEDIA_", "RCS_")
@@ -51,6 +52,7 @@ def read(payload: Mapping[str, Any], region: str) -> list[Event]:
         return []
     time_ms = values.milliseconds("eventTimestamp", event.event_timestamp)
     status = _status(event)
+    row = EVENTS.get(event.event_type.partition("_")[2]) if status == "undelivered" else None
     return [
         Event(
             key=Key(reference.id, "sms"),
@@ -63,7 +65,8 @@ def read(payload: Mapping[str, Any], region: str) -> list[Event]:
             recipients=values.number(event.destination_phone_number, region),
             found_by_number=True,
             at=time_ms,
-            detail=_detail(event) if status == "undelivered" else "",
+            detail=_detail(event, row) if status == "undelivered" else "",
+            misconfigured=row is not None and row.fault == "account",
         )
     ]
 
@@ -101,6 +104,7 @@ def _facts(event: SmsEvent, status: Status, time_ms: int) -> Facts:
     return facts
 
 
-def _detail(event: SmsEvent) -> str:
+def _detail(event: SmsEvent, row: Row | None) -> str:
     kind, description = values.word(event.event_type), event.message_status_description
+    description = description or (row.words if row else "")
     return values.without_numbers(f"{kind}: {description}") if description else kind

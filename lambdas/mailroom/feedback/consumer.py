@@ -119,6 +119,11 @@ class Feedback(Struct, frozen=True):
             logger.exception("an event was not recorded; it is tried again", extra=about(key))
             return False
         count("Events", len(events))
+        for event in events:
+            if event.misconfigured:
+                details = {**about(key), "reason": event.detail}
+                logger.error("not delivered: the configuration is invalid", extra=details)
+                count("Misconfigured")
         if key.id.startswith(CANARY) and any(event.status == "delivered" for event in events):
             count("CanaryDelivered")
         if isinstance(observed, Foreign | Outdated):

@@ -1,7 +1,6 @@
 """Reads status callbacks of Twilio that the function `twilio_callbacks` has put into the feedback queue.
 
-Source of the statuses: "Message status" in Twilio's page on the Message resource. Source of the error codes:
-Twilio's error dictionary.
+Source of the statuses: "Message status" in Twilio's page on the Message resource.
 """
 
 from collections.abc import Mapping
@@ -9,10 +8,11 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from mailroom.channels.sms.twilio_refusals import TABLE
 from mailroom.errors import Malformed
 from mailroom.feedback import values
 from mailroom.message.message import Key, Reference
-from mailroom.message.outcome import Event, Facts, Status
+from mailroom.message.outcome import Event, Facts, Row, Status
 from mailroom.telemetry import count, logger
 
 SOURCE = "twilio"
@@ -32,9 +32,6 @@ None)."""
 _NO_HANDSET = "30006"
 """Error code for a landline or an unreachable carrier, after which the number is suppressed. After 30005, an
 unknown handset, the number is not suppressed, because the phone may only be switched off."""
-_STOPPED = "21610"
-"""Error code for a recipient who has sent STOP. A Messaging Service reports this error in a callback and not
-in the response to the submit, because it chooses the sending number after it has accepted the message."""
 
 
 class TwilioCallback(Struct, frozen=True):
@@ -68,6 +65,7 @@ def read(payload: Mapping[str, Any], region: str) -> list[Event]:
         return []
     status, fact = _STATUSES[kind]
     code = values.word(fields.get("ErrorCode")) if status == "undelivered" else ""
+    row = TABLE.get(code)
     return [
         Event(
             key=Key(reference.id, "sms"),
@@ -79,22 +77,27 @@ def read(payload: Mapping[str, Any], region: str) -> list[Event]:
             facts=_facts(fact, time_ms, code, fields),
             recipients=values.number(fields.get("To"), region),
             found_by_number=True,
-            suppress=_suppress(code, fields.get("From", "")),
+            suppress=_suppress(row, fields.get("From", "")),
             at=time_ms,
-            detail=_detail(kind, code) if status == "undelivered" else "",
+            detail=_detail(kind, code, row) if status == "undelivered" else "",
+            misconfigured=row is not None and row.fault == "account",
         )
     ]
 
 
-def _suppress(code: str, sender: str) -> Literal["bounce", "stop"] | None:
+def _suppress(row: Row | None, sender: str) -> Literal["bounce", "stop"] | None:
     """Return the reason to put the recipient's number on the suppression list, or None.
+
+    A Messaging Service reports a recipient who has sent STOP in a callback and not in the response to the
+    submit, because it chooses the sending number after it has accepted the message.
 
     `sender` is the callback's field From, or "" if the field is missing. If the sender is a short code or
     alphanumeric, error 30006 does not suppress the number, because such senders cannot reach every carrier.
     """
-    if code == _STOPPED:
+    if row is not None and row.effect == "opted_out":
         return "stop"
-    return "bounce" if code == _NO_HANDSET and sender[:1] in {"+", ""} else None
+    landline = row is not None and row.code == _NO_HANDSET
+    return "bounce" if landline and sender[:1] in {"+", ""} else None
 
 
 def _facts(fact: str | None, time_ms: int, code: str, fields: Mapping[str, str]) -> Facts:
@@ -107,7 +110,6 @@ def _facts(fact: str | None, time_ms: int, code: str, fields: Mapping[str, str])
     return facts
 
 
-def _detail(kind: str, code: str) -> str:
-    if code == _NO_HANDSET:
-        return f"{kind}: error {code}, a landline or a carrier that cannot be reached"
-    return f"{kind}: error {code}" if code else kind
+def _detail(kind: str, code: str, row: Row | None) -> str:
+    words = f", {row.words}" if row else ""
+    return f"{kind}: error {code}{words}" if code else kind

@@ -321,10 +321,11 @@ class Ledger(LedgerTable):
         released = Update({**trouble_of(code, message), **sets}, removes=("startedAt", *removes))
         self._write_own(claim, released, f"{OWN} AND {STARTED}")
 
-    def hand_back(self, claim: Claimed) -> None:
+    def hand_back(self, claim: Claimed, code: str = "", message: str = "") -> None:
         """End the claim of a fax in transmission, so that the next receive of its record can claim the fax at
-        once and wait for its result."""
-        self._write_own(claim, Update(removes=_CLAIM_OVER), f"{OWN} AND {SUBMITTED}")
+        once and wait for its result. `code` and `message` become the attribute `trouble`, as in `release`."""
+        handed_back = Update(trouble_of(code, message), removes=_CLAIM_OVER)
+        self._write_own(claim, handed_back, f"{OWN} AND {SUBMITTED}")
 
     def retry_later(self, claim: Claimed, code: str, message: str) -> None:
         """Record that the attempt has failed and that the message is retried with a further attempt. The next

@@ -47,6 +47,9 @@ class Rejected(Struct, frozen=True):
     opted_out: bool = False
     """True for a recipient who has opted out at the provider. The message ends as suppressed, and the
     recipient is put on the suppression list."""
+    undecided: bool = False
+    """True if the provider's words also fit an invalid configuration. The sender then decides by evidence:
+    see `UndecidedRefusals`."""
 
 
 class Misconfigured(Struct, frozen=True):
@@ -95,6 +98,55 @@ class Repeatable(Struct, frozen=True):
 
 Refusal = Retry | Misconfigured | Rejected | DayUsedUp
 """Proof that a message was not sent."""
+Fault = Literal["message", "destination", "day", "account", "throttled", "undecided"]
+"""Cause of a refusal or of a failed delivery: the message itself; the recipient, the recipient's country or
+carrier; a limit for a day; the account, or another setting of the stage; a rate. `undecided`: the provider's
+words fit the message or the destination, but also the account."""
+
+Effect = Literal["", "gone", "opted_out", "again"]
+"""Consequence for the recipient: the field of `Rejected` that is true. `again`: another attempt may succeed
+after a failed delivery."""
+
+
+class Row(Struct, frozen=True):
+    """Row of a provider's table of refusals: one documented code, or one documented text."""
+
+    code: str
+    """Code of a response or of an event. If the provider has one code for several causes, the beginning of
+    the error's text."""
+    fault: Fault
+    words: str
+    """Explanation of the code in the provider's words."""
+    source: str
+    """URL of the provider's document, or name and version of its model."""
+    read: str
+    """Date on which the source was read."""
+    effect: Effect = ""
+
+    def refusal(self, reason: str, after: float = 0) -> Refusal:
+        """Return the outcome of a submit that was refused with this row's code, for `reason`. `after` is the
+        minimum wait in seconds that the provider requests."""
+        match self.fault:
+            case "day":
+                return DayUsedUp(reason)
+            case "throttled":
+                return Retry(reason, after)
+            case "account":
+                return Misconfigured(reason)
+        return Rejected(reason, self.effect == "gone", self.effect == "opted_out", self.fault == "undecided")
+
+
+def table(
+    source: str, read: str, *rows: tuple[str, Fault, str] | tuple[str, Fault, str, Effect]
+) -> dict[str, Row]:
+    """Return rows that have the same source and date, by code. `{code}` in `source` is replaced by the row's
+    code."""
+    return {
+        row[0]: Row(*row[:3], source.replace("{code}", row[0]), read, row[3] if len(row) == 4 else "")
+        for row in rows
+    }
+
+
 Outcome = Sent | Refusal | Conflict
 Evidence = Sent | NotFound | Repeatable | Unknowable
 ANY_ACCOUNT = ""
@@ -185,3 +237,6 @@ class Event(Struct, frozen=True, kw_only=True):
     """Time at the provider, in epoch milliseconds."""
     detail: str = ""
     """Sentence for people, of at most 300 characters."""
+    misconfigured: bool = False
+    """True for a failed delivery for which the account or another setting of the stage is at fault, so that
+    other messages will fail too. It sets off an alarm."""

@@ -14,7 +14,7 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import CANARY
 from mailroom.recipients.choices import Addressee, Choices, Preferences, Suppressions
 from tests.support import bodies
-from tests.support.bodies import TOPIC, by_sns, ses
+from tests.support.bodies import TOPIC, by_sns, ses, twilio
 from tests.support.unit.events import failures, plenty, sqs_event
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.post import Counted, Log
@@ -70,6 +70,26 @@ def test_the_ledger_gets_a_delivery_event_with_its_times(desk: Desk, ledger: Led
     row = aws.item()
     assert row["status"] == "delivered"
     assert row["deliveredAt"] == row["sentAt"] + 2000
+
+
+def test_an_account_at_fault_for_a_failed_delivery_is_logged_and_counted(
+    desk: Desk, ledger: Ledger, aws: Aws, log: Log, counted: Counted
+) -> None:
+    _text(ledger)
+    assert desk.handle(twilio("undelivered", "s-1", ErrorCode="30034")) == []
+    assert aws.item("s-1", event_type="sms")["status"] == "undelivered"
+    (line,) = [line for line in log() if line["level"] == "ERROR"]
+    assert line["message"] == "not delivered: the configuration is invalid"
+    assert "Unregistered Number" in line["reason"]
+    assert counted()["Misconfigured"] == 1
+
+
+def test_a_recipient_at_fault_for_a_failed_delivery_does_not_count_as_a_misconfiguration(
+    desk: Desk, ledger: Ledger, counted: Counted
+) -> None:
+    _text(ledger)
+    assert desk.handle(twilio("undelivered", "s-1", ErrorCode="30003")) == []
+    assert counted() == {"Events": 1}
 
 
 def test_a_hard_bounce_is_recorded_and_suppresses_its_recipient(desk: Desk, ledger: Ledger, aws: Aws) -> None:

@@ -73,7 +73,9 @@ def test_the_detail_of_an_undelivered_text_masks_phone_numbers() -> None:
         event(sms("TEXT_BLOCKED", messageStatusDescription=description)).detail
         == "TEXT_BLOCKED: Blocked for +1 …34: see +…34"
     )
-    assert event(sms("TEXT_BLOCKED", messageStatusDescription=None)).detail == "TEXT_BLOCKED"
+    words = "The recipient's device or carrier is blocking messages to that recipient."
+    assert event(sms("TEXT_BLOCKED", messageStatusDescription=None)).detail == f"TEXT_BLOCKED: {words}"
+    assert event(sms("TEXT_A_NEW_ONE", messageStatusDescription=None)).detail == "TEXT_A_NEW_ONE"
     assert event(sms("TEXT_DELIVERED")).detail == ""
 
 

@@ -44,10 +44,11 @@ def test_the_attempt_is_read_from_the_reference_in_a_callback() -> None:
 @pytest.mark.parametrize(
     ("code", "suppress", "detail"),
     [
-        ("30006", "bounce", "undelivered: error 30006, a landline or a carrier that cannot be reached"),
-        ("21610", "stop", "undelivered: error 21610"),
-        ("30005", None, "undelivered: error 30005"),
-        ("30008", None, "undelivered: error 30008"),
+        ("30006", "bounce", "undelivered: error 30006, Landline or unreachable carrier"),
+        ("21610", "stop", "undelivered: error 21610, Attempt to send to unsubscribed recipient"),
+        ("30005", None, "undelivered: error 30005, Unknown destination handset"),
+        ("30008", None, "undelivered: error 30008, Unknown error"),
+        ("99999", None, "undelivered: error 99999"),
     ],
 )
 def test_an_error_code_is_recorded_and_suppresses_landlines_and_opted_out_numbers(

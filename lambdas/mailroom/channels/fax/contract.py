@@ -9,6 +9,7 @@ from msgspec import Meta, Struct, field
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.address import to_e164
 from mailroom.message.message import MAX_ATTEMPT, MAX_REF_BYTES, Message, number
+from mailroom.message.outcome import Fault
 
 _URL = re.compile(r"https://[!-~]{1,2000}")
 
@@ -127,6 +128,8 @@ class Undelivered(Struct, frozen=True):
     """Whether another attempt may succeed."""
     detail: str = ""
     """The provider's explanation of the failure."""
+    fault: Fault | None = None
+    """Cause of the failure; None if it is unknown."""
 
 
 FaxState = Pending | Delivered | Undelivered

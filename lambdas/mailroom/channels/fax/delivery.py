@@ -168,13 +168,26 @@ class FaxAttempt(Attempt[Fax, FaxRequest]):
         detail = "" if state.detail == state.status else state.detail
         reason = OF_THE_LINE + state.status + (f" ({detail})" if detail else "")
         fax = self.message
-        if state.again and fax.attempt + fax.retry_count < self.settings.max_attempts:
+        if state.fault == "account" and not self.claim.redriven:
+            return self._misconfigured(reason)
+        # A limit of the day does not use up the fax's attempts, nor does the fault of an account that an
+        # operator has corrected.
+        unlimited = state.fault in ("account", "day")
+        if unlimited or (state.again and fax.attempt + fax.retry_count < self.settings.max_attempts):
             self.ledger.retry_later(self.claim, state.status, reason)
             self.tally.note("Retrying", "not delivered; another attempt follows", status=state.status)
             return DONE
         self.ledger.fail(self.claim, state.status, reason)
         self.tally.note("Rejected", "not delivered, and not retried", status=state.status)
         return DONE
+
+    def _misconfigured(self, reason: str) -> Result:
+        """Let a fax that was not delivered because of the account become a dead letter. After an operator has
+        redriven it, another attempt follows."""
+        logger.error("not delivered: the configuration is invalid", reason=reason)
+        self.tally.add("Misconfigured")
+        self.ledger.hand_back(self.claim, "misconfigured", reason)
+        return TO_DEAD_LETTERS
 
     def _overdue(self, provider_id: str) -> Result:
         """Cancel a fax that has taken longer than `longest_fax_seconds`. If the fax is still pending after

@@ -12,7 +12,7 @@ from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pend
 from mailroom.channels.twilio_api import TwilioApi
 from mailroom.errors import ConnectError, OutcomeUnknown
 from mailroom.http.provider_api import body_of, epoch, object_in, refusal, text_of
-from mailroom.message.outcome import Outcome, Retry, Sent
+from mailroom.message.outcome import Outcome, Retry, Sent, table
 from mailroom.telemetry import logger, redact
 
 _PENDING = {"queued", "processing", "sending"}
@@ -113,15 +113,28 @@ def _may_be(fax: dict[str, Any], to: str, oldest: int) -> bool:
     return fax.get("direction") != "inbound" and fax.get("to", to) == to and _created(fax) >= oldest
 
 
-_OWN_CODES = {
-    "21211",  # To is not valid
-    "21217",  # To is not a phone number
-    "21604",  # To is missing
-    "21620",  # MediaUrl is not valid
-    "63019",  # the media cannot be downloaded
-}
-"""Error codes which mean that the fax itself is invalid, from the page "Error codes" of the Compatibility
-API, read on 2026-11-26. The code 21211 is documented by Twilio only."""
+_DATE = "2026-11-29"
+REFUSALS = table(
+    "https://developer.signalwire.com/rest/compatibility-api/overview/error-codes",
+    _DATE,
+    ("21217", "destination", "A call or SMS is placed to a destination which is no valid phone number"),
+    ("21219", "destination", "'To' phone number not verified"),
+    ("21604", "message", "The destination 'To' phone number is required"),
+    ("21620", "message", "Invalid media URL(s)"),
+    ("63019", "message", "Media Failed to Download"),
+    ("4001", "account", "Insufficient balance"),
+    ("10001", "account", "Space is not enabled to use requested feature"),
+    ("10002", "account", "Trial account does not support this feature"),
+    ("21210", "account", "'From' phone number not verified"),
+    ("21212", "account", "Phone number is not in the correct format."),
+) | table(
+    # SignalWire has Twilio's codes, and does not list this one.
+    "https://www.twilio.com/docs/api/errors/{code}",
+    _DATE,
+    ("21211", "destination", "Invalid 'To' Phone Number"),
+    ("20429", "throttled", "Too Many Requests"),
+)
+"""Documented refusals, by code."""
 _ARGUMENT_INVALID = "10000"
 _OWN_ARGUMENT = re.compile(r"(?:The )?'?(?:To|MediaUrl)\b")
 """Pattern of the beginning of an error message about an argument that comes from the fax. All other arguments
@@ -140,5 +153,7 @@ def reason_of(status: int, text: str) -> tuple[str, bool]:
     error = first if isinstance(first, dict) else {}
     code = str(error.get("code") or "")
     message = str(error.get("message") or error.get("detail") or "no reason given")
-    own_fault = code in _OWN_CODES or (code == _ARGUMENT_INVALID and _OWN_ARGUMENT.match(message) is not None)
+    row = REFUSALS.get(code)
+    own_fault = row is not None and row.fault in ("message", "destination")
+    own_fault |= code == _ARGUMENT_INVALID and _OWN_ARGUMENT.match(message) is not None
     return f"SignalWire answered {status}{f' ({code})' if code else ''}: {redact(message)}", own_fault

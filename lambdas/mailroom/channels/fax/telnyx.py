@@ -12,7 +12,7 @@ from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pend
 from mailroom.errors import ConnectError, OutcomeUnknown
 from mailroom.http.https import Answer
 from mailroom.http.provider_api import ProviderApi, body_of, epoch, object_in, refusal, text_of
-from mailroom.message.outcome import Outcome, Retry, Sent
+from mailroom.message.outcome import Outcome, Retry, Sent, table
 from mailroom.telemetry import logger, redact
 
 _PENDING = {"queued", "initiated", "media.processing", "media.processed", "originated", "sending"}
@@ -138,42 +138,87 @@ def _created(fax: dict[str, Any]) -> float:
 _STATUSES = {"user_busy": "busy", "receiver_no_answer": "no-answer", "sender_canceled": "canceled"}
 """Statuses that Mailroom's callbacks report, by Telnyx's failure reasons. Only reasons for which SignalWire
 has a status of the same meaning are listed."""
-_GIVE_UP = {
-    "file_format_invalid",
-    "file_size_limit_exceeded",
-    "page_count_limit_exceeded",
-    "receiver_invalid_number_format",
-    "receiver_unallocated_number",
-    "unverified_destination_not_allowed",
-}
-_GIVE_UP_PREFIXES = ("destination_invalid", "destination_not_in_")
-"""Prefixes of failure reasons after which the fax is not attempted again; `_GIVE_UP` lists whole reasons.
-
-After every other reason, even one that Telnyx adds later, the fax is attempted again: sending a page twice
-costs less than losing a fax. `account_disabled` is not listed, because the account and not the fax is at
-fault. Telnyx refuses the next submit, and this triggers an alarm.
-"""
-
-_OWN_CODES = {
-    "10002",  # the number is not valid
-    "10003",  # the URL is not valid, or too long
-    "10015",  # a bad request
-    "10016",  # the number is not in E.164's form
-}
-"""Error codes which mean that the fax itself is invalid, if the invalid field is one of `_OWN_FIELDS`.
-
-Source: https://developers.telnyx.com/development/api-fundamentals/api-errors (2026-11-26).
-"""
+_ERRORS = "https://developers.telnyx.com/development/api-fundamentals/api-errors"
+_DATE = "2026-11-29"
+REFUSALS = table(
+    _ERRORS,
+    _DATE,
+    # The fax is at fault if the invalid field is one of `_OWN_FIELDS`, and otherwise the settings.
+    ("10002", "message", "The phone number is invalid."),
+    ("10003", "message", "The URL provided was invalid, malformed, or too long."),
+    ("10015", "message", "The request failed because it was not well-formed."),
+    ("10016", "message", "The specified phone number parameter must be in +E.164 format."),
+    ("10001", "account", "The phone number is inactive."),
+    ("10004", "account", "A required parameter was missing."),
+    ("10005", "account", "The requested resource or URL could not be found."),
+    ("10006", "account", "The resource ID provided was invalid."),
+    ("10009", "account", "The required authentication headers were either invalid or not included."),
+    ("10010", "account", "You do not have permission to perform the requested action."),
+    ("10011", "throttled", "You have exceeded the maximum number of allowed requests."),
+)
+"""Documented refusals, by code."""
+EVENTS = table(
+    "https://support.telnyx.com/en/articles/4967498-fax-api-error-list",
+    _DATE,
+    ("file_size_limit_exceeded", "message", "The .pdf file provided is greater in size than the limits."),
+    ("page_count_limit_exceeded", "message", "The .pdf file has more pages than the prescribed limits."),
+    ("file_format_invalid", "message", "The customer file format is not PDF or is invalid PDF."),
+    ("file_download_failed", "undecided", "The service was unable to download the file."),
+    ("receiver_invalid_number_format", "destination", "The number is not in valid +E.164 format."),
+    ("receiver_unallocated_number", "destination", "The number is not currently allocated (assigned)."),
+    ("receiver_call_dropped", "destination", "The call dropped prematurely.", "again"),
+    ("receiver_communication_error", "destination", "General call failure or routing error.", "again"),
+    ("receiver_decline", "destination", "The destination declined the call attempt.", "again"),
+    ("receiver_no_response", "destination", "A called party does not respond.", "again"),
+    ("receiver_recovery_on_timer_expire", "destination", "Remote party sends a 408.", "again"),
+    ("fax_initial_communication_timeout", "destination", "The destination sends no fax tones.", "again"),
+    ("fax_signaling_error", "destination", "No response after sending a page.", "again"),
+    ("service_unavailable", "throttled", "Internal Telnyx error."),
+) | table(
+    "https://developers.telnyx.com/docs/programmable-fax/receiving-webhooks",
+    _DATE,
+    ("account_disabled", "account", "account_disabled"),
+    ("no_outbound_profile", "account", "no_outbound_profile"),
+    ("unverified_origination_number", "account", "unverified_origination_number"),
+    (
+        "outbound_profile_daily_spend_limit_exceeded",
+        "day",
+        "outbound_profile_daily_spend_limit_exceeded",
+    ),
+    ("connection_channel_limit_exceeded", "throttled", "connection_channel_limit_exceeded"),
+    ("outbound_profile_channel_limit_exceeded", "throttled", "outbound_profile_channel_limit_exceeded"),
+    ("user_channel_limit_exceeded", "throttled", "user_channel_limit_exceeded"),
+    ("destination_invalid", "destination", "destination_invalid"),
+    ("destination_not_in_countries_whitelist", "destination", "destination_not_in_countries_whitelist"),
+    ("destination_not_in_service_plan", "destination", "destination_not_in_service_plan"),
+    ("unverified_destination_not_allowed", "destination", "unverified_destination_not_allowed"),
+    ("destination_unreachable", "destination", "destination_unreachable", "again"),
+    ("invalid_ecm_response_from_receiver", "destination", "invalid_ecm_response_from_receiver", "again"),
+    (
+        "receiver_incompatible_destination",
+        "destination",
+        "receiver_incompatible_destination",
+        "again",
+    ),
+    ("receiver_no_answer", "destination", "receiver_no_answer", "again"),
+    ("user_busy", "destination", "user_busy", "again"),
+)
+"""Failure reasons of an accepted fax. For a part of them Telnyx documents only the name."""
 _OWN_FIELDS = {"to", "media_url"}
 """Fields of the request that come from the fax. All other fields come from the stage's settings."""
 
 
 def undelivered(reason: str) -> Undelivered:
     """Return the state of a fax that failed for Telnyx's `reason`. The state's status is the one that
-    `_STATUSES` lists for the reason, or the reason itself if `_STATUSES` does not list the reason."""
-    again = reason not in _GIVE_UP and not reason.startswith(_GIVE_UP_PREFIXES)
+    `_STATUSES` lists for the reason, or the reason itself if `_STATUSES` does not list the reason.
+
+    The fax is attempted again after a reason that the table lacks: sending a page twice costs less than
+    losing a fax.
+    """
+    row = EVENTS.get(reason)
+    again = row is None or row.effect == "again" or row.fault not in ("message", "destination")
     detail = redact(reason)
-    return Undelivered(_STATUSES.get(reason, detail), again, detail)
+    return Undelivered(_STATUSES.get(reason, detail), again, detail, row.fault if row else None)
 
 
 def reason_of(status: int, text: str) -> tuple[str, bool]:
@@ -197,4 +242,6 @@ def _errors(status: int, text: str) -> list[dict[str, Any]]:
 def _is_own(error: dict[str, Any]) -> bool:
     source = error.get("source")
     pointer = str(source.get("pointer") or source.get("parameter") or "") if isinstance(source, dict) else ""
-    return str(error.get("code")) in _OWN_CODES and pointer.strip("/").split("/")[-1] in _OWN_FIELDS
+    row = REFUSALS.get(str(error.get("code")))
+    of_own_field = pointer.strip("/").split("/")[-1] in _OWN_FIELDS
+    return of_own_field and row is not None and row.fault == "message"

@@ -21,9 +21,9 @@ from mailroom.channels.mail.rendering import LoadedAttachment, MailRenderer, Ren
 from mailroom.channels.provider_adapter import ProviderAdapter, credentials
 from mailroom.environment import ResendSender
 from mailroom.errors import ConnectError, OutcomeUnknown
-from mailroom.http.provider_api import ProviderApi, body_of, object_in, refusal, text_of
+from mailroom.http.provider_api import ProviderApi, body_of, object_in, refusal, retry_after, text_of
 from mailroom.message.message import MAX_SUBJECT, SEVERAL_TAG
-from mailroom.message.outcome import Conflict, DayUsedUp, Evidence, Outcome, Repeatable, Retry, Sent
+from mailroom.message.outcome import Conflict, Evidence, Outcome, Repeatable, Retry, Row, Sent, table
 from mailroom.telemetry import masked, redact
 
 KEY_SECONDS = 24 * 3600
@@ -77,10 +77,11 @@ class Resend:
                 return Conflict(reason)
             case "concurrent_idempotent_requests":
                 raise OutcomeUnknown(reason)
-            case "daily_quota_exceeded" | "monthly_quota_exceeded":
-                return DayUsedUp(reason)
-        own = name in _OWN_CODES or (name in _CODES_WITH_A_FIELD and _OWN_FIELD.match(words) is not None)
-        return refusal(answer.status, answer.headers, reason, own=own)
+        row = _row(name, str(content.get("message", "")))
+        other_field = row is not None and row.code in _CODES_WITH_A_FIELD and not _OWN_FIELD.match(words)
+        if row is None or other_field or not 400 <= answer.status < 500:
+            return refusal(answer.status, answer.headers, reason)
+        return row.refusal(reason, retry_after(answer.headers))
 
 
 class ResendMail(ProviderAdapter[Resend, Mail]):
@@ -159,7 +160,35 @@ def _attachment(attachment: LoadedAttachment) -> dict[str, str]:
     return part if attachment.content_id is None else {**part, "content_id": attachment.content_id}
 
 
-_OWN_CODES = {"invalid_attachment"}
+REFUSALS = table(
+    "https://resend.com/docs/api-reference/errors",
+    "2026-11-29",
+    (
+        "rate_limit_exceeded",
+        "throttled",
+        "Too many requests. Please limit the number of requests per second.",
+    ),
+    ("daily_quota_exceeded", "day", "You have reached your daily email sending quota."),
+    ("monthly_quota_exceeded", "day", "You have reached your monthly email sending quota."),
+    ("missing_api_key", "account", "Missing API key in the authorization header."),
+    ("restricted_api_key", "account", "This API key is restricted to only send emails."),
+    ("invalid_api_key", "account", "API key is invalid."),
+    ("invalid_from_address", "account", "Invalid from field."),
+    ("invalid_idempotency_key", "account", "The key must be between 1-256 chars."),
+    ("not_found", "account", "The requested endpoint does not exist."),
+    ("method_not_allowed", "account", "Method is not allowed for the requested path."),
+    ("security_error", "account", "We may have found a security issue with the request."),
+    ("invalid_attachment", "message", "Attachment must have either a `content` or `path`."),
+    ("validation_error", "message", "We found an error with one or more fields in the request."),
+    ("missing_required_field", "message", "The request body is missing one or more required fields."),
+    # Resend's form of a sandbox. The name of the error is validation_error.
+    (
+        "You can only send testing emails to your own email address",
+        "destination",
+        "You can only send testing emails to your own email address",
+    ),
+)
+"""Documented refusals, by the error's name or by the beginning of its text."""
 _CODES_WITH_A_FIELD = {"validation_error", "missing_required_field"}
 """Names of Resend's errors for which the field in the error message, and not the error's name, shows whether
 the mail is at fault. Resend uses the same name for an invalid recipient and for a revoked key ("API key is
@@ -167,3 +196,9 @@ invalid", 400; resend/resend-node#617)."""
 _OWN_FIELD = re.compile(r"[^`]*`(?:to|cc|bcc|reply_to|subject|html|text|attachments)`")
 """Pattern of an error message about a field that comes from the item, such as "Invalid `to` field."; the
 first field in the message is used. All other fields come from the stage's settings."""
+
+
+def _row(name: str, message: str) -> Row | None:
+    """Return the row of an error; its text decides before its name."""
+    beginnings = (row for row in REFUSALS.values() if message.startswith(row.code))
+    return next(beginnings, REFUSALS.get(name))

@@ -1,6 +1,8 @@
 """Mail by Amazon SES v2."""
 
-import re
+from collections.abc import Iterable
+from email.utils import parseaddr
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -8,10 +10,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 from mailroom.aws import clients
 from mailroom.channels.mail.contract import Mail
 from mailroom.channels.mail.rendering import LoadedAttachment, MailRenderer, RenderedMail
-from mailroom.channels.provider_adapter import WithoutLookUp, not_sent, refused
+from mailroom.channels.provider_adapter import WithoutLookUp, code_of, not_sent, refused
 from mailroom.environment import SesSender
 from mailroom.message.message import MAX_SUBJECT
-from mailroom.message.outcome import DayUsedUp, Outcome, Refusal, Sent
+from mailroom.message.outcome import Misconfigured, Outcome, Refusal, Rejected, Row, Sent, table
 
 if TYPE_CHECKING:
     from types_boto3_sesv2 import SESV2Client
@@ -64,7 +66,9 @@ class SesMail(WithoutLookUp):
         try:
             reply = self._client.send_email(**request)
         except (ClientError, BotoCoreError) as error:
-            return not_sent("SES", error, refusal_of)
+            addresses = [address for kind in request["Destination"].values() for address in kind]
+            whose = partial(refusal_of, sender=request["FromEmailAddress"], recipients=addresses)
+            return not_sent("SES", error, whose)
         subject = request["Content"]["Simple"]["Subject"]["Data"][:MAX_SUBJECT]
         return Sent(reply["MessageId"], {"subject": subject} if subject else {})
 
@@ -100,26 +104,133 @@ def _part(attachment: LoadedAttachment) -> dict[str, Any]:
     return part if attachment.content_id is None else {**part, **inline}
 
 
-_OWN_CODES = {"MessageRejected", "BadRequestException"}
-"""Error codes that SES uses for a mail that is at fault, and also for wrong settings, such as "Email address
-is not verified". `_OWN_WORDS` matches only the error messages for which the mail is at fault."""
-_OWN_WORDS = re.compile(
-    r"address blacklisted|(?:illegal|invalid) (?:email )?address|missing (?:final '@domain'|domain)"
-    r"|(?:local address|domain) (?:contains|starts|ends)|recipient count exceeds|message length is more than"
-    r"|(?:invalid|illegal|empty) header|header (?:section )?too long|address length is more than",
-    re.IGNORECASE,
+_DATE = "2026-11-29"
+_REPORT = "https://github.com/"
+_ADDRESS = f"{_REPORT}soto-project/soto/issues/331, {_REPORT}awslabs/aws-sdk-rust/issues/881"
+REFUSALS = table(
+    "botocore 1.44.5, model of sesv2",
+    _DATE,
+    ("TooManyRequests", "throttled", "Too many requests have been made to the operation."),
+    ("LimitExceeded", "day", "There are too many instances of the specified resource type."),
+    (
+        "AccountSuspended",
+        "account",
+        "The message can't be sent because the account's ability to send email has been permanently "
+        "restricted.",
+    ),
+    (
+        "SendingPaused",
+        "account",
+        "The message can't be sent because the account's ability to send email is currently paused.",
+    ),
+    (
+        "MailFromDomainNotVerified",
+        "account",
+        "The message can't be sent because the sending domain isn't verified.",
+    ),
+    ("NotFound", "account", "The resource you attempted to access doesn't exist."),
+    ("MessageRejected", "account", "The message can't be sent because it contains invalid content."),
+    ("BadRequest", "account", "The input you provided is invalid."),
+) | table(
+    "https://docs.aws.amazon.com/ses/latest/dg/manage-sending-quotas-errors.html",
+    _DATE,
+    ("Daily message quota exceeded", "day", "Daily message quota exceeded"),
+    ("Maximum sending rate exceeded", "throttled", "Maximum sending rate exceeded"),
 )
-"""Pattern of error messages about a recipient, a header or the size of the mail. The words of the error
-message are compared, because SES does not name the invalid field. Senders and tags come from the stage's
-settings, which are checked when they are deployed. Sources: reports of SES's responses (aws/aws-sdk-php#981,
-brave/accounts#35, soto-project/soto#331, medplum/medplum#5320; 2026-11-26; mautic/mautic#6437, #7732;
-2026-11-29)."""
+"""Documented refusals, by code or by the beginning of the text. SES uses the codes MessageRejected and
+BadRequest both for invalid mails and for wrong settings, and `TEXTS` has the texts about mails."""
+TEXTS = (
+    table(
+        _ADDRESS,
+        _DATE,
+        ("Local address contains", "destination", "Local address contains illegal character"),
+        ("Local address starts", "destination", "Local address starts with dot"),
+        ("Local address ends", "destination", "Local address ends with dot"),
+        ("Domain contains", "destination", "Domain contains illegal character"),
+        ("Domain starts", "destination", "Domain starts with dot"),
+        ("Domain ends", "destination", "Domain ends with dot"),
+    )
+    | table(
+        f"{_REPORT}mozilla/fx-private-relay/issues/1887, {_REPORT}medplum/medplum/pull/5320, "
+        f"{_REPORT}brave/accounts/issues/35",
+        _DATE,
+        ("Missing final '@domain'", "destination", "Missing final '@domain'"),
+        ("Missing domain", "destination", "Missing domain"),
+        ("Illegal address", "destination", "Illegal address"),
+        ("Invalid email address", "destination", "Invalid email address"),
+    )
+    | table(
+        f"{_REPORT}emencia/emencia-django-newsletter/issues/61",
+        _DATE,
+        ("Address blacklisted", "destination", "Address blacklisted"),
+    )
+    | table(
+        f"{_REPORT}doubleunion/arooo/issues/243",
+        _DATE,
+        ("Recipient count exceeds", "message", "Recipient count exceeds 50."),
+    )
+    | table(
+        f"{_REPORT}aws/aws-sdk-go-v2/issues/1774",
+        _DATE,
+        ("Message length is more than", "message", "Message length is more than 10485760 bytes long"),
+    )
+    | table(
+        f"{_REPORT}aws/aws-sdk-php/issues/981, {_REPORT}aws/aws-sdk-js/issues/4121, "
+        f"{_REPORT}jmhobbs/Swiftmailer-Transport--AWS-SES/issues/13",
+        _DATE,
+        ("Header section too long", "message", "Header section too long."),
+        ("Empty header", "message", "Empty header names are illegal."),
+        ("Illegal header", "message", "Illegal header"),
+        ("Invalid header", "message", "Invalid header"),
+    )
+    | table(
+        f"{_REPORT}mautic/mautic/issues/6437",
+        _DATE,
+        ("Header too long", "message", "Header too long: 'List-Unsubscribe'."),
+    )
+    # Either the stage's sender is at fault, or, in the sandbox, a recipient.
+    | table(
+        f"{_REPORT}steedos/workflow/issues/1614, {_REPORT}zulip/zulip/pull/20569",
+        _DATE,
+        ("Address length is more than", "undecided", "Address length is more than 320 bytes long"),
+    )
+    | table(
+        "https://repost.aws/knowledge-center/ses-554-400-message-rejected-error",
+        _DATE,
+        (
+            "Email address is not verified",
+            "undecided",
+            "Email address is not verified. The following identities failed the check in region",
+        ),
+    )
+)
+"""Texts of the codes MessageRejected and BadRequest about recipients, headers or the size of the mail, by
+their beginning. SES does not name the invalid field. Senders and tags come from the stage's settings, which
+are checked when they are deployed."""
 
 
-def refusal_of(error: ClientError) -> Refusal:
-    """Classify an error response of SES which proves that the mail was not sent."""
-    code, text = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
-    reason = f"{code}: {text}"
-    if code == "LimitExceededException" or "daily message quota" in text.lower():
-        return DayUsedUp(reason)
-    return refused(error, reason, own=code in _OWN_CODES and _OWN_WORDS.match(text) is not None)
+def refusal_of(error: ClientError, sender: str = "", recipients: Iterable[str] = ()) -> Refusal:
+    """Classify an error response of SES which proves that the mail was not sent. If the cause is one of
+    several addresses, the address that the response quotes is at fault."""
+    code, text = code_of(error), error.response["Error"].get("Message", "")
+    reason = f"{error.response['Error']['Code']}: {text}"
+    row = _row(code, text)
+    if row is None:
+        return refused(error, reason, own=False)
+    if row.fault == "undecided":
+        if _quotes(text, [sender]):
+            return Misconfigured(reason)
+        if _quotes(text, recipients):
+            return Rejected(reason)
+    return row.refusal(reason)
+
+
+def _row(code: str, text: str) -> Row | None:
+    """Return the row of a response; its text decides before its code."""
+    texts = REFUSALS | TEXTS if code in {"MessageRejected", "BadRequest"} else REFUSALS
+    beginnings = (row for row in texts.values() if text.lower().startswith(row.code.lower()))
+    return next(beginnings, REFUSALS.get(code))
+
+
+def _quotes(text: str, addresses: Iterable[str]) -> bool:
+    return any(parseaddr(address)[1].lower() in text.lower() for address in addresses if address)

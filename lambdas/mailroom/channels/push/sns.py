@@ -17,7 +17,7 @@ from mailroom.clock import Clock
 from mailroom.environment import PushSender
 from mailroom.errors import Invalid
 from mailroom.message.message import Key, encode, seconds_left
-from mailroom.message.outcome import Facts, NotReady, Outcome, Refusal, Rejected, Sent
+from mailroom.message.outcome import Facts, NotReady, Outcome, Refusal, Rejected, Sent, table
 
 if TYPE_CHECKING:
     from types_boto3_sns import SNSClient
@@ -231,10 +231,63 @@ class SnsPush(WithoutLookUp):
 
 
 _EXISTS = re.compile(r"Endpoint (arn:aws[a-z-]*:sns:\S+) already exists with the same [Tt]oken")
-_INVALID = {"InvalidParameter", "InvalidParameterValue", "ParameterValueInvalid", "Validation"}
-_OWN_WORDS = re.compile(r"Invalid parameter: (?:Token\b|Message too long)")
-"""Pattern of SNS's error messages about parameters that come from the item. All other parameters come from
-the stage's settings."""
+_MODEL = "botocore 1.44.5, model of sns"
+_DATE = "2026-11-29"
+REFUSALS = table(
+    _MODEL,
+    _DATE,
+    ("EndpointDisabled", "destination", "Exception error indicating endpoint disabled.", "gone"),
+    ("PlatformApplicationDisabled", "account", "Exception error indicating platform application disabled."),
+    ("AuthorizationError", "account", "The user has been denied access to the requested resource."),
+    ("InvalidSecurity", "account", "The credential signature isn't valid."),
+    ("KMSDisabled", "account", "The specified Amazon Web Services KMS key isn't enabled."),
+    ("KMSInvalidState", "account", "The state of the specified resource isn't valid for this request."),
+    ("KMSNotFound", "account", "The specified entity or resource can't be found."),
+    ("KMSOptInRequired", "account", "The access key ID needs a subscription for the service."),
+    ("KMSAccessDenied", "account", "The ciphertext references a key that doesn't exist."),
+    ("KMSThrottling", "throttled", "The request was denied due to request throttling."),
+    (
+        "Throttled",
+        "throttled",
+        "The rate at which requests have been submitted for this action exceeds the limit.",
+    ),
+    ("NotFound", "account", "The requested resource does not exist."),
+    ("InvalidParameter", "account", "A request parameter does not comply with the associated constraints."),
+    (
+        "ParameterValueInvalid",
+        "account",
+        "A request parameter does not comply with the associated constraints.",
+    ),
+    ("Validation", "account", "A parameter in the request is invalid."),
+)
+"""Documented refusals, by code. `TEXTS` has the texts about parameters that come from the item."""
+TEXTS = (
+    table(
+        "https://github.com/react-native-device-info/react-native-device-info/issues/1123",
+        _DATE,
+        (
+            "Invalid parameter: Token",
+            "destination",
+            "Invalid parameter: Token Reason: iOS device tokens must be no more than 400 hexadecimal "
+            "characters",
+        ),
+    )
+    | table(
+        "https://github.com/yegor256/rultor/issues/56",
+        _DATE,
+        ("Invalid parameter: Message too long", "message", "Invalid parameter: Message too long"),
+    )
+    | table(
+        "https://github.com/localstack/localstack",
+        _DATE,
+        (
+            "Invalid parameter: TargetArn Reason: No endpoint found",
+            "destination",
+            "Invalid parameter: TargetArn Reason: No endpoint found for the target arn specified",
+            "gone",
+        ),
+    )
+)
 
 
 def existing_endpoint(error: ClientError) -> str | None:
@@ -247,15 +300,14 @@ def existing_endpoint(error: ClientError) -> str | None:
 def refusal_to_publish(error: ClientError, *, to_endpoint: bool) -> Refusal:
     """Classify an error response to `publish` which proves that the push was not sent. A disabled or deleted
     endpoint receives no pushes until its app registers again, so the recipient is reported as gone."""
-    code, text = code_of(error), error.response["Error"].get("Message", "")
-    if code == "EndpointDisabled" or (code == "NotFound" and to_endpoint) or "No endpoint found" in text:
+    if code_of(error) == "NotFound" and to_endpoint:
         return Rejected(reason_of(error), gone=True)
     return refusal_of(error)
 
 
 def refusal_of(error: ClientError) -> Refusal:
-    """Classify an error response of SNS by its cause: either the message or its token is invalid, or a
-    setting of the stage is invalid."""
-    text = error.response["Error"].get("Message", "")
-    own = code_of(error) in _INVALID and _OWN_WORDS.match(text) is not None
-    return refused(error, reason_of(error), own=own)
+    """Classify an error response of SNS by the tables; its text decides before its code."""
+    code, text = code_of(error), error.response["Error"].get("Message", "")
+    beginnings = (row for row in TEXTS.values() if text.startswith(row.code))
+    row = next(beginnings, REFUSALS.get(code))
+    return refused(error, reason_of(error), own=False) if row is None else row.refusal(reason_of(error))

@@ -8,10 +8,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
 from mailroom.channels.provider_adapter import code_of, not_sent, reason_of, refused
+from mailroom.channels.sms.aws_refusals import REFUSALS
 from mailroom.channels.sms.contract import SmsRequest
 from mailroom.clock import Clock
 from mailroom.message.message import seconds_left
-from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Refusal, Rejected, Sent, Unknowable
+from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Refusal, Sent, Unknowable
 from mailroom.telemetry import redact
 
 if TYPE_CHECKING:
@@ -69,51 +70,19 @@ class AwsSms(Struct, frozen=True):
         return {name: value for name, value in arguments.items() if value}
 
 
-_OPTED_OUT = "DESTINATION_PHONE_NUMBER_OPTED_OUT"
-_NOT_TO_THAT_NUMBER = {
-    # The owner of the AWS account has blocked the number or the country, so the refusal is intended.
-    "DESTINATION_COUNTRY_BLOCKED_BY_PROTECT_CONFIGURATION",
-    "DESTINATION_PHONE_NUMBER_BLOCKED_BY_PROTECT_NUMBER_OVERRIDE",
-}
-_NOT_TO_THAT_COUNTRY = {
-    # The message is at fault, not the settings: anyone can enter a number in another country. Twilio's error
-    # codes 21408 and 21612 are classified in the same way.
-    "COUNTRY_CODE_MISMATCH",
-    "COUNTRY_NOT_ENABLED",
-    "DESTINATION_COUNTRY_BLOCKED",
-    "INTERNATIONAL_SENDING_NOT_SUPPORTED",
-    "INVALID_IDENTITY_FOR_DESTINATION_COUNTRY",
-}
-_OF_A_FIELD = {
-    "CANNOT_PARSE",
-    "FIELD_VALIDATION_FAILED",
-    "INVALID_PARAMETER",
-    "MAXIMUM_SIZE_EXCEEDED",
-    "MEDIA_TYPE_NOT_SUPPORTED",
-}
-"""Error reasons for which the message itself is at fault, if the invalid field is one of `_OWN_FIELDS`."""
 _OWN_FIELDS = {"destinationphonenumber", "messagebody", "mediaurls"}
 """Fields of the request that come from the item, in lower case. All other fields come from the stage's
 settings."""
 
 
 def refusal_of(error: ClientError) -> Refusal:
-    """Classify an error response which proves that the message was not sent.
-
-    For a spend limit (ServiceQuotaExceeded) the account is at fault and not the message: all messages are
-    refused until AWS or the owner of the account raises the limit.
-    """
+    """Classify an error response which proves that the message was not sent, by the table of refusals. For a
+    reason that the table lacks the configuration is at fault."""
     response = cast(dict[str, Any], error.response)
     code = str(response.get("Reason") or "")
     reason = reason_of(error) + (f" ({redact(code)})" if code else "")
-    own_fault = False
-    match code_of(error):
-        case "Conflict" if code == _OPTED_OUT:
-            return Rejected(reason, opted_out=True)
-        case "Conflict":
-            own_fault = code in _NOT_TO_THAT_NUMBER
-        case "Validation":
-            fields = {field.get("Name", "").lower() for field in response.get("Fields") or []}
-            of_own_fields = bool(fields) and fields <= _OWN_FIELDS
-            own_fault = code in _NOT_TO_THAT_COUNTRY or (code in _OF_A_FIELD and of_own_fields)
-    return refused(error, reason, own=own_fault)
+    row = REFUSALS.get(code) or REFUSALS.get(code_of(error))
+    fields = {field.get("Name", "").lower() for field in response.get("Fields") or []}
+    if row is None or (row.fault == "message" and not (fields and fields <= _OWN_FIELDS)):
+        return refused(error, reason, own=False)
+    return row.refusal(reason)

@@ -11,12 +11,13 @@ from urllib.parse import quote
 
 from mailroom.channels.sms.contract import SmsRequest
 from mailroom.channels.sms.twilio_account import TwilioAccount
+from mailroom.channels.sms.twilio_refusals import TABLE
 from mailroom.channels.twilio_api import TwilioApi
 from mailroom.clock import Clock
 from mailroom.errors import ConnectError
 from mailroom.http.provider_api import body_of, epoch, object_in, refusal, retry_after, text_of
 from mailroom.message.message import seconds_left
-from mailroom.message.outcome import Evidence, NotFound, Outcome, Rejected, Retry, Sent, Unknowable
+from mailroom.message.outcome import Evidence, NotFound, Outcome, Retry, Sent, Unknowable
 from mailroom.telemetry import redact
 
 VALID_SECONDS = (1, 36_000)
@@ -112,54 +113,14 @@ class TwilioSms:
                 return
 
 
-_LATER = {
-    14107,  # too many replies to the same number in a short time
-    20429,  # too many requests; this one was not processed
-    21611,  # the sender's queue is full
-    21730,  # Twilio is under maintenance
-    30001,  # the message queue overflows
-    30008,  # unknown error
-    30022,  # the A2P campaign sends faster than its limit
-}
-_LANDLINE = {
-    21614,  # To is not a mobile number
-    21635,  # To is a landline
-}
-_UNSUBSCRIBED = 21610
-_THE_MESSAGES_OWN = {
-    *_LANDLINE,
-    _UNSUBSCRIBED,
-    21211,  # To is not a valid number
-    21217,  # To does not look like a number
-    21265,  # To is a short code
-    21266,  # To is our own number
-    21268,  # To is a premium-rate number or an information service
-    21408,  # the account may not send to the country of To, which any user can enter
-    21602,  # the body is missing
-    21604,  # To is missing
-    21605,  # the body is too long
-    21612,  # To cannot be reached from the sender's number
-    21617,  # the body is over 1600 characters
-    21618,  # the body cannot be sent
-    21619,  # body and media are missing
-    21620,  # a media URL is not valid
-    21623,  # too many media
-    30003,  # the handset cannot be reached
-    30004,  # the recipient or its carrier blocks the message
-    30005,  # the recipient's number is unknown
-    30006,  # To is a landline, or its carrier cannot be reached
-}
-
-
 def outcome_of(status: int, headers: Mapping[str, str], text: str) -> Outcome:
-    """Classify a response outside 2xx to a submit, by Twilio's error code. Raises OutcomeUnknown for a
-    response after which the message may have been sent."""
+    """Classify a response outside 2xx to a submit, by Twilio's error code. For a code that the table lacks
+    the configuration is at fault. Raises OutcomeUnknown for a response after which the message may have been
+    sent."""
     code, reason = reason_of(status, text)
-    if 400 <= status < 500 and status != HTTPStatus.REQUEST_TIMEOUT:
-        if code in _LATER:
-            return Retry(reason, retry_after(headers))
-        if code in _THE_MESSAGES_OWN:
-            return Rejected(reason, gone=code in _LANDLINE, opted_out=code == _UNSUBSCRIBED)
+    row = TABLE.get(str(code))
+    if row is not None and 400 <= status < 500 and status != HTTPStatus.REQUEST_TIMEOUT:
+        return row.refusal(reason, retry_after(headers))
     return refusal(status, headers, reason)
 
 

@@ -4,11 +4,14 @@ from typing import Any
 
 import pytest
 
+from mailroom.aws.queues import AT_ONCE
 from mailroom.channels.fax.contract import Delivered, Undelivered
+from mailroom.ledger.ledger import Ledger
+from mailroom.message.message import Key
 from mailroom.message.outcome import Misconfigured, Retry, Sent
 from tests.support.unit.fax import BUSY, SENDING, FakeLine, entry, fax_body
 from tests.support.unit.fax_post import FaxMake
-from tests.support.unit.post import Counted
+from tests.support.unit.post import Counted, Log
 from tests.support.unit.shared import Aws
 
 
@@ -70,3 +73,40 @@ def test_a_fax_that_the_provider_did_not_accept_is_retried_as_the_same_attempt(
     assert worker.handle(fax_body(), receives=2) is None
     assert (entry(aws)["status"], entry(aws)["attempts"], entry(aws)["provider_id"]) == ("sent", 1, "p-9")
     assert "find" not in line.calls
+
+
+NO_PROFILE = Undelivered("no_outbound_profile", again=True, fault="account")
+SPENT = Undelivered("outbound_profile_daily_spend_limit_exceeded", again=True, fault="day")
+
+
+def test_a_fax_that_fails_by_the_account_becomes_a_dead_letter_and_does_not_fail(
+    fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, log: Log, counted: Counted
+) -> None:
+    worker = fax_post(FakeLine(NO_PROFILE), max_attempts=1)
+    assert worker.handle(fax_body()) == AT_ONCE
+    assert worker.handle(fax_body(), receives=2) == AT_ONCE
+    assert (worker.line.submits, counted()) == (1, {"Submitted": 1, "Misconfigured": 2})
+    assert "completedAt" not in entry(aws)
+    assert entry(aws)["trouble"]["code"] == "misconfigured"
+    assert "no_outbound_profile" in next(line["reason"] for line in log() if line["level"] == "ERROR")
+
+
+def test_after_a_redrive_a_fax_that_failed_by_the_account_is_attempted_again(
+    fax_post: FaxMake, fax_ledger: Ledger, aws: Aws
+) -> None:
+    worker = fax_post(FakeLine(NO_PROFILE, NO_PROFILE, Delivered()), max_attempts=1)
+    worker.handle(fax_body())
+    fax_ledger.dead_lettered(Key("f-1", "fax"))
+    assert worker.handle(fax_body()) is None
+    assert (entry(aws)["status"], entry(aws)["attempts"]) == ("retrying", 1)
+    assert worker.handle(fax_body(attempt=2)) is None
+    assert (worker.line.submits, entry(aws)["status"]) == (2, "sent")
+
+
+def test_a_daily_spend_limit_does_not_use_up_the_attempts_of_a_fax(fax_post: FaxMake, aws: Aws) -> None:
+    worker = fax_post(FakeLine(SPENT, SPENT, Delivered()), max_attempts=1)
+    for attempt in (1, 2):
+        assert worker.handle(fax_body(attempt=attempt)) is None
+        assert (entry(aws)["status"], entry(aws)["attempts"]) == ("retrying", attempt)
+    assert worker.handle(fax_body(attempt=3)) is None
+    assert entry(aws)["status"] == "sent"

@@ -184,7 +184,25 @@ def test_telnyxs_failure_reason_becomes_the_fax_status_and_decides_whether_the_f
     reason: str | None, status: str, again: bool
 ) -> None:
     state = fetched(status="failed", failure_reason=reason)
-    assert state == Undelivered(status, again, detail=reason or "failed")
+    assert isinstance(state, Undelivered)
+    assert (state.status, state.again, state.detail) == (status, again, reason or "failed")
+
+
+@pytest.mark.parametrize(
+    ("reason", "fault"),
+    [
+        ("outbound_profile_daily_spend_limit_exceeded", "day"),
+        ("no_outbound_profile", "account"),
+        ("account_disabled", "account"),
+        ("unverified_origination_number", "account"),
+        ("user_busy", "destination"),
+        ("a_new_one", None),
+    ],
+)
+def test_telnyxs_failure_reason_shows_whose_fault_it_is(reason: str, fault: str | None) -> None:
+    state = fetched(status="failed", failure_reason=reason)
+    assert isinstance(state, Undelivered)
+    assert state.fault == fault
 
 
 def test_a_fax_is_fetched_by_telnyxs_fax_id() -> None:

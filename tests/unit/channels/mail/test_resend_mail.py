@@ -23,6 +23,7 @@ from mailroom.message.outcome import (
     Retry,
     Sent,
 )
+from mailroom.telemetry import masked
 from tests.support.unit.publishing import publish
 from tests.support.unit.resend_mail import adapter
 from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Step, closed, scripted
@@ -204,6 +205,14 @@ def test_the_order_of_an_items_attributes_does_not_change_the_request_to_resend(
         (refusal(401, "restricted_api_key"), Misconfigured),
         (refusal(403, "invalid_api_key"), Misconfigured),
         (refusal(403, "validation_error", "The example.com domain is not verified."), Misconfigured),
+        (
+            refusal(
+                403,
+                "validation_error",
+                "You can only send testing emails to your own email address (ada@example.com).",
+            ),
+            Rejected,
+        ),
         (refusal(404, "not_found"), Misconfigured),
         (refusal(400, "invalid_idempotency_key"), Misconfigured),
         (refusal(429, "rate_limit_exceeded"), Retry),
@@ -218,7 +227,7 @@ def test_a_refusal_by_resend_means_an_invalid_mail_a_misconfiguration_or_a_retry
 ) -> None:
     outcome, _ = submitted(answer)
     assert isinstance(outcome, kind)
-    assert answer.body["message"] in outcome.reason  # type: ignore[union-attr] # no Sent
+    assert masked(answer.body["message"]) in outcome.reason  # type: ignore[union-attr] # no Sent
 
 
 def test_a_throttled_mail_waits_as_long_as_resend_requests() -> None:

@@ -9,7 +9,11 @@ from tests.support.unit.fakes import Meddler, client_error
 from tests.support.unit.ses import Ses, adapter
 from tests.support.unit.shared import SENDER, Aws, mail
 
-REQUEST = {"FromEmailAddress": SENDER, "Content": {"Simple": {"Subject": {"Data": "Hello " + "x" * 300}}}}
+UNVERIFIED = "Email address is not verified. The following identities failed the check in region EU-CENTRAL-1"
+TOO_LONG = "Address length is more than 320 bytes long"
+TO = {"ToAddresses": ["Ada <ada@example.com>"]}
+CONTENT = {"Simple": {"Subject": {"Data": "Hello " + "x" * 300}}}
+REQUEST = {"FromEmailAddress": SENDER, "Destination": TO, "Content": CONTENT}
 
 
 def submitted(error: Exception) -> Outcome:
@@ -36,12 +40,15 @@ def test_an_accepted_mail_is_recorded_with_the_message_id_of_ses_and_the_beginni
         ("BadRequestException", "Local address contains illegal character", 400, Rejected),
         ("BadRequestException", "An unknown reason", 400, Misconfigured),
         ("MessageRejected", "An unknown reason", 400, Misconfigured),
-        (
-            "MessageRejected",
-            "Email address is not verified. The following identities failed",
-            400,
-            Misconfigured,
-        ),
+        ("MessageRejected", f"{UNVERIFIED}: {SENDER}", 400, Misconfigured),
+        ("MessageRejected", f"{UNVERIFIED}: Ada@example.com, {SENDER}", 400, Misconfigured),
+        ("MessageRejected", f"{UNVERIFIED}: Ada@example.com", 400, Rejected),
+        ("BadRequestException", "Header section too long.", 400, Rejected),
+        ("BadRequestException", f"{TOO_LONG}: 'A <ada@example.com>'.", 400, Rejected),
+        ("BadRequestException", f"{TOO_LONG}: 'B <{SENDER}>'.", 400, Misconfigured),
+        ("MessageRejected", "Daily message quota exceeded", 400, DayUsedUp),
+        ("ThrottlingException", "Daily message quota exceeded", 400, DayUsedUp),
+        ("ThrottlingException", "Maximum sending rate exceeded", 400, Retry),
         ("AccountSuspendedException", "suspended", 400, Misconfigured),
         ("SendingPausedException", "paused", 400, Misconfigured),
         ("MailFromDomainNotVerifiedException", "MAIL FROM", 400, Misconfigured),
@@ -62,6 +69,12 @@ def test_a_refusal_by_ses_means_an_invalid_mail_a_misconfiguration_or_a_retry(
     assert isinstance(outcome, kind)
     assert not isinstance(outcome, Sent)
     assert outcome.reason == f"{code}: {message}"
+
+
+@pytest.mark.parametrize("text", [UNVERIFIED, f"{TOO_LONG}."])
+def test_a_refusal_of_an_address_that_ses_does_not_quote_is_undecided(text: str) -> None:
+    outcome = submitted(client_error("MessageRejected", text))
+    assert outcome == Rejected(f"MessageRejected: {text}", undecided=True)
 
 
 def test_an_exhausted_daily_quota_of_ses_gives_the_outcome_day_used_up() -> None:

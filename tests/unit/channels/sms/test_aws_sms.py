@@ -135,8 +135,8 @@ def test_the_bounds_of_the_time_to_live_equal_the_bounds_in_the_aws_api_model() 
         ("Conflict", "DESTINATION_PHONE_NUMBER_OPTED_OUT", None, Rejected),
         ("Conflict", "DESTINATION_COUNTRY_BLOCKED_BY_PROTECT_CONFIGURATION", None, Rejected),
         ("Conflict", "DESTINATION_PHONE_NUMBER_BLOCKED_BY_PROTECT_NUMBER_OVERRIDE", None, Rejected),
-        ("Conflict", "DESTINATION_PHONE_NUMBER_NOT_VERIFIED", None, Misconfigured),
-        ("Conflict", "NO_ORIGINATION_IDENTITIES_FOUND", None, Misconfigured),
+        ("Conflict", "DESTINATION_PHONE_NUMBER_NOT_VERIFIED", None, Rejected),
+        ("Conflict", "NO_ORIGINATION_IDENTITIES_FOUND", None, Rejected),
         ("Conflict", "RESOURCE_NOT_ACTIVE", None, Misconfigured),
         ("Conflict", "A_NEW_ONE", None, Misconfigured),
         ("Conflict", None, None, Misconfigured),
@@ -154,11 +154,11 @@ def test_the_bounds_of_the_time_to_live_equal_the_bounds_in_the_aws_api_model() 
         ("Validation", "MAXIMUM_SIZE_EXCEEDED", ["MessageBody"], Rejected),
         ("Validation", "MAXIMUM_SIZE_EXCEEDED", [], Misconfigured),
         ("Validation", "FIELD_VALIDATION_FAILED", ["MessageBody", "Context"], Misconfigured),
-        ("Validation", "SENDER_ID_NOT_SUPPORTED", ["DestinationPhoneNumber"], Misconfigured),
+        ("Validation", "SENDER_ID_NOT_SUPPORTED", ["DestinationPhoneNumber"], Rejected),
         ("Validation", "COUNTRY_NOT_ENABLED", ["OriginationIdentity"], Rejected),
         ("Validation", "INVALID_IDENTITY_FOR_DESTINATION_COUNTRY", None, Rejected),
         ("Validation", "INTERNATIONAL_SENDING_NOT_SUPPORTED", None, Rejected),
-        ("Validation", "SENDER_ID_REQUIRES_REGISTRATION", None, Misconfigured),
+        ("Validation", "SENDER_ID_REQUIRES_REGISTRATION", None, Rejected),
         ("Validation", "OTHER", None, Misconfigured),
         ("Validation", None, None, Misconfigured),
         ("Throttling", None, None, Retry),
@@ -196,10 +196,14 @@ def test_the_reason_that_aws_returns_with_a_refusal_is_recorded(stub: Stubber) -
 
 def test_every_refusal_reason_and_field_in_the_code_exists_in_the_aws_api_model() -> None:
     from mailroom.channels.sms import aws as errors
+    from mailroom.channels.sms.aws_refusals import REFUSALS
 
     model: Any = get_session().get_service_model("pinpoint-sms-voice-v2")
-    assert set(model.shape_for("ConflictExceptionReason").enum) >= errors._NOT_TO_THAT_NUMBER
-    assert set(model.shape_for("ValidationExceptionReason").enum) >= errors._OF_A_FIELD
+    raised = model.operation_model("SendMediaMessage").error_shapes
+    codes = {shape.name.removesuffix("Exception") for shape in raised}
+    for shape in raised:
+        codes |= {*getattr(shape.members.get("Reason"), "enum", ())}
+    assert codes >= REFUSALS.keys()
     members = model.operation_model("SendMediaMessage").input_shape.members
     assert {name.lower() for name in members} >= errors._OWN_FIELDS
 

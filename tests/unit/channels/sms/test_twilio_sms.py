@@ -13,7 +13,7 @@ from mailroom.channels.sms.contract import SmsRequest
 from mailroom.channels.sms.twilio import TwilioSms
 from mailroom.channels.sms.twilio_account import TwilioAccount
 from mailroom.errors import OutcomeUnknown
-from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
+from mailroom.message.outcome import DayUsedUp, Misconfigured, Outcome, Rejected, Retry, Sent
 from tests.support import ROOT
 from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Step, closed, scripted
 from tests.support.unit.shared import NOW, FakeClock
@@ -117,10 +117,11 @@ def test_requests_to_twilio_are_not_logged(caplog: pytest.LogCaptureFixture) -> 
     assert caplog.records == []
 
 
-THE_MESSAGES_OWN = (21211, 21268, 21408, 21610, 21612, 21614, 21617, 21618, 21620, 21635, 30005, 30006)
+UNDECIDED = (21657, 21659, 21703, 30008)
+THE_MESSAGES_OWN = (21211, 21268, 21408, 21608, 21610, 21612, 21614, 21617, 21618, 21620, 21635, 30005, 30006)
 OURS = (
-    *(20003, 21212, 21267, 21603, 21606, 21608, 21609, 21624, 21657, 21659, 21660, 21661, 21663),
-    *(*range(21701, 21720), 21910, 30034, 99999),
+    *(20003, 21212, 21267, 21603, 21606, 21609, 21624, 21660, 21661, 21663),
+    *(21701, 21702, *range(21704, 21720), 21910, 30034, 99999),
 )
 
 
@@ -138,7 +139,8 @@ OURS = (
         (fault(99999, status=401), Misconfigured),
         (fault(99999, status=403), Misconfigured),
         (fault(20404, status=404), Misconfigured),
-        *((fault(code), Retry) for code in (20429, 21611, 21730, 30001, 30008)),
+        (fault(63038), DayUsedUp),
+        *((fault(code), Retry) for code in (20429, 21611, 21730, 30001)),
         (fault(20429, status=429), Retry),
         (fault(99999, status=429), Retry),
         (Answer(400, b"<html>"), Misconfigured),
@@ -156,13 +158,20 @@ def test_a_refusal_by_twilio_means_an_invalid_text_a_misconfiguration_or_a_retry
     assert len(server.requests) == 1
 
 
+@pytest.mark.parametrize("code", UNDECIDED)
+def test_a_refusal_by_twilio_that_may_concern_one_destination_or_all_is_undecided(code: int) -> None:
+    outcome, _ = submitted(fault(code))
+    assert isinstance(outcome, Rejected)
+    assert outcome.undecided
+
+
 @pytest.mark.parametrize(
     ("code", "is_gone"), [(21614, True), (21635, True), (21610, False), (21211, False), (21612, False)]
 )
 def test_a_text_to_a_landline_or_an_unsubscribed_number_is_rejected(code: int, is_gone: bool) -> None:
     outcome, _ = submitted(fault(code))
     assert isinstance(outcome, Rejected)
-    assert (outcome.gone, outcome.opted_out) == (is_gone, code == 21610)
+    assert (outcome.gone, outcome.opted_out, outcome.undecided) == (is_gone, code == 21610, False)
 
 
 def test_the_reason_of_a_refusal_quotes_the_response_without_phone_numbers() -> None:
