@@ -167,9 +167,9 @@ class SnsPush(WithoutLookUp):
     def prepare(self, message: Push) -> PushRequest:
         """Create the request. For a device token, let SNS create an endpoint; creating an endpoint again is
         harmless. Raises Invalid, or NotReady if SNS does not create the endpoint."""
-        now = self._clock()
-        valid = seconds_left(message.expiry(), now, VALID_SECONDS)
-        expires = None if valid is None else int(now) + valid
+        timestamp = self._clock()
+        valid = seconds_left(message.expiry(), timestamp, VALID_SECONDS)
+        expires = None if valid is None else int(timestamp) + valid
         arguments = {
             "Message": message_for(message, self._platforms(message), expires),
             "MessageStructure": "json",

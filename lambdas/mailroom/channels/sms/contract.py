@@ -19,8 +19,8 @@ MAX_MEDIA = 10
 
 _BREAK = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
 _MEDIA = re.compile(r"https://[!-~]{1,2000}|s3://.+")
-"""Pattern of a URL of media. The key in s3://bucket/key may have any characters, such as blanks: the sender
-checks it as it does for mail, see `Payloads.key`."""
+"""Pattern of a URL of media. The key in s3://bucket/key may have any characters, such as blanks.
+The sender checks the key by `Payloads.key`, like the key of an attachment."""
 
 
 class Sms(Templated, frozen=True, kw_only=True):
