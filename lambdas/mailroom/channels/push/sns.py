@@ -217,23 +217,10 @@ class SnsPush(WithoutLookUp):
 
     def _registered(self, message: Push, arguments: dict[str, Any]) -> PushRequest:
         try:
-            endpoint = self._endpoint(message)
+            endpoint = endpoint_of(self._client, self._applications[message.application], message.recipient)
         except (ClientError, BotoCoreError) as error:
             raise NotReady(not_sent("SNS", error, refusal_of)) from None
         return PushRequest({"TargetArn": endpoint, **arguments}, {"endpoint_arn": endpoint})
-
-    def _endpoint(self, message: Push) -> str:
-        application = self._applications[message.application]
-        try:
-            reply = self._client.create_platform_endpoint(
-                PlatformApplicationArn=application, Token=message.recipient
-            )
-        except ClientError as error:
-            existing = existing_endpoint(error)
-            if existing is None:
-                raise
-            return existing
-        return reply["EndpointArn"]
 
 
 _EXISTS = re.compile(r"Endpoint (arn:aws[a-z-]*:sns:\S+) already exists with the same [Tt]oken")
@@ -243,11 +230,17 @@ _OWN_WORDS = re.compile(r"Invalid parameter: (?:Token\b|Message too long)")
 the stage's settings."""
 
 
-def existing_endpoint(error: ClientError) -> str | None:
-    """Return the endpoint's ARN if SNS refused to create an endpoint because the token has an endpoint with
-    other attributes; otherwise None. Mailroom must not change those attributes."""
-    match = _EXISTS.search(error.response["Error"].get("Message", ""))
-    return match[1] if match else None
+def endpoint_of(client: "SNSClient", application: str, token: str) -> str:
+    """Return the ARN of a token's endpoint, which SNS creates if the token has none. An endpoint that SNS has
+    disabled stays disabled. Raises botocore's errors."""
+    try:
+        return client.create_platform_endpoint(PlatformApplicationArn=application, Token=token)["EndpointArn"]
+    except ClientError as error:
+        # The token may have an endpoint with other attributes, which Mailroom must not change.
+        existing = _EXISTS.search(error.response["Error"].get("Message", ""))
+        if existing is None:
+            raise
+        return existing[1]
 
 
 def refusal_to_publish(error: ClientError, *, to_endpoint: bool) -> Refusal:
