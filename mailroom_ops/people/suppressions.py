@@ -167,20 +167,12 @@ class Lists:
         """
         sns = self._session.client("sns")
         application, _, token = device.partition("#")
-        if token:
-            if application not in self._applications:
-                return
-            device = endpoint_of(sns, self._applications[application], token)
-        with suppress(sns.exceptions.NotFoundException):  # nothing to enable: the endpoint was deleted
+        # The endpoint may have been deleted, and the stage may no longer have the application.
+        with suppress(NotDeployed, KeyError, sns.exceptions.NotFoundException):
+            if token:
+                variables = function_variables(self._session.client("lambda"), name(self._stage, "send-push"))
+                device = endpoint_of(sns, json.loads(variables["PLATFORM_APPLICATIONS"])[application], token)
             sns.set_endpoint_attributes(EndpointArn=device, Attributes={"Enabled": "true"})
-
-    @cached_property
-    def _applications(self) -> dict[str, str]:
-        try:
-            variables = function_variables(self._session.client("lambda"), name(self._stage, "send-push"))
-        except NotDeployed:
-            return {}
-        return dict(json.loads(variables["PLATFORM_APPLICATIONS"]))
 
     @cached_property
     def providers(self) -> dict[str, ResendAccount | None]:

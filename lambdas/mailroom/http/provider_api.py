@@ -18,6 +18,7 @@ from mailroom.message.message import encode
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
 
 CONNECT_SECONDS = 3.0
+_TIME = re.compile(r"\d\d:\d\d:\d\d")
 # A provider's URL comes from the stage's settings, so any address is allowed, such as one on a developer's
 # machine.
 _ANYWHERE = UrlPolicy(schemes=DEFAULT_PORTS, ports=(), networks=("0.0.0.0/0", "::/0"))
@@ -136,8 +137,8 @@ def seconds_until(text: str, headers: Mapping[str, str], moment: float | None = 
 
 def epoch(text: str) -> float:
     """Return the epoch seconds of a date in the form of ISO 8601 or RFC 9110. Without an offset the date is
-    UTC. Raises OutcomeUnknown."""
-    for read in (datetime.fromisoformat, parsedate_to_datetime):
+    UTC. Raises OutcomeUnknown, also without the time of day: a look-up would take the date for midnight."""
+    for read in (datetime.fromisoformat, parsedate_to_datetime) if _TIME.search(text) else ():
         try:
             date = read(text)
         except (ValueError, OverflowError):

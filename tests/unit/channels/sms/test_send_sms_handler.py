@@ -75,7 +75,7 @@ def test_a_text_submitted_by_a_crashed_worker_is_looked_up_and_not_sent_again(
     crashed = image(id="s-1", event_type="sms", status="sending", startedAt=NOW_MS, claim_token="another")
     crashed["unsettled_tries"] = {"SS": [Try(NOW_MS, "twilio/AC1").text]}
     aws.dynamodb.put_item(TableName=LEDGER, Item=crashed)
-    accepted = {"sid": "SM7", "body": "Your table is ready", "date_created": "2026-11-21T09:00:01Z"}
+    accepted = {"sid": "SM7", "to": TO, "body": "Your table is ready", "date_created": "2026-11-21T09:00:01Z"}
     twilio.script[0] = Answer(200, {"messages": [accepted], "next_page_uri": None})
     assert failures(load_sms("send_sms")(sqs_event(sms_item()), lambda_context())) == []
     assert [request.method for request in twilio.requests] == ["GET"]
