@@ -1,6 +1,7 @@
 """Twilio's Messages API: create, fetch and list messages of the simulated network, and fetch the account.
 
-A list can only be filtered by `To`, as in Mailroom's requests. `sms.py` describes the behaviour of the
+A list can only be filtered by `To`, as in Mailroom's requests. A second account with the same messages
+redacts the number and the text of each message that was sent. `sms.py` describes the behaviour of the
 numbers, and `twilio_callbacks.py` posts the status callbacks.
 """
 
@@ -23,10 +24,13 @@ ACCOUNT_SID = "AC" + "0123456789abcdef" * 2
 AUTH_TOKEN = "local"  # noqa: S105 - only for the simulator
 API_KEY = "SK" + "fedcba9876543210" * 2
 API_KEY_SECRET = "local-key"  # noqa: S105 - only for the simulator
+REDACTING_SID = "AC" + "13579bdf02468ace" * 2
+"""Account that redacts.
+Source: https://www.twilio.com/docs/messaging/guides/privacy-message-redaction (2026-11-29)."""
 SECRET = {"account_sid": ACCOUNT_SID, "auth_token": AUTH_TOKEN}
-LOGINS = {(ACCOUNT_SID, AUTH_TOKEN), (API_KEY, API_KEY_SECRET)}
+LOGINS = {(ACCOUNT_SID, AUTH_TOKEN), (REDACTING_SID, AUTH_TOKEN), (API_KEY, API_KEY_SECRET)}
 VERSION = "2010-04-01"
-_ACCOUNT = f"/twilio/{VERSION}/Accounts/{ACCOUNT_SID}.json"
+_ACCOUNTS = {f"/twilio/{VERSION}/Accounts/{sid}.json": sid for sid in (ACCOUNT_SID, REDACTING_SID)}
 _PATH = re.compile(r"/twilio/2010-04-01/Accounts/([^/]+)/Messages(?:/([^/.]+))?\.json")
 URI = f"/{VERSION}/Accounts/{ACCOUNT_SID}/Messages"
 MAX_BODY = 1600
@@ -67,24 +71,24 @@ class TwilioSimulator:
     def handle(self, request: Request) -> Reply:
         if request.login not in LOGINS:
             return error(401, 20003, "Authenticate")
-        if request.route == _ACCOUNT:
-            return self._account(request)
+        if request.route in _ACCOUNTS:
+            return self._account(request, _ACCOUNTS[request.route])
         path = _PATH.fullmatch(request.route)
-        if path is None or path[1] != ACCOUNT_SID:
+        if path is None or path[1] not in _ACCOUNTS.values():
             return error(404, 20404, f"The requested resource {request.route} was not found")
         match request.method, path[2]:
             case "POST", None:
                 return self._create(request)
             case "GET", None:
-                return self._list(request.query)
+                return self._list(request.query, path[1])
             case "GET", sid:
                 return self._fetch(str(sid))
         return error(405, 20004, "Method not allowed")
 
-    def _account(self, request: Request) -> Reply:
+    def _account(self, request: Request, sid: str) -> Reply:
         """Return the response to a request for the account. An API key has access to everything except the
         account."""
-        if request.login != (ACCOUNT_SID, AUTH_TOKEN):
+        if request.login != (sid, AUTH_TOKEN):
             return error(401, 20003, "Authentication Error - invalid username")
         if request.method != "GET":
             return error(405, 20004, "Method not allowed")
@@ -124,25 +128,27 @@ class TwilioSimulator:
             return error(404, 20404, f"The requested resource /Messages/{sid}.json was not found")
         return json_reply(HTTPStatus.OK, as_json(sms, self.network.clock()))
 
-    def _list(self, query: Mapping[str, str]) -> Reply:
+    def _list(self, query: Mapping[str, str], account: str) -> Reply:
         moment = self.network.clock()
         try:
             size, page = int(query.get("PageSize", PAGE_SIZE)), int(query.get("Page", 0))
         except ValueError:
             return error(400, 20001, "A parameter of the list is not valid")
-        matching = [sms for sms in self.network.messages() if query.get("To", sms.order.to) == sms.order.to]
+        redacts = account == REDACTING_SID
+        messages = [as_json(sms, moment, redacts=redacts) for sms in self.network.messages()]
+        matching = [message for message in messages if query.get("To", message["to"]) == message["to"]]
         if not 1 <= size <= MAX_PAGE_SIZE:
             return error(400, 20007, "Page size too large")
         start = _after(matching, query["PageToken"]) if "PageToken" in query else page * size
         listed = matching[start : start + size]
-        goes_on = listed and start + size < len(matching)
+        following = f"PA{listed[-1]['sid']}" if listed and start + size < len(matching) else ""
         return json_reply(
             HTTPStatus.OK,
             {
                 "end": page * size + max(len(listed) - 1, 0),
                 "first_page_uri": _page_uri(query, 0, size),
-                "messages": [as_json(sms, moment) for sms in listed],
-                "next_page_uri": _page_uri(query, page + 1, size, f"PA{listed[-1].sid}") if goes_on else None,
+                "messages": listed,
+                "next_page_uri": _page_uri(query, page + 1, size, following) if following else None,
                 "page": page,
                 "page_size": size,
                 "previous_page_uri": _page_uri(query, page - 1, size) if page else None,
@@ -152,9 +158,9 @@ class TwilioSimulator:
         )
 
 
-def _after(listed: list[SimulatedSms], token: str) -> int:
+def _after(listed: list[dict[str, Any]], token: str) -> int:
     """Return the index after the message that a page token names."""
-    sids = [sms.sid for sms in listed]
+    sids = [message["sid"] for message in listed]
     return sids.index(token[2:]) + 1 if token[2:] in sids else len(sids)
 
 
@@ -173,15 +179,16 @@ def _order(request: Request) -> SmsOrder:
     )
 
 
-def as_json(sms: SimulatedSms, moment: float) -> dict[str, Any]:
+def as_json(sms: SimulatedSms, moment: float, *, redacts: bool = False) -> dict[str, Any]:
     status, sent = sms.status(moment), sms.sent_at(moment)
+    redacted = redacts and sent is not None
     waiting = status == "accepted"  # the Messaging Service has not chosen a sender's number yet
     error = sms.error if status in {"undelivered", "failed"} else None
     uri = f"{URI}/{sms.sid}"
     return {
         "account_sid": ACCOUNT_SID,
         "api_version": VERSION,
-        "body": sms.order.body,
+        "body": "" if redacted else sms.order.body,
         "date_created": _rfc2822(sms.created),
         "date_sent": None if sent is None else _rfc2822(sent),
         "date_updated": _rfc2822(sms.created if sent is None else sent),
@@ -197,7 +204,7 @@ def as_json(sms: SimulatedSms, moment: float) -> dict[str, Any]:
         "sid": sms.sid,
         "status": status,
         "subresource_uris": {"media": f"{uri}/Media.json"},
-        "to": sms.order.to,
+        "to": f"{sms.order.to[:-4]}XXXX" if redacted else sms.order.to,
         "uri": f"{uri}.json",
     }
 

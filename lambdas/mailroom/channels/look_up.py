@@ -15,13 +15,11 @@ Entry = dict[str, Any]
 
 _NUMBER = re.compile(r"\+[1-9][0-9]{6,14}")
 _MASK = re.compile(r"(?i)[*•●█■]|([x#_])\1|redact|remov|delet")
-_SHORTEST = 7
-"""Minimum number of characters of a whole number."""
 
 
 def is_masked(listed: object) -> bool:
     """Return whether a listed number is missing, cut to a few characters, or masked like +1617555XXXX."""
-    return not isinstance(listed, str) or len(listed) < _SHORTEST or _MASK.search(listed) is not None
+    return not isinstance(listed, str) or len(listed) < 7 or _MASK.search(listed) is not None
 
 
 def is_other_number(listed: object, number: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
-from mailroom.channels.look_up import is_other_number, is_other_text, search, single
+from mailroom.channels.look_up import Entry, is_other_number, is_other_text, search, single
 from mailroom.errors import ConnectError, OutcomeUnknown
 from mailroom.http.https import Answer
 from mailroom.http.provider_api import ProviderApi, body_of, epoch, object_in, refusal, text_of
@@ -106,7 +106,7 @@ class Telnyx:
             raise OutcomeUnknown(reason_of(response.status, response.text)[0])
         return response
 
-    def _pages(self, filters: dict[str, str]) -> Iterator[list[dict[str, Any]]]:
+    def _pages(self, filters: dict[str, str]) -> Iterator[list[Entry]]:
         for number in range(1, _MAX_PAGES + 1):
             response = self._ok(self._api.get(self._faxes, {**filters, "page[number]": str(number)}))
             body = body_of(response.status, response.text)
@@ -132,22 +132,19 @@ def _fax(response: Answer) -> dict[str, Any]:
 
 
 def evidence(
-    to: str, reference: str, faxes: Iterable[dict[str, Any]], since: float, other_ids: Container[str]
+    to: str, reference: str, faxes: Iterable[Entry], since: float, other_ids: Container[str]
 ) -> Evidence:
     """Return the evidence in Telnyx's list of faxes on whether the fax with a reference was sent."""
-    state, oldest = _state(reference), math.floor(since)
-    recent = [
-        (text_of(fax, "id"), fax)
+    state = _state(reference)
+    candidates = [
+        (text_of(fax, "id"), fax.get("client_state") == state)
         for fax in faxes
-        if epoch(text_of(fax, "created_at")) >= oldest and text_of(fax, "id") not in other_ids
+        if epoch(text_of(fax, "created_at")) >= math.floor(since)
+        and text_of(fax, "id") not in other_ids
+        and not (is_other_number(fax.get("to"), to) and fax.get("client_state") != state)
+        and not is_other_text(fax.get("client_state"), state)
     ]
-    ours = [(id_, True) for id_, fax in recent if fax.get("client_state") == state]
-    return single(ours or [(id_, False) for id_, fax in recent if not _is_other(fax, to, state)])
-
-
-def _is_other(fax: dict[str, Any], to: str, state: str) -> bool:
-    listed = fax.get("client_state")
-    return is_other_number(fax.get("to"), to) or is_other_text(listed, state)
+    return single([candidate for candidate in candidates if candidate[1]] or candidates)
 
 
 _STATUSES = {"user_busy": "busy", "receiver_no_answer": "no-answer", "sender_canceled": "canceled"}

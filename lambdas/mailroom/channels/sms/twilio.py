@@ -235,11 +235,8 @@ def evidence(
     """
     oldest = math.floor(since)
     candidates = [message for message in messages if _could_be(message, request, oldest, other_ids)]
-    matches = [
-        message
-        for message in candidates
-        if message.get("to") == request.to and same_text(request.text, _text(message))
-    ]
+    to_number = [message for message in candidates if message.get("to") == request.to]
+    matches = [message for message in to_number if same_text(request.text, str(message.get("body") or ""))]
     if matches:
         # Reversed, so that among messages of the same second `min` returns the oldest one.
         first = min(reversed(matches), key=created)
@@ -257,10 +254,6 @@ def _forms(submitted: str) -> tuple[str, str]:
     return _plain(submitted), _plain(_TRIAL + submitted)
 
 
-def _text(message: dict[str, Any]) -> str:
-    return str(message.get("body") or "")
-
-
 def _plain(text: str) -> str:
     # The text is translated before and after NFKC: before, because NFKC splits an acute accent into two
     # characters; after, because NFKC turns a fraction such as ½ into digits and a fraction slash.
@@ -270,12 +263,12 @@ def _plain(text: str) -> str:
 
 def _could_be(message: dict[str, Any], request: SmsRequest, oldest: int, other_ids: Container[str]) -> bool:
     # The SID of a message with media begins with MM, any other SID with SM.
-    sid = text_of(message, "sid")
+    sid, body = text_of(message, "sid"), _plain(str(message.get("body") or ""))
     return (
         sid not in other_ids
         and sid.startswith("MM" if request.media else "SM")
         and message.get("direction") != "inbound"
         and created(message) >= oldest
         and not is_other_number(message.get("to"), request.to)
-        and not (request.exact and is_other_text(_plain(_text(message)), *_forms(request.text)))
+        and not (request.exact and is_other_text(body, *_forms(request.text)))
     )
