@@ -7,7 +7,7 @@ numbers, and `twilio_callbacks.py` posts the status callbacks.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from http import HTTPStatus
@@ -134,21 +134,22 @@ class TwilioSimulator:
             size, page = int(query.get("PageSize", PAGE_SIZE)), int(query.get("Page", 0))
         except ValueError:
             return error(400, 20001, "A parameter of the list is not valid")
-        redacts = account == REDACTING_SID
-        messages = [as_json(sms, moment, redacts=redacts) for sms in self.network.messages()]
-        matching = [message for message in messages if query.get("To", message["to"]) == message["to"]]
+        messages = self.network.messages()
+        if account == REDACTING_SID:
+            messages = [_redacted(sms) if sms.sent_at(moment) else sms for sms in messages]
+        matching = [sms for sms in messages if query.get("To", sms.order.to) == sms.order.to]
         if not 1 <= size <= MAX_PAGE_SIZE:
             return error(400, 20007, "Page size too large")
         start = _after(matching, query["PageToken"]) if "PageToken" in query else page * size
         listed = matching[start : start + size]
-        following = f"PA{listed[-1]['sid']}" if listed and start + size < len(matching) else ""
+        goes_on = listed and start + size < len(matching)
         return json_reply(
             HTTPStatus.OK,
             {
                 "end": page * size + max(len(listed) - 1, 0),
                 "first_page_uri": _page_uri(query, 0, size),
-                "messages": listed,
-                "next_page_uri": _page_uri(query, page + 1, size, following) if following else None,
+                "messages": [as_json(sms, moment) for sms in listed],
+                "next_page_uri": _page_uri(query, page + 1, size, f"PA{listed[-1].sid}") if goes_on else None,
                 "page": page,
                 "page_size": size,
                 "previous_page_uri": _page_uri(query, page - 1, size) if page else None,
@@ -158,9 +159,13 @@ class TwilioSimulator:
         )
 
 
-def _after(listed: list[dict[str, Any]], token: str) -> int:
+def _redacted(sms: SimulatedSms) -> SimulatedSms:
+    return replace(sms, order=replace(sms.order, to=f"{sms.order.to[:-4]}XXXX", body=""))
+
+
+def _after(listed: list[SimulatedSms], token: str) -> int:
     """Return the index after the message that a page token names."""
-    sids = [message["sid"] for message in listed]
+    sids = [sms.sid for sms in listed]
     return sids.index(token[2:]) + 1 if token[2:] in sids else len(sids)
 
 
@@ -179,16 +184,15 @@ def _order(request: Request) -> SmsOrder:
     )
 
 
-def as_json(sms: SimulatedSms, moment: float, *, redacts: bool = False) -> dict[str, Any]:
+def as_json(sms: SimulatedSms, moment: float) -> dict[str, Any]:
     status, sent = sms.status(moment), sms.sent_at(moment)
-    redacted = redacts and sent is not None
     waiting = status == "accepted"  # the Messaging Service has not chosen a sender's number yet
     error = sms.error if status in {"undelivered", "failed"} else None
     uri = f"{URI}/{sms.sid}"
     return {
         "account_sid": ACCOUNT_SID,
         "api_version": VERSION,
-        "body": "" if redacted else sms.order.body,
+        "body": sms.order.body,
         "date_created": _rfc2822(sms.created),
         "date_sent": None if sent is None else _rfc2822(sent),
         "date_updated": _rfc2822(sms.created if sent is None else sent),
@@ -204,7 +208,7 @@ def as_json(sms: SimulatedSms, moment: float, *, redacts: bool = False) -> dict[
         "sid": sms.sid,
         "status": status,
         "subresource_uris": {"media": f"{uri}/Media.json"},
-        "to": f"{sms.order.to[:-4]}XXXX" if redacted else sms.order.to,
+        "to": sms.order.to,
         "uri": f"{uri}.json",
     }
 

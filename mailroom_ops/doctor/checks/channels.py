@@ -23,10 +23,7 @@ from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warnin
 
 _AWS_CONSOLE = "https://console.aws.amazon.com/sms-voice/home"
 _TWILIO_CONSOLE = "https://console.twilio.com"
-_REDACTED = (
-    "Twilio redacts this account's messages. So after a lost response, Mailroom cannot find out whether the "
-    "message was sent, and channels.sms.on_unknown decides."
-)
+_REDACTED = "Twilio redacts its messages, so after a lost response channels.sms.on_unknown decides."
 _HOLD = f'Turn redaction off at {_TWILIO_CONSOLE}, or set channels.sms.on_unknown to "hold": never twice.'
 
 

@@ -84,9 +84,8 @@ class SignalWire:
         """
         after = datetime.fromtimestamp(math.floor(since) - _SLACK_SECONDS, UTC)
         filters = {"DateCreatedAfter": after.strftime("%Y-%m-%dT%H:%M:%SZ")}
-        by_number = self._api.pages(self._faxes, {"To": to, **filters}, "faxes")
         return search(
-            chain.from_iterable(by_number),
+            chain.from_iterable(self._api.pages(self._faxes, {"To": to, **filters}, "faxes")),
             self._api.pages(self._faxes, filters, "faxes"),
             lambda faxes: evidence(to, faxes, since, other_ids),
         )
