@@ -64,9 +64,6 @@ def single(candidates: list[tuple[str, bool]]) -> Evidence:
     """Return the evidence in entries that may be the requested message: the id of each, and whether it was
     compared with unaltered fields. If there are several, another program uses the account too, and any of
     them may be the message."""
-    match candidates:
-        case []:
-            return NotFound()
-        case [(id_, True)]:
-            return Sent(id_)
-    return Unknowable()
+    if len(candidates) == 1 and candidates[0][1]:
+        return Sent(candidates[0][0])
+    return Unknowable() if candidates else NotFound()
