@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from logging.handlers import BufferingHandler
+from pathlib import Path
 from typing import Any
 
 from lab import REPOSITORY, size
@@ -124,7 +125,8 @@ def _count_interpreter(level: str) -> dict[str, float]:
     # Only now, because the interpreter would count the calls of the hook, too. A hook cannot be removed.
     sys.addaudithook(lambda event, _arguments: counts.update((event,)))
     send(20)
-    return {"calls": (counts["call"] + counts["c_call"]) / 100, "files": counts["open"] / 100}
+    Path(__file__).open().close()  # one file more, so that a hook that counts nothing is not taken for none
+    return {"calls": (counts["call"] + counts["c_call"]) / 100, "files": (counts["open"] - 1) / 100}
 
 
 def modules(handler: str) -> int:

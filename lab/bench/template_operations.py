@@ -37,18 +37,18 @@ class Cost(NamedTuple):
 
 def measure() -> dict[str, Any]:
     """Return the highest values of all drawn templates, and the number of them that were rendered."""
-    costs = [cost(*drawn(seed)) for seed in range(COUNT)]
+    costs = [cost_of(*drawn(seed)) for seed in range(COUNT)]
     return {
         "template_operations": {
             "templates": len(costs),
-            "rendered": sum(each.result == "rendered" for each in costs),
-            "seconds": max(each.seconds for each in costs),
-            "megabytes": max(each.megabytes for each in costs),
+            "rendered": sum(cost.result == "rendered" for cost in costs),
+            "seconds": max(cost.seconds for cost in costs),
+            "megabytes": max(cost.megabytes for cost in costs),
         }
     }
 
 
-def cost(source: str, variables: Mapping[str, Any]) -> Cost:
+def cost_of(source: str, variables: Mapping[str, Any]) -> Cost:
     """Render a template in a forked process, and return its cost. Raises ChildProcessError if the process
     ended without a result, as a function would have."""
     engine, values = engine_of({"a/body.txt": source}), values_of(variables)
@@ -77,10 +77,10 @@ def _cost(render: Callable[[], str]) -> Cost:
         result = "rendered"
     except Invalid as fault:
         result = f"{fault}"
-    own, others = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = sum(usage.ru_utime + usage.ru_stime for usage in (own, others))
+    parent, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = sum(usage.ru_utime + usage.ru_stime for usage in (parent, children))
     # The largest child has also the memory of this process, from which it was forked.
-    peak = max(_peak_bytes(), others.ru_maxrss * 1024)
+    peak = max(_peak_bytes(), children.ru_maxrss * 1024)
     return Cost(round(seconds, 2), round((peak - before) / MB, 1), result)
 
 

@@ -15,12 +15,14 @@ label. With `-once` (`throttled-once+7@…`), the outcome occurs only the first 
 | error                            | 500 application_error                                                |
 | lost-answer                      | accepts, then breaks the connection without an answer                |
 
-The simulator is stricter than Resend: it refuses fields that Mailroom does not use. Its fields, errors and
+A mail with an attachment whose type is not that of its extension is accepted, but not sent, as at Resend. The
+simulator is stricter than Resend: it refuses fields that Mailroom does not use. Its fields, errors and
 events are those of Resend's SDK for Node 6.38.0.
 """
 
 import base64
 import json
+import mimetypes
 import threading
 import time
 import uuid
@@ -46,6 +48,7 @@ EVENTS_PATH = "/callbacks/resend"
 DOMAIN = "resend.dev"
 KEY_SECONDS = 24 * 3600
 MAX_KEY = 256
+MAX_ADDRESS = 320
 REFUSALS: dict[str, tuple[int, str, str]] = {
     "throttled": (429, "rate_limit_exceeded", "Too many requests."),
     "used-up": (429, "daily_quota_exceeded", "You have reached your daily email sending quota."),
@@ -67,6 +70,7 @@ EVENTS = [
     *("email.sent", "email.delivered", "email.delivery_delayed"),
     *("email.bounced", "email.complained", "email.suppressed", "email.failed"),
 ]
+_TYPES = mimetypes.MimeTypes(filenames=())
 _Text = Annotated[str, Meta(min_length=1)]
 _TagText = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{1,256}$")]
 
@@ -78,9 +82,14 @@ class Tag(Struct, frozen=True, forbid_unknown_fields=True):
 
 class Attachment(Struct, frozen=True, forbid_unknown_fields=True):
     filename: _Text
-    content_type: _Text
     content: bytes
+    content_type: str | None = None
     content_id: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """Media type of the extension. If Resend does not know the extension, the type in the request."""
+        return _TYPES.guess_type(self.filename)[0] or self.content_type or "application/octet-stream"
 
 
 class Mail(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -175,10 +184,17 @@ class ResendSimulator:
             return error(422, "validation_error", str(wrong)), ""
         if any(UNSUPPORTED.search(attachment.filename) for attachment in mail.attachments):
             return error(422, "validation_error", "The type of an attachment is not supported."), ""
+        addresses = (mail.from_, *mail.to, *mail.cc, *mail.bcc, *mail.reply_to)
+        if max(map(len, addresses)) > MAX_ADDRESS:
+            words = f"The email address length is more than {MAX_ADDRESS} characters long."
+            return error(422, "validation_error", words), ""
         outcome = self._had.chosen(mail.reached, DOMAIN, "delivered")
         if outcome in REFUSALS:
             return error(*REFUSALS[outcome]), outcome
         email_id = str(uuid.uuid4())
+        # Resend does not send such a mail, and reports nothing (anymail/django-anymail#440).
+        if any(not (part.content_type or part.kind).startswith(part.kind) for part in mail.attachments):
+            return json_reply(HTTPStatus.OK, {"id": email_id}), outcome
         self._inbox.add(Accepted("mail", ", ".join(mail.to), email_id, content_of(mail)))
         for step, kind in enumerate(("email.sent", *self._course(mail, outcome))):
             body = json.dumps(event_of(mail, email_id, kind, self._clock() + step / 10))
@@ -275,7 +291,7 @@ def content_of(mail: Mail) -> dict[str, Any]:
         "tags": mail.told,
         "headers": mail.headers,
         "attachments": [
-            attached(attachment.filename, attachment.content_type, attachment.content, attachment.content_id)
+            attached(attachment.filename, attachment.kind, attachment.content, attachment.content_id)
             for attachment in mail.attachments
         ],
     }

@@ -25,15 +25,21 @@ core for each mail.
 import base64
 import json
 import mimetypes
+import re
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from email.utils import parseaddr
+from functools import cache
 from typing import Any
 from urllib.parse import quote
 
-from mailroom.channels.mail.contract import HEADER_NAME, HEADER_VALUE, UNSUPPORTED
+from botocore.loaders import Loader
+from botocore.model import ServiceModel
+
+from mailroom.channels.mail.contract import UNSUPPORTED
 from mailroom_local.aws import REGION
 from mailroom_local.providers.http import NoAnswer, Occurrences, Reply, Request, json_reply
 from mailroom_local.providers.inbox import Accepted, InboxStore, attached
@@ -51,7 +57,9 @@ REFUSALS = {
     "error": (500, "InternalServiceErrorException", "Service error."),
 }
 MAX_RECIPIENTS = 50
-MAX_HEADERS = 15
+MAX_HEADER = 996
+MAX_ADDRESS = 320
+"""Limits that the model states only in words or not at all; see the contract of mail."""
 ENCODINGS = {"BASE64": "base64", "QUOTED_PRINTABLE": "quoted-printable", "SEVEN_BIT": "7bit"}
 Refusal = tuple[int, str, str]  # HTTP status, error code, message
 
@@ -133,15 +141,47 @@ def refusal_of(mail: dict[str, Any]) -> Refusal | None:
     if count > MAX_RECIPIENTS:
         return _bad(f"Recipient count exceeds {MAX_RECIPIENTS}.")
     simple = mail.get("Content", {}).get("Simple", {})
-    headers = simple.get("Headers") or []
-    if len(headers) > MAX_HEADERS:
-        return _bad(f"The number of headers exceeds {MAX_HEADERS}.")
-    for header in headers:
-        if not (HEADER_NAME.fullmatch(header["Name"]) and HEADER_VALUE.fullmatch(header["Value"])):
-            return _bad(f"Header {header['Name'][:126]!r} or its value is not valid.")
+    for fault in _faults(mail, simple.get("Headers") or []):
+        return _bad(fault)
     if any(UNSUPPORTED.search(attachment["FileName"]) for attachment in simple.get("Attachments") or []):
         return _bad("The type of an attachment is not supported.")
     return None
+
+
+def _faults(mail: dict[str, Any], headers: list[dict[str, str]]) -> Iterator[str]:
+    """Yield the violations of limits, in the words of SES."""
+    yield from _violations(_request(), mail)
+    for header in headers:
+        if len(header["Name"] + header["Value"]) > MAX_HEADER:
+            yield f"Header too long: '{header['Name']}'."
+    for address in (
+        mail.get("FromEmailAddress", ""),
+        *mail.get("ReplyToAddresses", []),
+        *recipients_of(mail),
+    ):
+        if len(address) > MAX_ADDRESS:
+            yield f"Address length is more than {MAX_ADDRESS} characters long: '{address}'."
+
+
+@cache
+def _request() -> Any:
+    """Return the request of SendEmail in botocore's model of SES v2."""
+    model = ServiceModel(Loader().load_service_model("sesv2", "service-2"))
+    return model.operation_model("SendEmail").input_shape
+
+
+def _violations(shape: Any, value: Any, place: str = "") -> Iterator[str]:
+    """Yield the violations of the model's limits. A client by botocore only checks minimums."""
+    limits, size = shape.metadata, len(value)
+    valid = "pattern" not in limits or re.fullmatch(limits["pattern"], value)
+    if not valid or not limits.get("min", 0) <= size <= limits.get("max", size):
+        yield f"1 validation error detected: Value at '{place}' failed to satisfy constraint: {limits}"
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from _violations(shape.members[name], part, f"{place}.{name}".lstrip("."))
+    elif isinstance(value, list):
+        for part in value:
+            yield from _violations(shape.member, part, place)
 
 
 def _bad(message: str) -> Refusal:

@@ -20,7 +20,7 @@ from mailroom.message.message import encode
 from mailroom_ops.messages.items import rules_of
 from mailroom_ops.shared.deployed_stage import caller
 from mailroom_ops.shared.screen import Refused
-from mailroom_ops.templates.folder import Item, TemplateName
+from mailroom_stacks.templates.folder import Item, TemplateName
 
 if TYPE_CHECKING:
     import boto3
@@ -67,7 +67,11 @@ class Published(Struct, frozen=True):
         return sorted(int(name.removesuffix(".json")) for name in names)
 
     def put(
-        self, template: TemplateName, parts: dict[str, str], examples: dict[str, Item]
+        self,
+        template: TemplateName,
+        parts: dict[str, str],
+        examples: dict[str, Item],
+        attached: dict[str, bytes],
     ) -> tuple[Version, bool]:
         """Write a version and make it current. Return the version, and whether it is new: if the current
         version has the same content, no version is written. Raises Refused if the version is too large, or if
@@ -76,11 +80,11 @@ class Published(Struct, frozen=True):
         current = choices.get(template.path, NOTHING)
         if current.version != DEPLOYED:
             version = self.version(template, current.version)
-            if (version.parts, version.examples) == (parts, examples):
+            if (version.parts, version.examples, version.attached) == (parts, examples, attached):
                 return version, False
         number = max(self.numbers(template), default=0) + 1
         identity = (template.channel, template.name, number)
-        version = Version(*identity, parts, examples, self.by(), iso(self.clock()))
+        version = Version(*identity, parts, examples, self.by(), iso(self.clock()), attached)
         size = len(encode(version).encode())
         if size > MAX_VERSION_BYTES:
             raise Refused(f"{template.path} has {size:,} bytes; a version may have {MAX_VERSION_BYTES:,}.")

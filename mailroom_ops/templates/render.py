@@ -1,5 +1,6 @@
 """The command `render`: renders a template as its recipient would get it, without a stage."""
 
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -10,6 +11,7 @@ from mailroom_ops.messages.items import read_item, set_values
 from mailroom_ops.shared.screen import (
     Refused,
     ended,
+    errors,
     print_line,
     print_lines,
     refusals,
@@ -17,8 +19,10 @@ from mailroom_ops.shared.screen import (
     screen,
     table_of,
 )
-from mailroom_ops.templates.folder import TO, Item, TemplateFolder, TemplateName
+from mailroom_ops.templates.folder import TemplateFolder
 from mailroom_stacks.paths import TEMPLATES
+from mailroom_stacks.templates.checks import Finding, check, in_preview, in_sources
+from mailroom_stacks.templates.folder import TO, Item, TemplateName
 
 Channel = Annotated[str | None, typer.Option(help=f"Channel ({', '.join(TO)}) if both have the template.")]
 
@@ -46,7 +50,7 @@ def render(
     files in its folder `examples`) or from another file; --set overrides them.
 
     With --all, each template is rendered with each of its examples in each of its languages. Exit code 1: one
-    of them fails; each fault is printed with its file and line.
+    of them fails or is empty; each fault and each warning is printed with its file and line.
 
     Example: mailroom render weekly-followers --set new_followers=1
     """
@@ -59,11 +63,15 @@ def render(
         template = folder.named(name, channel)
         attributes = _attributes(folder, template, json_, example)
         attributes |= set_values(template.channel, set_ or ())
+        item = folder.item(template, attributes)
         try:
-            preview = folder.look(folder.item(template, attributes))
+            preview = folder.look(item)
         except (Invalid, Malformed) as fault:
-            raise Refused(ended(f"{template.path} cannot be sent: {fault}")) from None
+            print_warnings(finding for finding in in_sources(folder, template) if not finding.fatal)
+            problem = folder.sentence_of(fault, template, item)
+            raise Refused(ended(f"{template.path} cannot be sent: {problem}")) from None
     _show(preview)
+    print_warnings((*in_sources(folder, template), *in_preview(folder, template, item, preview)))
 
 
 def _attributes(
@@ -99,19 +107,24 @@ def _show(preview: Preview) -> None:
         print_line(f"Unused attributes: {', '.join(preview.unused)}.")
 
 
+def print_warnings(findings: Iterable[Finding]) -> None:
+    """Print warnings about templates to stderr."""
+    for finding in findings:
+        print_line(finding.text, "yellow", errors)
+
+
 def _all(folder: TemplateFolder, channel: str | None) -> int:
     """Render all templates, print their faults, and return the exit code."""
     table = table_of("template", right("examples"), "languages", "")
-    faults: list[str] = []
+    findings = [finding for finding in check(folder.root) if channel in (None, finding.template.channel)]
     for template in folder.all():
         if channel in (None, template.channel):
-            wrong = list(folder.faults(template))
-            examples = folder.examples(template)
-            result = f"{len(wrong)} faults" if wrong else "renders" if examples else "has no example"
+            faults = sum(finding.fatal and finding.template == template for finding in findings)
+            examples = folder.example_files(template)
+            result = f"{faults} faults" if faults else "renders" if examples else "has no example"
             languages = ", ".join(folder.languages(template))
             table.add_row(template.path, f"{len(examples):,}", languages, result)
-            faults += wrong
     screen.print(table)
-    for fault in faults:
-        print_line(f"{folder.root.name}/{fault}", "red")
-    return 1 if faults else 0
+    for finding in findings:
+        print_line(finding.text, "red" if finding.fatal else "yellow")
+    return 1 if any(finding.fatal for finding in findings) else 0

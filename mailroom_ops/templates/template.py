@@ -27,10 +27,12 @@ from mailroom_ops.shared.screen import (
     table_of,
 )
 from mailroom_ops.shared.times import short
-from mailroom_ops.templates.folder import TemplateFolder, TemplateName, named
+from mailroom_ops.templates.folder import TemplateFolder, named
 from mailroom_ops.templates.published import NOTHING, Published, published_of, words_of
-from mailroom_ops.templates.render import Channel
+from mailroom_ops.templates.render import Channel, print_warnings
 from mailroom_stacks.paths import TEMPLATES
+from mailroom_stacks.templates.checks import check
+from mailroom_stacks.templates.folder import TemplateName
 
 app = typer.Typer(
     no_args_is_help=True, help="Publish versions of templates, compare them, and roll back to one."
@@ -109,15 +111,17 @@ def put(
         folder = TemplateFolder(TEMPLATES)
         template = folder.named(name, channel)
         examples = folder.examples(template)
-        if wrong := [*folder.faults(template)]:
-            raise Refused("\n".join(f"{TEMPLATES.name}/{fault}" for fault in wrong))
+        findings = check(TEMPLATES, [template.path])
+        print_warnings(finding for finding in findings if not finding.fatal)
+        if faults := [finding.text for finding in findings if finding.fatal]:
+            raise Refused("\n".join(faults))
         if not examples:
             path = f"{TEMPLATES.name}/{template.path}/examples/one.json"
             raise Refused(f"{template.path} has no example to check it with: write one, such as {path}.")
         published = published_of(aws_session(), stage)
         before = published.choices().get(template.path)
         needs = _needs(published, folder, template, before.version if before else DEPLOYED)
-        version, new = published.put(template, folder.parts(template), examples)
+        version, new = published.put(template, folder.parts(template), examples, folder.attached(template))
     answer = PutAnswer(stage, template.channel, template.name, version.number, new, needs)
     print_answer(answer, _show_put, as_json=as_json)
 
@@ -168,6 +172,8 @@ def show(
     print_line(f"{template.path}, version {content.number} of {', '.join(map(str, numbers))}", "bold")
     print_line(f"published {short(content.at)} by {content.by}")
     print_line(f"examples: {', '.join(content.examples)}")
+    if content.attached:
+        print_line(f"attached files: {', '.join(content.attached)}")
     for path, source in content.parts.items():
         print_line("")
         print_line(path, "bold")
@@ -264,6 +270,8 @@ def _compared(version: Version, folder: TemplateFolder) -> Iterator[str]:
         )
     if version.examples != folder.examples(template):
         yield f"+ {template.path}: the examples differ"
+    if version.attached != folder.attached(template):
+        yield f"+ {template.path}: the attached files differ"
 
 
 def _show_put(answer: PutAnswer) -> None:

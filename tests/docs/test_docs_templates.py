@@ -10,10 +10,19 @@ import pytest
 from minijinja import Environment
 
 from mailroom.channels.preview import Preview
-from mailroom.content.engine import TemplateFault
-from mailroom.content.templates import engine_of
+from mailroom.content.engine import (
+    FUEL,
+    MAX_RENDERED_BYTES,
+    SMALL_FUEL,
+    SMALL_VARIABLES_BYTES,
+    TemplateFault,
+)
+from mailroom.content.own_process import MAX_CPU_SECONDS, MAX_MEGABYTES
+from mailroom.content.templates import MAX_ATTACHED_BYTES, MAX_VERSION_BYTES, engine_of
 from mailroom.content.variables import values_of
-from mailroom_ops.templates.folder import TemplateFolder, TemplateName
+from mailroom.errors import MAX_VARIABLES_BYTES
+from mailroom_ops.templates.folder import TemplateFolder
+from mailroom_stacks.templates.folder import TemplateName
 from tests.support.docs_pages import Page
 
 PAGE = Page("docs/how-to/write-templates.md")
@@ -51,6 +60,7 @@ WELCOME = TemplateName("mail", "welcome")
 
 
 def look(folder: TemplateFolder, **more: str) -> Preview:
+    folder = TemplateFolder(folder.root)  # the test may have written a file
     return folder.look(folder.item(WELCOME, {**folder.examples(WELCOME)["ada"], **more}))
 
 
@@ -94,7 +104,8 @@ def test_missing_and_empty_variables_render_as_in_the_table(
     folder: TemplateFolder, attributes: dict[str, object], source: str, written: str
 ) -> None:
     (folder.root / "mail/welcome/body.txt").write_text(source)
-    assert folder.look(folder.item(WELCOME, {"first_name": "Ada", **attributes})).text == written
+    item = folder.item(WELCOME, {"first_name": "Ada", **attributes})
+    assert TemplateFolder(folder.root).look(item).text == written
 
 
 def test_the_page_lists_the_filters_tests_functions_and_methods_of_templates() -> None:
@@ -167,3 +178,17 @@ def test_the_differences_from_jinja2_are_those_of_the_table(
 
 def test_the_table_of_differences_is_read() -> None:
     assert len(ROWS) == PAGE.text.partition("| in Jinja2 |")[2].partition("\n\n")[0].count("\n") - 1
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    limits = [
+        f"| a version | {MAX_VERSION_BYTES // 2**20} MiB,",
+        f"| attached files of a template | {MAX_ATTACHED_BYTES // 1024} KB |",
+        f"| variables | {MAX_VARIABLES_BYTES // 1024} KB:",
+        f"| a rendering | {FUEL:,} steps",
+        f"and {MAX_RENDERED_BYTES // 2**20} MiB for each part; {MAX_CPU_SECONDS:g} s of CPU time and "
+        f"{MAX_MEGABYTES} MB",
+    ]
+    assert [limit for limit in limits if limit not in PAGE.text] == []
+    small = f"more than {SMALL_VARIABLES_BYTES // 1024} KB of variables or {SMALL_FUEL:,} steps"
+    assert small in Page("docs/reference/limits.md").text

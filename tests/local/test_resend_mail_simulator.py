@@ -1,11 +1,13 @@
 """The Resend simulator over real HTTP, with the real adapter as its client; its webhooks go to the real
 function, and what that queues is read as feedback reads it."""
 
+import json
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.mail.contract import Mail
@@ -191,3 +193,29 @@ def test_a_bounced_recipient_is_on_resends_suppression_list_until_it_is_lifted(b
     bench.door.queue.bodies.clear()
     bench.send("bounced@resend.dev", id="m-2")
     assert [each.kind for each in bench.events()] == ["email.sent", "email.suppressed"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent"), [("text/csv", False), ("text/plain; charset=utf-8", True), (None, True)]
+)
+def test_a_mail_whose_attachment_has_another_type_than_its_extension_is_accepted_but_never_sent(
+    bench: Bench, kind: str | None, sent: bool
+) -> None:
+    request = bench.adapter.prepare(mail("ada@example.com"))
+    attachment = {"filename": "data.txt", "content": "YQ==", **({"content_type": kind} if kind else {})}
+    body = json.dumps({**json.loads(request.body), "attachments": [attachment]}).encode()
+    outcome = bench.adapter.open().submit(structs.replace(request, body=body))
+    assert isinstance(outcome, Sent)
+    assert (bool(bench.inbox.all()), bool(bench.events())) == (sent, sent)
+
+
+@pytest.mark.parametrize("field", ["from", "to", "cc", "bcc", "reply_to"])
+def test_an_address_with_more_than_320_characters_is_refused_in_the_words_of_resend(
+    bench: Bench, field: str
+) -> None:
+    request = bench.adapter.prepare(mail("ada@example.com"))
+    long = f"{'N' * 303} <ada@example.com>"
+    body = json.dumps({**json.loads(request.body), field: long if field == "from" else [long]}).encode()
+    outcome = bench.adapter.open().submit(structs.replace(request, body=body))
+    assert isinstance(outcome, Misconfigured)
+    assert "The email address length is more than 320 characters long." in outcome.reason

@@ -72,7 +72,7 @@ def test_an_example_that_does_not_render_shows_its_error_with_file_and_line(
 ) -> None:
     folder.put("a", text="{{ city }}")
     assert "city: is missing" in shown(site)["problem"]
-    assert shown(site)["faults"][0].startswith("mail/a/body.txt:1: city: is missing")
+    assert shown(site)["faults"][0].startswith("templates/mail/a/body.txt:1: city: is missing")
     assert templates.frame(site, Request({"name": "a"})) == Frame("")
 
 

@@ -105,14 +105,14 @@ def test_every_template_of_the_repository_renders_with_its_examples() -> None:
 
 
 BROKEN = [
-    ({"text": "one\n{{ nothing }}"}, "mail/a/body.txt:2: nothing: is missing; a/body.txt:2 uses it"),
+    ({"text": "one\n{{ nothing }}"}, "templates/mail/a/body.txt:2: nothing: is missing; this line uses it"),
     (
         {"text": "one\ntwo\n{{ name | nosuch }}"},
         "mail/a/body.txt:3 uses the filter 'nosuch', which is unknown",
     ),
     ({"text": "{% if %}"}, "mail/a/body.txt:1 cannot be read: unexpected end of block"),
     ({"html": "{{ name.x.y }}"}, "mail/a/body.html:1: name.x: is missing"),
-    ({"subject": "{{ '' }}"}, "subject: is empty after rendering template 'a'"),
+    ({"subject": "{{ '' }}"}, "templates/mail/a/subject.txt: is empty after rendering template 'a'"),
 ]
 
 
@@ -125,7 +125,47 @@ def test_the_option_all_fails_with_the_file_the_line_and_the_example(
     assert result.exit_code == 1
     assert said in result.stdout
     if "is unknown" not in said and "cannot be read" not in said:
-        assert "(example mail/a/examples/ada.json)" in result.stdout
+        assert "(example templates/mail/a/examples/ada.json)" in result.stdout
+
+
+def test_a_fault_names_the_file_in_the_project(folder: Folder) -> None:
+    folder.put("a", text="one\n{{ city }}")
+    stderr = " ".join(folder.run("a").stderr.split())
+    assert "mail/a cannot be sent: templates/mail/a/body.txt:2: city: is missing; this line uses it" in stderr
+    folder.put("_part", html="<style>@media print{#a{b:c}}</style>")
+    folder.put("a", text="Hi", html="{% include '_part/body.html' %}")
+    stderr = " ".join(folder.run("a").stderr.split())
+    # The fault alone does not explain that the code is CSS.
+    assert "templates/mail/_part/body.html:1: `{#` begins code of the template in CSS" in stderr
+    assert "templates/mail/_part/body.html:1 cannot be read: unexpected end of comment" in stderr
+
+
+def test_warnings_are_printed_beside_the_message_and_do_not_change_the_exit_code(folder: Folder) -> None:
+    folder.put("a", html="<a href='a.example'>{{ name }}</a>", subject="A &amp; B")
+    warnings = [
+        "templates/mail/a/subject.txt:1: &amp; is shown as it is written, because this is not HTML; "
+        "write its character",
+        "templates/mail/a/body.html:1: the link 'a.example' does not work in a mail; "
+        "begin it with https://, mailto: or tel:",
+    ]
+    result = folder.run("a")
+    assert (result.exit_code, result.stderr.splitlines()) == (0, warnings)
+    assert result.stdout.endswith("<a href='a.example'>Ada</a>\n")
+    result = folder.run("--all")
+    example = "(example templates/mail/a/examples/ada.json)"
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-2:] == [f"{warning} {example}" for warning in warnings]
+
+
+def test_the_option_all_names_a_template_that_would_end_its_process_and_goes_on(folder: Folder) -> None:
+    folder.put("a", text="{% set ns = namespace() %}{% set ns.a = ns %}{{ ns }}")
+    folder.put("b", subject="{{ name }}", html="<p></p>")
+    folder.example("b", "ada", '{"name": "Ada"}')
+    result = folder.run("--all")
+    assert result.exit_code == 1
+    assert "templates/mail/a/body.txt takes more than 0.8 s or 18 MB" in result.stdout
+    assert "(example templates/mail/a/examples/ada.json)" in result.stdout
+    assert "templates/mail/b/body.html: is empty when rendered" in result.stdout
 
 
 def test_the_line_of_an_error_is_that_of_the_shared_part(folder: Folder) -> None:

@@ -16,9 +16,10 @@ from mailroom.content.payloads import Payloads
 from mailroom.content.templates import MAX_VERSION_BYTES, Templates, Version
 from mailroom.content.versions import CURRENT, DEPLOYED, CurrentVersions
 from mailroom_ops.shared.screen import Refused
-from mailroom_ops.templates.folder import TemplateFolder, TemplateName
+from mailroom_ops.templates.folder import TemplateFolder
 from mailroom_ops.templates.published import Published
 from mailroom_ops.templates.template import app
+from mailroom_stacks.templates.folder import TemplateName
 from tests.support.ops.dead_letters import Over
 from tests.support.ops.message import Stage, deployed
 from tests.support.ops.shared import ACCOUNT, REGION
@@ -50,7 +51,7 @@ class Desk:
     def put(self, text: str, by: str = "arn:me", template: TemplateName = A) -> Version:
         parts = {f"{template.name}/subject.txt": "Hello", f"{template.name}/body.txt": text}
         publisher = Published(self.s3, BUCKET, lambda: by, lambda: NOW)
-        return publisher.put(template, parts, {"ada": {"name": "Ada"}})[0]
+        return publisher.put(template, parts, {"ada": {"name": "Ada"}}, {})[0]
 
     def run(self, *words: str) -> Result:
         return CliRunner().invoke(app, words)
@@ -117,6 +118,21 @@ def test_a_version_contains_the_shared_parts_and_languages_that_it_needs(desk: D
     ]
 
 
+def test_a_version_has_the_files_of_its_template_and_a_changed_file_makes_a_new_version(desk: Desk) -> None:
+    desk.write("Hi")
+    (desk.root / "mail/a/files").mkdir()
+    (desk.root / "mail/a/files/terms.pdf").write_bytes(b"%PDF\xff")
+    assert "version 1 is current" in desk.run("put", "a").stdout
+    assert "version 1 is current already" in desk.run("put", "a").stdout
+    assert "attached files: terms.pdf" in desk.run("show", "a").stdout
+    assert desk.run("diff", "a").exit_code == 0
+    (desk.root / "mail/a/files/terms.pdf").write_bytes(b"%PDF 2")
+    differs = desk.run("diff", "a")
+    assert (differs.exit_code, "+ mail/a: the attached files differ" in differs.stdout) == (1, True)
+    assert "version 2 is current" in desk.run("put", "a").stdout
+    assert desk.published.version(A, 2).attached == {"terms.pdf": b"%PDF 2"}
+
+
 def test_an_attribute_that_only_the_new_version_needs_is_named(desk: Desk) -> None:
     desk.write("Dear {{ name }}")
     desk.run("put", "a")
@@ -131,6 +147,11 @@ def test_an_attribute_that_only_the_new_version_needs_is_named(desk: Desk) -> No
         ("{{ name | nosuch }}", "templates/mail/a/body.txt:1 uses the filter 'nosuch', which is unknown"),
         ("{% include name %}", "a/body.txt:1 takes the name of a template from a variable"),
         ("x" * MAX_VERSION_BYTES, "a version may have 1,048,576."),
+        (
+            "{% set ns = namespace() %}{% set ns.a = ns %}{{ ns }}",
+            "templates/mail/a/body.txt takes more than 0.8 s or 18 MB",
+        ),
+        ("{% if name is undefined %}Hi{% endif %}", "templates/mail/a/body.txt: is empty when rendered"),
     ],
 )
 def test_a_template_with_a_fault_is_not_published(desk: Desk, text: str, said: str) -> None:
@@ -139,6 +160,14 @@ def test_a_template_with_a_fault_is_not_published(desk: Desk, text: str, said: s
     assert result.exit_code == 2
     assert said in " ".join(result.stderr.split())
     assert desk.counts() == {}
+
+
+def test_a_template_with_a_warning_is_published(desk: Desk) -> None:
+    desk.write("Dear&nbsp;{{ name }}")
+    result = desk.run("put", "a", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["new"]
+    assert result.stderr.startswith("templates/mail/a/body.txt:1: &nbsp; is shown as it is written")
 
 
 def test_a_template_without_an_example_is_not_published(desk: Desk) -> None:
@@ -328,7 +357,7 @@ def test_an_error_of_aws_is_not_taken_for_another_publisher(desk: Desk) -> None:
 
     client: Any = Over(desk.s3, put_object=refuse)
     with pytest.raises(ClientError, match="AccessDenied"):
-        Published(client, BUCKET, lambda: "arn:me", lambda: NOW).put(A, {"a/body.txt": "x"}, {})
+        Published(client, BUCKET, lambda: "arn:me", lambda: NOW).put(A, {"a/body.txt": "x"}, {}, {})
 
 
 def test_the_current_object_contains_each_templates_version_with_its_operator(desk: Desk) -> None:

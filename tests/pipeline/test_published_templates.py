@@ -7,8 +7,8 @@ import psycopg
 import pytest
 
 from mailroom_local.stage import lifecycle
-from mailroom_ops.templates.folder import TemplateName
 from mailroom_ops.templates.published import Published
+from mailroom_stacks.templates.folder import TemplateName
 from tests.support import ROOT
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline
@@ -68,7 +68,7 @@ def test_bulk_mails_and_texts_use_published_templates_too(pipeline: Pipeline) ->
 
 
 def test_a_message_may_name_a_version_that_is_not_current(pipeline: Pipeline, published: Published) -> None:
-    version, _ = published.put(LETTER, parts("Dear {{ first_name }}, version two"), {})
+    version, _ = published.put(LETTER, parts("Dear {{ first_name }}, version two"), {}, {})
     published.roll_back(LETTER)
     pipeline.put(mail("names-a-version", template="letter", template_version=version.number))
     assert pipeline.one_mail("names-a-version")["content"]["text"] == "Dear Ada, version two"

@@ -177,7 +177,7 @@ def test_the_mail_sender_s_bundle_stays_small(built: dict[str, Path]) -> None:
     modules = [each for each in (folder / "mailroom").rglob("*.py") if each.name != "__init__.py"]
     # Only a machine with the functions' own version of Python writes bytecode.
     size = sum(each.stat().st_size for each in folder.rglob("*") if each.is_file() and each.suffix != ".pyc")
-    assert len(modules) <= 50
+    assert len(modules) <= 52
     assert size < 4_800_000
 
 

@@ -194,6 +194,12 @@ def test_a_wrong_value_is_named_with_the_valid_values(key: str, value: object, s
         ),
         (
             "mail.senders",
+            [f"{'山' * 61} <ada@example.com>"],
+            f"mail.senders.0: '{'山' * 61} <ada@example.com>' has 326 characters with its encoded name; "
+            "use at most 320.",
+        ),
+        (
+            "mail.senders",
             [],
             "mail.senders: [] should have at least 1 item after validation, not 0.",
         ),

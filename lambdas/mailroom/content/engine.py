@@ -17,7 +17,6 @@ from minijinja import Environment, TemplateError, pass_state, safe
 from minijinja._lowlevel import State
 from msgspec import Struct
 
-from mailroom.content import own_process
 from mailroom.content.source import grows, references, strict, used
 from mailroom.errors import Invalid
 
@@ -54,7 +53,7 @@ class Part(Struct, frozen=True):
     parts: frozenset[str]
     """Names of the templates that it extends, includes or imports."""
     grows: bool
-    """Whether it may put a value into a larger one again and again."""
+    """Result of `source.grows` for the source."""
 
 
 class _Plan(Struct, frozen=True):
@@ -100,6 +99,8 @@ class Engine:
         return self._in_own_process(names, plan, values)
 
     def _in_own_process(self, names: tuple[str, ...], plan: _Plan, values: Mapping[str, Any]) -> list[str]:
+        from mailroom.content import own_process  # imported here, because few functions need it
+
         def work() -> bytes:
             self._html.fuel = self._text.fuel = FUEL
             try:
@@ -111,7 +112,8 @@ class Engine:
             is_rendered, texts = _read_result(own_process.run(work))
         except own_process.ExhaustedError:
             limits = f"{own_process.MAX_CPU_SECONDS:g} s or {own_process.MAX_MEGABYTES} MB"
-            problem = f"{names[-1]} takes more than {limits}; loop over less, or send smaller variables"
+            cure = "loop over less, send smaller variables, and write no value that contains itself"
+            problem = f"{names[-1]} takes more than {limits}; {cure}"
             raise TemplateFault("template", problem, names[-1]) from None
         if is_rendered:
             return texts
@@ -257,14 +259,12 @@ def _fault_of(error: BaseException, name: str, fuel: int | None = None) -> Templ
     """Return the TemplateFault for an error of MiniJinja. The last cause in the error is used, which may be
     in an included template. Raises _OutOfFuelError if a rendering with little fuel needs more, and
     MemoryError."""
+    if isinstance(error, MemoryError):  # the process has reached its limit
+        raise error
     causes = _CAUSE.findall(str(error)) if isinstance(error, TemplateError) else []
-    if not causes:
-        if isinstance(error, MemoryError):  # the process has reached its limit
-            raise error
-        # The error comes from a list or a map of `values_of`, or from MiniJinja itself.
-        return TemplateFault("template", f"{name} failed: {error!s:.200}", name)
-    kind, detail, part, line = causes[-1]
-    place = f"{name if part == '<string>' else part}:{line}"
+    # Without a cause, the error comes from a list or a map of `values_of`, or from MiniJinja itself.
+    kind, detail, part, line = causes[-1] if causes else (f"{error!s:.200}", "", name, "")
+    place = f"{name if part == '<string>' else part}:{line}".removesuffix(":")
     if missing := _MISSING.search(detail):
         return TemplateFault(missing[1], f"is missing; {place} uses it, so the item must have it", place)
     if kind == "syntax error":

@@ -1,5 +1,6 @@
 """Runs work in a process of its own, which the system ends if it takes too much time or memory."""
 
+import faulthandler
 import os
 import resource
 import signal
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 MAX_CPU_SECONDS = 0.8
-MAX_MEGABYTES = 20
+MAX_MEGABYTES = 18
 """Memory that the work may allocate, in units of 1,048,576 bytes. It is not limited on systems other than
 Linux."""
 _MAX_SECONDS = 30
@@ -44,6 +45,7 @@ def _work(work: Callable[[], bytes], writable: int) -> None:
     process may run in it a second time."""
     status = 1
     try:
+        faulthandler.disable()  # the end by a signal is an expected result, and is not reported as a crash
         # The default action of both signals is to end the process, also within MiniJinja's code.
         signal.setitimer(signal.ITIMER_PROF, MAX_CPU_SECONDS)
         signal.setitimer(signal.ITIMER_REAL, _MAX_SECONDS)

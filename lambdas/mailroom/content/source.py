@@ -34,8 +34,8 @@ _FILTERED = re.compile(
 filter, a test or a block's name, which only look like a variable."""
 _MACRO = re.compile(r"\bmacro\s+(\w+)(.*?)\bendmacro\b", re.DOTALL)
 _GROWING = re.compile(r"\b(?:namespace|recursive|self|tojson|map\s*\((?!\s*(?:[\"']|attribute\b)))")
-"""What can make a value that contains another one many times, or a very long text: a namespace, a loop or a
-block that calls itself, the indentation of `tojson`, and a filter whose name is a variable."""
+"""Constructs by which a value can contain another one many times, or become a very long text: a namespace, a
+loop or a block that calls itself, the indentation of `tojson`, and a filter whose name is a variable."""
 
 
 class Reference(Struct, frozen=True):

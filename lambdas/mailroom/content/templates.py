@@ -255,9 +255,9 @@ def engine_of(templates: Path | Mapping[str, str]) -> Engine:
 
 
 def sources_in(root: Path) -> dict[str, str]:
-    """Return the sources of the templates in a folder, by their paths in it: all files except examples and
-    attached files. A source has no byte order mark, and `\\n` as line ends. What is not UTF-8 in a file is
-    replaced by surrogates, so that it is a fault only if a template uses the file."""
+    """Return the sources of the templates in a folder, by their paths in it. Examples and attached files are
+    left out. A byte order mark is removed, and line ends become `\\n`. Bytes that are not UTF-8 become
+    surrogates, so a file with such bytes is a fault only if a template uses it."""
     return {
         path.relative_to(root).as_posix(): path.read_text(encoding="utf-8-sig", errors="surrogateescape")
         for path in _paths(root)

@@ -17,6 +17,12 @@ _NAME_ADDR = re.compile(r'(?:"(?P<quoted>(?:[^"\\]|\\.)*)"\s*|(?P<name>[^"<>]*))
 _MAX_LENGTH = 998
 """Maximum number of characters of a name with its address: the limit of a header line (RFC 5322, 2.1.1). A
 ledger item stores the name too, and has a maximum size."""
+_MAX_FORMATTED = 320
+"""Maximum number of characters of an address with its encoded name. The limit is not in a provider's model.
+
+SES: "Address length is more than 320 characters long" ("bytes long" until 2021; zulip/zulip#17558,
+mautic/mautic#7732). Resend: "The email address length is more than 320 characters long." Read on 2026-11-29.
+"""
 _MAX_DOMAIN = 253
 """Maximum number of characters of a domain in ASCII (RFC 1035). The same domain in Unicode has fewer
 characters."""
@@ -84,8 +90,23 @@ def _name(name_addr: re.Match[str]) -> str:
 @lru_cache(maxsize=256)  # cached, because it is called when a message is read and again when it is sent
 def normalise(text: str) -> str:
     """Return the address in the form that SES needs: name encoded, domain in ASCII. Raises ValueError."""
-    name, address = split(text)
-    return formataddr((name, address)) if name else address
+    return formatted(*split(text))
+
+
+def formatted(name: str, address: str) -> str:
+    """Return a bare address with its name (or "") as in a header. Raises ValueError if it is too long for a
+    provider."""
+    if not name:
+        return address
+    if not name.isascii():
+        from email.header import Header  # only encoded names need this class
+
+        # An encoded word has at most 75 characters (RFC 2047, 2).
+        name = Header(name, "utf-8", maxlinelen=75).encode(linesep="")
+    text = formataddr((name, address))
+    if len(text) > _MAX_FORMATTED:
+        raise ValueError(f"has {len(text)} characters with its encoded name; use at most {_MAX_FORMATTED}")
+    return text
 
 
 @lru_cache(maxsize=256)  # cached, because it is called for a message's claim, suppression list and submit

@@ -19,9 +19,9 @@ from mailroom.errors import Malformed
 MAX_TOKEN = 800
 """Maximum number of characters of a token. A mail address of 254 characters and a topic of 64 characters, in
 any language, take at most 736."""
-MAX_LINK = 993
-"""Maximum number of characters of a link. SES accepts header values of 995 characters, two of which are the
-angle brackets around the link."""
+MAX_LINK = 978
+"""Maximum number of characters of a link. SES accepts headers of 996 characters, including the name
+`List-Unsubscribe` and the angle brackets around the link."""
 RENEW_SECONDS = 5
 """Minimum number of seconds between two reads of the secret because of wrong signatures. So forged links do
 not cause many calls of Secrets Manager."""

@@ -13,9 +13,11 @@ from mailroom_ops.console.pages.messages import rules_at
 from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.send import new_id, put
 from mailroom_ops.shared.screen import Refused, ended
-from mailroom_ops.templates.folder import Item, TemplateFolder, TemplateName
+from mailroom_ops.templates.folder import TemplateFolder
 from mailroom_ops.templates.published import words_of
 from mailroom_stacks.paths import TEMPLATES
+from mailroom_stacks.templates.checks import check
+from mailroom_stacks.templates.folder import Item, TemplateName
 
 TEST_HEADER = "X-Mailroom-Test"
 """Header of test mails, with the name of the template."""
@@ -71,7 +73,7 @@ def show(site: Site, request: Request) -> Answer:
         languages=folder.languages(template),
         preview=preview,
         problem=problem,
-        faults=folder.faults(template),
+        faults=[fault.text for fault in check(TEMPLATES, [template.path]) if fault.fatal],
         variables=sorted(folder.used(template)),
         sources={path: _numbered(text) for path, text in folder.parts(template).items()},
         counts=words_of(counts.get(template.path, DEPLOYED)),
@@ -95,10 +97,11 @@ def _item(folder: TemplateFolder, template: TemplateName, request: Request) -> I
 
 
 def _rendered(folder: TemplateFolder, template: TemplateName, request: Request) -> tuple[Preview | None, str]:
+    item = _item(folder, template, request)
     try:
-        return folder.look(_item(folder, template, request)), ""
+        return folder.look(item), ""
     except (Invalid, Malformed) as fault:
-        return None, f"{fault}"
+        return None, folder.sentence_of(fault, template, item)
 
 
 def _counts(site: Site) -> dict[str, int]:

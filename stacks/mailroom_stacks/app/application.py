@@ -1,14 +1,15 @@
 """Builds the stacks of a stage and writes their cloud assembly."""
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from aws_cdk import App, IPolicyValidationContext, PolicyValidationPluginReport, Stage, Tags, Validations
 from aws_cdk.cx_api import CloudAssembly
 from cdk_nag import AwsSolutionsChecks
 
-from mailroom.content.templates import TOP, engine_of
 from mailroom_stacks.api import ApiStack
 from mailroom_stacks.campaigns import CampaignsStack
 from mailroom_stacks.channels import ChannelsStack
@@ -24,6 +25,7 @@ from mailroom_stacks.settings.enabled_campaigns import EnabledCampaign
 from mailroom_stacks.settings.load import load, load_campaigns, with_providers
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.settings import Settings
+from mailroom_stacks.templates.checks import check
 from mailroom_stacks.webhook import WebhookStack
 
 
@@ -39,8 +41,7 @@ def synthesize(
 ) -> CloudAssembly:
     """Write the cloud assembly of the stage that `context` names to the folder `output`, with the campaigns
     of the folder `campaigns`. If the CDK's command line runs the app, its context and output override
-    `context` and `output`. Templates of the folder `templates` may only use filters and tests that exist when
-    a message is rendered.
+    `context` and `output`. The templates of the folder `templates` are checked.
 
     Raises SettingsError for an invalid setting or template, NagError for findings of cdk-nag.
     """
@@ -55,13 +56,20 @@ def synthesize(
 
 
 def check_templates(folder: Path = TEMPLATES) -> None:
-    """Raise SettingsError if a template in `folder` cannot be parsed, or uses an unknown filter or test."""
-    faults = [
-        f"{folder.name}/{channel}/{fault.sentence}"
-        for channel in TOP
-        for fault in engine_of((folder / channel).absolute()).faults()
-    ]
-    if faults:
+    """Write warnings about the templates in `folder` to standard error. Raises SettingsError if a template
+    cannot be parsed, or if one of its examples fails or is empty."""
+    _check_files(
+        folder, frozenset((file, file.read_bytes()) for file in folder.rglob("*.*") if file.is_file())
+    )
+
+
+@cache
+def _check_files(folder: Path, _files: frozenset[tuple[Path, bytes]]) -> None:
+    """Check templates, but only once for all stages of an app. `_files` are their files with their
+    content."""
+    findings = check(folder)
+    sys.stderr.writelines(f"warning: {finding.text}\n" for finding in findings if not finding.fatal)
+    if faults := [finding.text for finding in findings if finding.fatal]:
         raise SettingsError("\n".join(faults))
 
 

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field
 
 from mailroom.budget import PerDay
 from mailroom.channels.mail.contract import MAX_RECIPIENTS
+from mailroom.message import address
 from mailroom_stacks.paths import CHANNELS, LAMBDAS
 from mailroom_stacks.settings.queues import (
     RESEND_DELAYS,
@@ -36,6 +37,7 @@ def _address(sender: str) -> str:
     # If only the sender function found an invalid address, every mail would become a dead letter.
     if not ADDRESS.fullmatch(parseaddr(sender)[1]):
         raise ValueError("is not a mail address; write 'name@example.com' or 'Name <name@example.com>'")
+    address.normalise(sender)  # raises ValueError for a name that is too long
     return sender
 
 

@@ -1,5 +1,6 @@
 """Mail addresses: SES accepts them, and they cannot leave their header line."""
 
+import re
 import sys
 from collections.abc import Callable
 from email.utils import formataddr
@@ -127,9 +128,38 @@ def test_any_printable_name_formatted_by_formataddr_is_read_back_unchanged(name:
     assume("=?" not in name)  # formataddr does not encode an encoded word again
     assume(len(formataddr((name, "ada@example.com"))) <= 998)
     assert split(formataddr((name, "ada@example.com"))) == (name.strip(), "ada@example.com")
-    normal = normalise(formataddr((name, "ada@example.com")))
+
+
+def normalised(name: str) -> str | None:
+    """Return an address with this name in its normal form, or None if it is too long."""
+    try:
+        return normalise(formataddr((name, "ada@example.com")))
+    except ValueError:
+        return None
+
+
+@given(PRINTABLE | st.text(st.sampled_from('aü山 "\\<>@,;:()[]=?._'), max_size=120))
+def test_a_normalised_name_has_encoded_words_of_75_characters_and_320_characters_in_all(name: str) -> None:
+    assume("=?" not in name)
+    normal = normalised(name)
+    if normal is None:  # four words of at least 42 bytes fit
+        assert len(name.encode()) > 4 * 42
+        return
     assert (normalise(normal), split(normal)[0]) == (normal, name.strip())
     assert normal.isascii()
+    assert len(normal) <= 320
+    assert all(len(word) <= 75 for word in re.findall(r"=\?[^ ]*\?=", normal))
+
+
+@pytest.mark.parametrize(
+    ("letter", "count"), [("N", 302), (",", 300), ('"', 150), ("ü", 88), ("山", 60), ("\U0001f4ee", 44)]
+)
+def test_a_name_that_makes_an_encoded_address_longer_than_320_characters_is_refused(
+    letter: str, count: int
+) -> None:
+    assert normalised(letter * count) is not None
+    with pytest.raises(ValueError, match=r"has 3[23]\d characters with its encoded name; use at most 320"):
+        normalise(formataddr((letter * (count + 1), "ada@example.com")))
 
 
 @pytest.mark.parametrize("charset", ["utf-8", "iso-8859-1", "windows-1252", "iso-2022-jp"])

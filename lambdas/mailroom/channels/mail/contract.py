@@ -15,8 +15,10 @@ MAX_OWN_HEADERS = 12
 """Maximum number of headers in an item. SES v2 allows 15 headers in a mail. Mailroom adds X-Correlation-ID,
 and two more headers to a mail with a topic."""
 HEADER_NAME = re.compile(r"[!-9;-@A-~]{1,126}")
-MAX_HEADER_VALUE = 995
-HEADER_VALUE = re.compile(rf"[ -~]{{1,{MAX_HEADER_VALUE}}}")
+HEADER_VALUE = re.compile(r"[ -~]{1,995}")
+MAX_HEADER = 996
+"""Maximum number of characters of a header's name and value together. SES v2's API reference states the limit
+only in words (MessageHeader, read on 2026-11-29)."""
 UNSUBSCRIBE, UNSUBSCRIBE_POST = "List-Unsubscribe", "List-Unsubscribe-Post"
 """Names of RFC 8058's headers: one holds the opt-out link, the other states that one click is enough."""
 ORIGINAL_TO = "X-Original-To"
@@ -39,7 +41,7 @@ def check_headers(headers: dict[str, Any], *, topical: bool = False) -> None:
     if len({name.lower() for name in headers}) < len(headers):
         raise Invalid("headers", "contains a name twice, in upper and lower case; use it once")
     for name, value in headers.items():
-        fault = _name_fault(name, topical=topical) or _value_fault(value)
+        fault = _name_fault(name, topical=topical) or _value_fault(name, value)
         if fault:
             start = name[:126]
             raise Invalid(f"headers.{start!r}" if has_control(start) else f"headers.{start}", fault)
@@ -56,17 +58,26 @@ def _name_fault(name: str, *, topical: bool) -> str | None:
     return None
 
 
-def _value_fault(value: Any) -> str | None:
+def _value_fault(name: str, value: Any) -> str | None:
     if not isinstance(value, str):
         return "is not a string; use a string"
     if not HEADER_VALUE.fullmatch(value):
         return "is not a header value; use 1 to 995 printable ASCII characters"
+    if (count := len(name) + len(value)) > MAX_HEADER:
+        return f"has {count} characters in its name and value together; use at most {MAX_HEADER}"
     return None
 
 
 _CONTENT_ID = re.compile(r"[A-Za-z0-9._@-]{1,78}", re.ASCII)
 """Pattern of a valid content id: characters that need no escaping in a header or a URL (RFC 2392), up to the
 length that SES allows."""
+MAX_FILENAME = 255
+MAX_MEDIA_TYPE = 78
+_TYPE_NAME, _TOKEN = r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*", r"[A-Za-z0-9!#$%&'*+.^_`{|}~-]+"
+_MEDIA_TYPE = re.compile(
+    rf"{_TYPE_NAME}/{_TYPE_NAME}(?: *; *{_TOKEN}=(?:{_TOKEN}|\"[ !#-\[\]-~]*\"))*", re.ASCII
+)
+"""Pattern of a media type: two restricted names (RFC 6838, 4.2), and parameters (RFC 2045, 5.1)."""
 _CID = re.compile(r"""(?:\b(?:src|background)\s*=\s*["']?|\burl\(["']?)cid:([^"'\s>)]+)""", re.IGNORECASE)
 """Pattern of a reference in the HTML to an attached image (`cid:` and the content id)."""
 UNSUPPORTED = re.compile(
@@ -96,6 +107,26 @@ class Attachment(Struct, frozen=True, forbid_unknown_fields=True):
     content_id: Annotated[
         str | None, Meta(description="id of an image; the HTML refers to it by cid: and the id")
     ] = None
+
+    @property
+    def name(self) -> str:
+        """Filename that the recipient sees."""
+        return self.filename or self.ref.rsplit("/", 1)[-1]
+
+    def check(self, place: str) -> None:
+        """Raise Invalid for an attachment that a provider refuses. `place` precedes the attribute in the
+        error."""
+        if has_control(self.name) or not 1 <= len(self.name) <= MAX_FILENAME:
+            fault = "has control characters, or not 1 to 255 characters; use another name"
+            raise Invalid(f"{place}.filename", fault)
+        if end := UNSUPPORTED.search(self.name):
+            raise Invalid(f"{place}.filename", f"{end[0]} is refused by providers; send a link to the file")
+        kind = self.content_type
+        if kind and not (len(kind) <= MAX_MEDIA_TYPE and _MEDIA_TYPE.fullmatch(kind)):
+            raise Invalid(f"{place}.content_type", "is not a media type; use one like application/pdf")
+        if self.content_id is not None and not _CONTENT_ID.fullmatch(self.content_id):
+            fault = "must be 1 to 78 letters, digits or .-_@ characters, like logo"
+            raise Invalid(f"{place}.content_id", fault)
 
 
 class Mail(Templated, frozen=True, kw_only=True):
@@ -243,17 +274,12 @@ class Mail(Templated, frozen=True, kw_only=True):
     def _check_attachments(self) -> None:
         content_ids = set[str]()
         for index, attachment in enumerate(self.attachments):
-            if end := UNSUPPORTED.search(attachment.filename or attachment.ref):
-                name = f"attachments[{index}].filename"
-                raise Invalid(name, f"{end[0]} is refused by providers; send a link to the file")
-            if attachment.content_id is None:
+            attachment.check(place := f"attachments[{index}]")
+            if (id_ := attachment.content_id) is None:
                 continue
-            name = f"attachments[{index}].content_id"
-            if not _CONTENT_ID.fullmatch(attachment.content_id):
-                raise Invalid(name, "must be 1 to 78 letters, digits or .-_@ characters, like logo")
-            if attachment.content_id in content_ids:
-                raise Invalid(name, f"{attachment.content_id} is used by another attachment; use another id")
-            content_ids.add(attachment.content_id)
+            if id_ in content_ids:
+                raise Invalid(f"{place}.content_id", f"{id_} is used by another attachment; use another id")
+            content_ids.add(id_)
 
     def check_images(self, html: str | None, names: Iterable[str] = ()) -> None:
         """Raise Invalid if the HTML refers to an image that is not among the mail's attachments, nor among
@@ -284,7 +310,7 @@ def images_in(html: str | None) -> set[str]:
 
 def _named(addressees: Sequence[str]) -> str:
     """Return a header's value with as many addresses as fit, and the number of addresses left out."""
-    names, limit = list(addressees), MAX_HEADER_VALUE - len(f" and {MAX_RECIPIENTS} more")
+    names, limit = list(addressees), MAX_HEADER - len(f"{ORIGINAL_TO} and {MAX_RECIPIENTS} more")
     while len(", ".join(names)) > limit:
         names.pop()
     further = len(addressees) - len(names)

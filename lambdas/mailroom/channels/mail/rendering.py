@@ -1,11 +1,8 @@
 """Renders mails into a form that is the same for all providers: sender, recipients, content, headers and
 attachments."""
 
-import mimetypes
 import time
 from collections.abc import Sequence
-from email.utils import formataddr
-from pathlib import PurePosixPath
 
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
@@ -20,6 +17,7 @@ from mailroom.channels.mail.contract import (
     images_in,
     normalised,
 )
+from mailroom.channels.mail.media_types import type_of
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Content, Templates, templates_of
 from mailroom.environment import MailSender
@@ -166,22 +164,22 @@ class MailRenderer:
         if sender is None:
             senders = ", ".join(self._senders.values())
             raise Invalid("from", f"is not among this stage's senders; use one of {senders}")
-        return formataddr((name, sender)) if name else sender
+        return address.formatted(name, sender)
 
     def _loaded(self, attachments: list[Attachment], content: Content) -> list[LoadedAttachment]:
         """Return the files of the template and of the message. An image that the HTML shows by its name has
         the name as its content id."""
         limit = self._max_attachment_bytes - sum(map(len, content.attached.values()))
         images = images_in(content.html) if content.attached else ()
-        loaded = [
-            LoadedAttachment(name, _guessed(name), file, name if name in images else None)
-            for name, file in content.attached.items()
-        ]
+        loaded = []
+        for name, file in content.attached.items():
+            attachment = Attachment(name, content_id=name if name in images else None)
+            attachment.check(f"files[{name!r}]")
+            loaded.append(_attachment(attachment, file))
         for index, attachment in enumerate(attachments):
-            name = f"attachments[{index}]"
-            file = self._payloads.read(f"{name}.ref", attachment.ref, limit)
+            file = self._payloads.read(f"attachments[{index}].ref", attachment.ref, limit)
             limit -= len(file)
-            loaded.append(_attachment(name, attachment, file))
+            loaded.append(_attachment(attachment, file))
         return loaded
 
 
@@ -190,20 +188,6 @@ def _unsubscribe(link: str | None) -> dict[str, str]:
     return {} if link is None else {UNSUBSCRIBE: f"<{link}>", UNSUBSCRIBE_POST: ONE_CLICK}
 
 
-def _attachment(name: str, attachment: Attachment, content: bytes) -> LoadedAttachment:
-    filename = attachment.filename or attachment.ref.rsplit("/", 1)[-1]
-    if address.has_control(filename) or not 1 <= len(filename) <= 255:
-        raise Invalid(
-            f"{name}.filename", "has control characters, or not 1 to 255 characters; use another name"
-        )
-    kind = attachment.content_type or _guessed(filename)
-    if address.has_control(kind) or not 1 <= len(kind) <= 78:
-        raise Invalid(f"{name}.content_type", "is not a media type; use one like application/pdf")
-    return LoadedAttachment(filename, kind, content, attachment.content_id)
-
-
-def _guessed(filename: str) -> str:
-    """Return the media type for a file's extensions. Only the extensions are passed to Python's `mimetypes`,
-    which would parse a filename that looks like a URL, and would raise if the URL is invalid."""
-    guessed, _ = mimetypes.guess_type("file" + "".join(PurePosixPath(filename).suffixes))
-    return guessed or "application/octet-stream"
+def _attachment(attachment: Attachment, content: bytes) -> LoadedAttachment:
+    kind = attachment.content_type or type_of(attachment.name)
+    return LoadedAttachment(attachment.name, kind, content, attachment.content_id)

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from mailroom.channels.mail.contract import Mail
+from mailroom.channels.mail.media_types import type_of
 from mailroom.channels.mail.rendering import LoadedAttachment, MailRenderer, RenderedMail
 from mailroom.channels.provider_adapter import ProviderAdapter, credentials
 from mailroom.environment import ResendSender
@@ -148,11 +149,13 @@ def _email(mail: RenderedMail) -> dict[str, Any]:
 
 
 def _attachment(attachment: LoadedAttachment) -> dict[str, str]:
-    part = {
-        "filename": attachment.filename,
-        "content_type": attachment.content_type,
-        "content": b64encode(attachment.content).decode(),
-    }
+    # Resend accepts a mail whose attachment has another type than the extension of its name, and then neither
+    # sends the mail nor reports it (anymail/django-anymail#440, tests of 2025-12-16). Without a type, Resend
+    # derives the type from the name. Only parameters, such as `method=REQUEST` of an invitation, need a type.
+    kind, parameters, _ = attachment.content_type.partition(";")
+    part = {"filename": attachment.filename, "content": b64encode(attachment.content).decode()}
+    if parameters and kind.strip().lower() == type_of(attachment.filename):
+        part["content_type"] = attachment.content_type
     return part if attachment.content_id is None else {**part, "content_id": attachment.content_id}
 
 

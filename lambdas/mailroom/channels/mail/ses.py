@@ -106,13 +106,14 @@ is not verified". `_OWN_WORDS` matches only the error messages for which the mai
 _OWN_WORDS = re.compile(
     r"address blacklisted|(?:illegal|invalid) (?:email )?address|missing (?:final '@domain'|domain)"
     r"|(?:local address|domain) (?:contains|starts|ends)|recipient count exceeds|message length is more than"
-    r"|(?:invalid|illegal|empty) header|header section too long",
+    r"|(?:invalid|illegal|empty) header|header (?:section )?too long|address length is more than",
     re.IGNORECASE,
 )
 """Pattern of error messages about a recipient, a header or the size of the mail. The words of the error
 message are compared, because SES does not name the invalid field. Senders and tags come from the stage's
 settings, which are checked when they are deployed. Sources: reports of SES's responses (aws/aws-sdk-php#981,
-brave/accounts#35, soto-project/soto#331, medplum/medplum#5320; 2026-11-26)."""
+brave/accounts#35, soto-project/soto#331, medplum/medplum#5320; 2026-11-26; mautic/mautic#6437, #7732;
+2026-11-29)."""
 
 
 def refusal_of(error: ClientError) -> Refusal:

@@ -83,10 +83,33 @@ def test_a_request_to_resend_contains_the_bytes_of_attachments(aws: Aws) -> None
     (part,) = body(request)["attachments"]
     assert part == {
         "filename": "logo.png",
-        "content_type": "image/png",
         "content": base64.b64encode(b"\x89PNG").decode(),
         "content_id": "logo",
     }
+
+
+@pytest.mark.parametrize(
+    ("filename", "kind", "sent"),
+    [
+        ("data.csv", None, None),
+        ("data.csv", "text/csv", None),
+        ("data.txt", "text/csv", None),
+        ("invoice.pdf", "application/octet-stream", None),
+        ("invoice", "application/pdf", None),
+        ("data.custom", "text/x-custom", None),
+        ("invite.ics", "text/calendar; method=REQUEST", "text/calendar; method=REQUEST"),
+        ("invite.ICS", "TEXT/Calendar ;method=REQUEST", "TEXT/Calendar ;method=REQUEST"),
+        ("invite.txt", "text/calendar; method=REQUEST", None),
+        ("report.csv.gz", "text/csv; charset=utf-8", None),
+    ],
+)
+def test_resend_derives_an_attachments_type_from_its_name_except_for_a_matching_type_with_parameters(
+    aws: Aws, filename: str, kind: str | None, sent: str | None
+) -> None:
+    aws.s3.put_object(Bucket=BUCKET, Key="a", Body=b"a")
+    attachment = {"ref": f"s3://{BUCKET}/a", "filename": filename, **({"content_type": kind} if kind else {})}
+    (part,) = body(adapter(s3=aws.s3).prepare(with_attachments(attachment)))["attachments"]
+    assert (part["filename"], part.get("content_type")) == (filename, sent)
 
 
 def with_attachments(*attachments: dict[str, str]) -> Mail:

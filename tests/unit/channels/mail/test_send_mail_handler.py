@@ -99,7 +99,7 @@ TEMPLATES: dict[str, tuple[str, dict[str, Any], str]] = {
     "pattern": (
         "{{ greeting|format(order) }}",
         PATTERN,
-        "template: pattern/body.txt takes more than 0.8 s or 20 MB",
+        "template: pattern/body.txt takes more than 0.8 s or 18 MB",
     ),
 }
 

