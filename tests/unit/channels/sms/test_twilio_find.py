@@ -290,6 +290,7 @@ def test_if_the_message_list_has_too_many_pages_the_outcome_stays_unknown() -> N
         page({"sid": "SM1", "body": REQUEST.text}),
         page(listed(created="yesterday")),
         page(listed(created="Sat, 21 Nov 2026")),
+        page(listed(created="Sat, 21 Nov [redacted]26 09:00:00 +0000")),
         page({"date_created": CREATED, "body": REQUEST.text}),
     ],
 )
