@@ -1,12 +1,13 @@
 """Twilio's Messages API: create, fetch and list messages of the simulated network, and fetch the account.
 
-A list can only be filtered by `To`, as in Mailroom's requests. `sms.py` describes the behaviour of the
+A list can only be filtered by `To`, as in Mailroom's requests. A second account with the same messages
+redacts the number and the text of each message that was sent. `sms.py` describes the behaviour of the
 numbers, and `twilio_callbacks.py` posts the status callbacks.
 """
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from http import HTTPStatus
@@ -26,10 +27,13 @@ ACCOUNT_SID = "AC" + "0123456789abcdef" * 2
 AUTH_TOKEN = "local"  # noqa: S105 - only for the simulator
 API_KEY = "SK" + "fedcba9876543210" * 2
 API_KEY_SECRET = "local-key"  # noqa: S105 - only for the simulator
+REDACTING_SID = "AC" + "13579bdf02468ace" * 2
+"""Account that redacts.
+Source: https://www.twilio.com/docs/messaging/guides/privacy-message-redaction (2026-11-29)."""
 SECRET = {"account_sid": ACCOUNT_SID, "auth_token": AUTH_TOKEN}
-LOGINS = {(ACCOUNT_SID, AUTH_TOKEN), (API_KEY, API_KEY_SECRET)}
+LOGINS = {(ACCOUNT_SID, AUTH_TOKEN), (REDACTING_SID, AUTH_TOKEN), (API_KEY, API_KEY_SECRET)}
 VERSION = "2010-04-01"
-_ACCOUNT = f"/twilio/{VERSION}/Accounts/{ACCOUNT_SID}.json"
+_ACCOUNTS = {f"/twilio/{VERSION}/Accounts/{sid}.json": sid for sid in (ACCOUNT_SID, REDACTING_SID)}
 _PATH = re.compile(r"/twilio/2010-04-01/Accounts/([^/]+)/Messages(?:/([^/.]+))?\.json")
 URI = f"/{VERSION}/Accounts/{ACCOUNT_SID}/Messages"
 MAX_BODY = 1600
@@ -64,24 +68,24 @@ class TwilioSimulator:
     def handle(self, request: Request) -> Reply:
         if request.login not in LOGINS:
             return error(401, 20003, "Authenticate")
-        if request.route == _ACCOUNT:
-            return self._account(request)
+        if request.route in _ACCOUNTS:
+            return self._account(request, _ACCOUNTS[request.route])
         path = _PATH.fullmatch(request.route)
-        if path is None or path[1] != ACCOUNT_SID:
+        if path is None or path[1] not in _ACCOUNTS.values():
             return error(404, 20404, f"The requested resource {request.route} was not found")
         match request.method, path[2]:
             case "POST", None:
                 return self._create(request)
             case "GET", None:
-                return self._list(request.query)
+                return self._list(request.query, path[1])
             case "GET", sid:
                 return self._fetch(str(sid))
         return error(405, 20004, "Method not allowed")
 
-    def _account(self, request: Request) -> Reply:
+    def _account(self, request: Request, sid: str) -> Reply:
         """Return the response to a request for the account. An API key has access to everything except the
         account."""
-        if request.login != (ACCOUNT_SID, AUTH_TOKEN):
+        if request.login != (sid, AUTH_TOKEN):
             return error(401, 20003, "Authentication Error - invalid username")
         if request.method != "GET":
             return error(405, 20004, "Method not allowed")
@@ -123,13 +127,16 @@ class TwilioSimulator:
             return error(404, 20404, f"The requested resource /Messages/{sid}.json was not found")
         return json_reply(HTTPStatus.OK, as_json(sms, self.network.clock()))
 
-    def _list(self, query: Mapping[str, str]) -> Reply:
+    def _list(self, query: Mapping[str, str], account: str) -> Reply:
         moment = self.network.clock()
         try:
             size, page = int(query.get("PageSize", PAGE_SIZE)), int(query.get("Page", 0))
         except ValueError:
             return error(400, 20001, "A parameter of the list is not valid")
-        matching = [sms for sms in self.network.messages() if query.get("To", sms.order.to) == sms.order.to]
+        messages = self.network.messages()
+        if account == REDACTING_SID:
+            messages = [_redacted(sms) if sms.sent_at(moment) else sms for sms in messages]
+        matching = [sms for sms in messages if query.get("To", sms.order.to) == sms.order.to]
         if not 1 <= size <= MAX_PAGE_SIZE:
             return error(400, 20007, "Page size too large")
         start = _after(matching, query["PageToken"]) if "PageToken" in query else page * size
@@ -149,6 +156,10 @@ class TwilioSimulator:
                 "uri": _page_uri(query, page, size),
             },
         )
+
+
+def _redacted(sms: SimulatedSms) -> SimulatedSms:
+    return replace(sms, order=replace(sms.order, to=f"{sms.order.to[:-4]}XXXX", body=""))
 
 
 def _after(listed: list[SimulatedSms], token: str) -> int:

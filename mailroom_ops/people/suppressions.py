@@ -1,7 +1,9 @@
 """The commands `suppressions`: show and change Mailroom's suppression list and, for mail, the provider's
 list."""
 
+import json
 import time
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,14 +13,16 @@ from msgspec import Struct
 from rich.text import Text
 
 from mailroom.channels.contracts import CONTRACTS
+from mailroom.channels.push.sns import endpoint_of
 from mailroom.clock import iso, milliseconds
 from mailroom.message.message import Message
 from mailroom.recipients.choices import Reason, Suppression, Suppressions
 from mailroom_ops.people.recipients import canonical_at, forms_at
-from mailroom_ops.shared.deployed_stage import aws_session, caller, name
+from mailroom_ops.shared.deployed_stage import aws_session, caller, function_variables, name
 from mailroom_ops.shared.options import AsJson, Stage, Yes
 from mailroom_ops.shared.resend_account import RESEND_FAULTS, ResendAccount, mail_providers
 from mailroom_ops.shared.screen import (
+    NotDeployed,
     Refused,
     aws_faults,
     errors,
@@ -147,8 +151,28 @@ class Lists:
 
     def lift(self, suppression: SuppressedRecipient, reason: str = "") -> bool:
         """Remove a recipient from Mailroom's list, and store the reason. Return False if the recipient was
-        not listed any more."""
+        not listed any more.
+
+        The endpoint of a device that was gone is enabled first: otherwise SNS refuses the next push, and the
+        refusal adds the device to the list. Raises botocore's errors."""
+        if suppression.channel == "push" and suppression.reason == "gone":
+            self._enable(suppression.recipient)
         return self._list.lift(suppression.recipient, suppression.channel, _told(reason, self._session))
+
+    def _enable(self, device: str) -> None:
+        """Enable the endpoint of a device at SNS. A new registration of the app does not: SNS returns the
+        disabled endpoint.
+
+        Source: https://docs.aws.amazon.com/sns/latest/dg/mobile-platform-endpoint.html (2026-11-29).
+        """
+        sns = self._session.client("sns")
+        application, _, token = device.partition("#")
+        # The endpoint may have been deleted, and the stage may no longer have the application.
+        with suppress(NotDeployed, KeyError, sns.exceptions.NotFoundException):
+            if token:
+                variables = function_variables(self._session.client("lambda"), name(self._stage, "send-push"))
+                device = endpoint_of(sns, json.loads(variables["PLATFORM_APPLICATIONS"])[application], token)
+            sns.set_endpoint_attributes(EndpointArn=device, Attributes={"Enabled": "true"})
 
     @cached_property
     def providers(self) -> dict[str, ResendAccount | None]:
@@ -279,7 +303,8 @@ def lift(
     messages to the number, and each refusal adds the number again.
 
     The command also removes a mail address from the list of SES or Resend, which all stages in the account
-    share (at SES, in the region). Exit code 1: the recipient was not listed, or the provider failed.
+    share (at SES, in the region), and enables the endpoint of a device that SNS has disabled. Exit code 1:
+    the recipient was not listed, or the provider failed.
 
     Example: mailroom suppressions lift ada@example.com --channel mail --stage prod
     """

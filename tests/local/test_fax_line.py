@@ -9,7 +9,7 @@ import pytest
 
 from mailroom.channels.fax.adapter import FaxProvider
 from mailroom.errors import OutcomeUnknown
-from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
+from mailroom.message.outcome import Misconfigured, NotFound, Rejected, Retry, Sent
 from mailroom_local.providers.fax import FaxLine, FaxOrder, SimulatedFax, document, is_pdf
 from mailroom_local.providers.http import SubmitRefused
 from mailroom_local.providers.inbox import InboxStore
@@ -155,7 +155,7 @@ def test_refusals_and_server_errors_become_the_outcomes_of_the_adapter(bench: Be
     assert outcomes[1].after == 1
     with pytest.raises(OutcomeUnknown, match="500"):
         fax.submit(request("17"))
-    assert found(fax, request("17"), NOW) == []
+    assert found(fax, request("17", reference="other"), NOW) == NotFound()
     assert isinstance(fax.submit(request("17")), Sent)
 
 

@@ -12,8 +12,8 @@ from mailroom.channels.sms.twilio import TwilioSms
 from mailroom.channels.sms.twilio_account import TwilioAccount
 from mailroom.errors import OutcomeUnknown
 from mailroom.message.message import parse
-from mailroom.message.outcome import NotFound, NotReady, Outcome, Rejected, Retry, Sent
-from mailroom_local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
+from mailroom.message.outcome import NotFound, NotReady, Outcome, Rejected, Retry, Sent, Unknowable
+from mailroom_local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN, REDACTING_SID
 from tests.support.local.fax import NOW
 from tests.support.local.feedback import Stage
 from tests.support.local.feedback import running as stage_running
@@ -28,9 +28,9 @@ APPLICATIONS = {
 TOPIC = "arn:aws:sns:us-east-1:000000000000:mailroom-local-news"
 
 
-def twilio(bench: Bench) -> TwilioSms:
+def twilio(bench: Bench, account_sid: str = ACCOUNT_SID) -> TwilioSms:
     return TwilioSms(
-        TwilioAccount(ACCOUNT_SID, AUTH_TOKEN),
+        TwilioAccount(account_sid, AUTH_TOKEN),
         base_url=f"{bench.url}/twilio",
         sender=SENDER,
         messaging_service_sid="",
@@ -85,6 +85,18 @@ def test_the_look_up_after_an_unknown_outcome_finds_an_existing_message(
         assert isinstance(adapter.find(request, NOW - 60, {found.provider_id}), NotFound)
     else:
         assert isinstance(found, NotFound)
+
+
+def test_in_an_account_that_redacts_a_look_up_only_finds_a_message_until_it_was_sent(bench: Bench) -> None:
+    adapter, request = twilio(bench, REDACTING_SID), sms("57")
+    with pytest.raises(OutcomeUnknown):
+        adapter.submit(request)
+    found = adapter.find(request, NOW - 60, ())
+    assert isinstance(found, Sent)
+    bench.wait(1)
+    assert adapter.find(request, NOW - 60, ()) == Unknowable()
+    assert adapter.find(request, NOW - 60, {found.provider_id}) == Unknowable()
+    assert twilio(bench).find(request, NOW - 60, ()) == found
 
 
 @pytest.fixture(scope="module")

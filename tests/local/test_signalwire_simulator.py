@@ -11,7 +11,7 @@ import pytest
 
 from mailroom.channels.fax.contract import Delivered, Pending, Undelivered
 from mailroom.errors import OutcomeUnknown
-from mailroom.message.outcome import Sent
+from mailroom.message.outcome import NotFound, Sent, Unknowable
 from tests.support.local.fax import NOW, PDF, PROJECT, SENDER, Bench, found, number, request, running
 
 BENCH = running
@@ -82,7 +82,8 @@ def test_a_failed_fax_has_its_reason(bench: Bench, ending: str, state: Undeliver
 def test_a_fax_with_a_lost_response_can_be_found(bench: Bench) -> None:
     with pytest.raises(OutcomeUnknown):
         bench.signalwire.submit(request("14"))
-    (fax,) = found(bench.signalwire, request("14"), NOW)
+    (fax,) = [kept["id"] for kept in bench.line.log()]
+    assert found(bench.signalwire, request("14"), NOW) == Sent(fax)
     bench.wait(10)
     assert bench.signalwire.fetch(fax) == Delivered()
     assert [each.provider_id for each in bench.inbox.all()] == [fax]
@@ -93,8 +94,11 @@ def test_faxes_are_found_by_numbers_and_time_over_many_pages(bench: Bench) -> No
     bench.wait(11)
     ids = [sent(bench) for _ in range(105)]
     sent(bench, "02")
-    assert found(bench.signalwire, request("01"), bench.clock.now) == ids
-    assert len(found(bench.signalwire, request("01"), NOW)) == 106
+    for one in (ids[0], ids[104]):
+        others = {*ids} - {one}
+        assert found(bench.signalwire, request("01"), bench.clock.now, others) == Sent(one)
+        assert found(bench.signalwire, request("01"), NOW, others) == Unknowable()
+    assert found(bench.signalwire, request("01"), bench.clock.now, ids) == NotFound()
 
 
 def test_a_fax_can_be_canceled_only_while_it_is_queued(bench: Bench) -> None:

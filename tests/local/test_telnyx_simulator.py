@@ -9,7 +9,7 @@ import pytest
 
 from mailroom.channels.fax.contract import Delivered, Pending, Undelivered
 from mailroom.errors import OutcomeUnknown
-from mailroom.message.outcome import Sent
+from mailroom.message.outcome import NotFound, Sent, Unknowable
 from tests.support.local.fax import NOW, PDF, SENDER, Bench, found, number, request, running
 
 BENCH = running
@@ -94,10 +94,9 @@ def test_a_fax_with_a_lost_response_is_found_by_its_reference(bench: Bench) -> N
             bench.telnyx.submit(lost)
         bench.wait(10)
     first, second = [kept["id"] for kept in bench.line.log()]
-    assert found(bench.telnyx, other, NOW) == [second]
-    (fax,) = found(bench.telnyx, request("14"), NOW)
-    assert fax == first
-    assert bench.telnyx.fetch(fax) == Delivered()
+    assert found(bench.telnyx, other, NOW) == Sent(second)
+    assert found(bench.telnyx, request("14"), NOW) == Sent(first)
+    assert bench.telnyx.fetch(first) == Delivered()
 
 
 def test_faxes_are_found_by_reference_and_time_over_many_pages(bench: Bench) -> None:
@@ -105,8 +104,11 @@ def test_faxes_are_found_by_reference_and_time_over_many_pages(bench: Bench) -> 
     bench.wait(11)
     ids = [sent(bench) for _ in range(105)]
     sent(bench, reference="other")
-    assert found(bench.telnyx, request(), bench.clock.now) == ids
-    assert len(found(bench.telnyx, request(), NOW)) == 106
+    for one in (ids[0], ids[104]):
+        others = {*ids} - {one}
+        assert found(bench.telnyx, request(), bench.clock.now, others) == Sent(one)
+        assert found(bench.telnyx, request(), NOW, others) == Unknowable()
+    assert found(bench.telnyx, request(), bench.clock.now, ids) == NotFound()
 
 
 def test_a_fax_can_be_canceled_until_its_end(bench: Bench) -> None:

@@ -8,7 +8,7 @@ import requests
 from twilio.base.exceptions import TwilioException, TwilioRestException
 
 from mailroom_local.providers.http import Reply, Request
-from mailroom_local.providers.twilio import ACCOUNT_SID, API_KEY, API_KEY_SECRET
+from mailroom_local.providers.twilio import ACCOUNT_SID, API_KEY, API_KEY_SECRET, REDACTING_SID
 from tests.support.local.fax import NOW
 from tests.support.local.twilio import DESCRIPTION, SENDER, Bench, number, running, sms
 
@@ -152,6 +152,22 @@ def test_a_list_is_filtered_by_number(bench: Bench) -> None:
     second = bench.send(number("60")).sid
     bench.send(number("61"))
     assert [each.sid for each in bench.twilio.list(to=number("60"))] == [second, first]
+
+
+def test_an_account_that_redacts_lists_no_text_and_only_the_beginning_of_a_number_after_the_sending(
+    bench: Bench,
+) -> None:
+    path = f"{bench.url}/twilio/2010-04-01/Accounts/{REDACTING_SID}/Messages.json"
+    bench.send(number("60"), "Your code is 4711")
+
+    def listed(**query: str) -> list[tuple[str, str]]:
+        answer = requests.get(path, query, auth=(REDACTING_SID, "local"), timeout=5).json()
+        return [(message["to"], message["body"]) for message in answer["messages"]]
+
+    assert listed(To=number("60")) == [(number("60"), "Your code is 4711")]
+    bench.wait(1)
+    assert (listed(), listed(To=number("60"))) == ([("+1617555XXXX", "")], [])
+    assert [message.to for message in bench.twilio.list()] == [number("60")]
 
 
 def test_requests_without_the_accounts_own_credentials_or_keys_are_refused(bench: Bench) -> None:

@@ -17,9 +17,9 @@ from mailroom_local.providers.inbox import InboxStore
 from mailroom_local.providers.resend_mail import SECRET as RESEND_SECRET
 from mailroom_local.providers.resend_mail import ResendSimulator
 from mailroom_local.providers.signalwire import SignalWireSimulator
-from mailroom_local.providers.sms import SmsNetwork
+from mailroom_local.providers.sms import SmsNetwork, SmsOrder
 from mailroom_local.providers.telnyx import TelnyxSimulator
-from mailroom_local.providers.twilio import TwilioSimulator
+from mailroom_local.providers.twilio import AUTH_TOKEN, REDACTING_SID, TwilioSimulator
 from mailroom_ops.costs.configured_lanes import lanes_of
 from mailroom_ops.doctor.checks import checks_of
 from mailroom_ops.doctor.examined_stage import ExaminedStage, settings_or_trouble
@@ -52,11 +52,16 @@ NUMBER: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def providers() -> Iterator[str]:
+def network() -> SmsNetwork:
+    return SmsNetwork(InboxStore(), clock=lambda: 0.0)
+
+
+@pytest.fixture(scope="module")
+def providers(network: SmsNetwork) -> Iterator[str]:
     inbox = InboxStore()
     line = FaxLine(inbox)
     simulators = (
-        TwilioSimulator(SmsNetwork(inbox), lambda _: None),
+        TwilioSimulator(network, lambda _: None),
         SignalWireSimulator(line),
         TelnyxSimulator(line),
         ResendSimulator(inbox),
@@ -348,6 +353,20 @@ def test_credentials_that_twilio_refuses_are_found(
 def test_an_api_key_that_may_not_see_the_account_is_good(answers: dict[str, Answer]) -> None:
     answers["secretsmanager.GetSecretValue"] = world.with_secret("twilio", json.dumps(WITH_KEY))
     assert {each.state for each in looked(Aws(answers), ["sms"])} == {"ok"}
+
+
+def test_an_account_at_twilio_that_redacts_is_found(
+    answers: dict[str, Answer], network: SmsNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = {"account_sid": REDACTING_SID, "auth_token": AUTH_TOKEN}
+    answers["secretsmanager.GetSecretValue"] = world.with_secret("twilio", json.dumps(secret))
+    assert {each.state for each in looked(Aws(answers), ["sms"])} == {"ok"}
+    network.submit(SmsOrder("+16175550160", "+12025550123", body="Your code is 4711"))
+    monkeypatch.setattr(network, "clock", lambda: 10.0)
+    (found,) = [each for each in looked(Aws(answers), ["sms"]) if each.state != "ok"]
+    assert found.state == "warning"
+    assert "channels.sms.on_unknown decides" in found.sentence
+    assert 'on_unknown to "hold"' in str(found)
 
 
 def test_a_provider_that_cannot_be_reached_is_found(answers: dict[str, Answer]) -> None:

@@ -13,8 +13,9 @@ from twilio.request_validator import RequestValidator
 from lab.harness.expected import Item
 from mailroom.message.message import Reference
 from mailroom.recipients.choices import Suppressions
-from mailroom_local.aws import LocalSession, patient
+from mailroom_local.aws import STAGE, LocalSession, patient
 from mailroom_local.providers.server import CREDENTIALS
+from tests.support.pipeline.campaign import operator
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
 
@@ -176,6 +177,25 @@ def test_a_push_to_a_token_is_sent_and_a_disabled_one_fails_and_is_marked(pipeli
     row = pipeline.ledger("off", "push")
     assert (row["status"], row["error"]["code"]) == ("failed", "rejected")
     assert listed(pipeline, "android#device-disabled-off", "push")
+
+
+def test_a_device_that_sns_disabled_gets_pushes_again_after_a_lift(pipeline: Pipeline) -> None:
+    token = "device-registers-again"
+    sns = LocalSession().client("sns", endpoint_url=pipeline.running.endpoints.sns, config=patient())
+    applications = [
+        each["PlatformApplicationArn"] for each in sns.list_platform_applications()["PlatformApplications"]
+    ]
+    (android,) = [arn for arn in applications if arn.endswith("app/GCM/mailroom-local")]
+    endpoint = sns.create_platform_endpoint(PlatformApplicationArn=android, Token=token)["EndpointArn"]
+    sns.set_endpoint_attributes(EndpointArn=endpoint, Attributes={"Enabled": "false"})
+    pipeline.put(push("while-disabled", token))
+    pipeline.until_ended("while-disabled", event_type="push", seconds=SECONDS)
+    assert listed(pipeline, f"android#{token}", "push")
+    words = ("suppressions", "lift", f"android#{token}", "--channel", "push", "--yes", "--stage", STAGE)
+    assert operator(pipeline, *words).exit_code == 0
+    pipeline.put(push("after-the-lift", token))
+    pipeline.until_ended("after-the-lift", event_type="push", seconds=SECONDS)
+    assert pipeline.ledger("after-the-lift", "push")["status"] == "sent"
 
 
 @pytest.mark.parametrize(

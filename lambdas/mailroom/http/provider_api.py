@@ -18,6 +18,7 @@ from mailroom.message.message import encode
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
 
 CONNECT_SECONDS = 3.0
+_WHOLE_DATE = re.compile(r"(?a:\d{4}-\d\d-\d\d[T ]|\w{3}, \d\d? \w{3} \d{4} )(?a:\d\d:\d\d:\d\d)")
 # A provider's URL comes from the stage's settings, so any address is allowed, such as one on a developer's
 # machine.
 _ANYWHERE = UrlPolicy(schemes=DEFAULT_PORTS, ports=(), networks=("0.0.0.0/0", "::/0"))
@@ -136,8 +137,9 @@ def seconds_until(text: str, headers: Mapping[str, str], moment: float | None = 
 
 def epoch(text: str) -> float:
     """Return the epoch seconds of a date in the form of ISO 8601 or RFC 9110. Without an offset the date is
-    UTC. Raises OutcomeUnknown."""
-    for read in (datetime.fromisoformat, parsedate_to_datetime):
+    UTC. Raises OutcomeUnknown, also if a part of the date is missing or masked: Python's parsers would return
+    midnight or another year, so a look-up would take the message for an older one."""
+    for read in (datetime.fromisoformat, parsedate_to_datetime) if _WHOLE_DATE.match(text) else ():
         try:
             date = read(text)
         except (ValueError, OverflowError):

@@ -49,19 +49,23 @@ class UnsubscribeRequest(http_event.HttpRequest, frozen=True, kw_only=True, rena
         return (self.path_parameters or {}).get("token")
 
     def fields(self) -> dict[str, str]:
-        """Return the fields of a form. Mail programs use both encodings; in a multipart form only the
-        one-click field is read.
+        """Return the fields of a form. The one-click field counts with any content type: RFC 8058 names two
+        encodings of forms, but some mail programs post the same text as text/plain, or without a type. Other
+        fields are only read in an urlencoded form.
 
+        Sources: https://www.rfc-editor.org/rfc/rfc8058#section-3.2,
+        https://github.com/Amunak/thunderbird-list-unsubscribe-addon/pull/9 (2026-11-29).
         Raises HttpError: 415 if the body is not a form, 413 if it is too large, 400 for an invalid form or a
         repeated field.
         """
-        match self.media_type:
-            case "application/x-www-form-urlencoded":
-                text = self.text(MAX_BODY_BYTES).strip()
-                return http_event.unique(http_event.urlencoded(text, MAX_FIELDS))
-            case "multipart/form-data":
-                return {_CLICK_FIELD: _CLICK} if _CLICK_PART.search(self.text(MAX_BODY_BYTES)) else {}
-        raise HttpError(415, "the body is not a form")
+        text = self.text(MAX_BODY_BYTES).strip()
+        if text == ONE_CLICK or _CLICK_PART.search(text):
+            return {_CLICK_FIELD: _CLICK}
+        if self.media_type == "multipart/form-data":
+            return {}
+        if self.media_type != "application/x-www-form-urlencoded":
+            raise HttpError(415, "the body is not a form")
+        return http_event.unique(http_event.urlencoded(text, MAX_FIELDS))
 
 
 class Unsubscribe:

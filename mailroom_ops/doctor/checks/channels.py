@@ -9,6 +9,7 @@ from typing import Any
 from mailroom import environment
 from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.contract import Fax
+from mailroom.channels.look_up import is_masked
 from mailroom.channels.sms.twilio_account import TwilioAccount, account_at
 from mailroom.channels.twilio_api import client as twilio_client
 from mailroom.clock import epoch
@@ -22,6 +23,8 @@ from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warnin
 
 _AWS_CONSOLE = "https://console.aws.amazon.com/sms-voice/home"
 _TWILIO_CONSOLE = "https://console.twilio.com"
+_REDACTED = "Twilio redacts its messages, so after a lost response channels.sms.on_unknown decides."
+_HOLD = f'Turn redaction off at {_TWILIO_CONSOLE}, or set channels.sms.on_unknown to "hold": never twice.'
 
 
 def sms_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
@@ -49,6 +52,8 @@ def _twilio(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding
     else:
         if sending[0] == 200:
             yield ok("Twilio accepts the credentials for sending.")
+            if any(map(_redacted, sending[1].get("messages") or ())):
+                yield warning(_REDACTED, _HOLD)
         else:
             reason = _reason(*sending)
             yield failed(f"Twilio refuses the credentials for sending: {reason}.", put)
@@ -57,8 +62,13 @@ def _twilio(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding
 
 def _get(account: TwilioAccount, login: tuple[str, str], url: str) -> tuple[int, dict[str, Any]]:
     client = twilio_client(*login, account.account_sid, READ_SECONDS)
-    answer = client.request("GET", url.format(sid=account.account_sid), params={"PageSize": 1})
+    answer = client.request("GET", url.format(sid=account.account_sid), params={"PageSize": 50})
     return answer.status_code, body_of(answer.status_code, answer.text)
+
+
+def _redacted(message: dict[str, Any]) -> bool:
+    removed = not message.get("body") and message.get("num_media") == "0"
+    return message.get("direction") != "inbound" and (removed or is_masked(message.get("to")))
 
 
 def _own(answer: tuple[int, dict[str, Any]], put: str) -> CheckFinding:

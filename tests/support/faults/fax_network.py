@@ -1,11 +1,12 @@
 """A simulated telephone network with fax providers, which records the calls of each line."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 
 from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
-from mailroom.message.outcome import Outcome, Rejected, Retry, Sent
+from mailroom.channels.look_up import single
+from mailroom.message.outcome import Evidence, Outcome, Rejected, Retry, Sent
 
 GOOD_SECONDS, BUSY_SECONDS, SLOW_SECONDS, ENDLESS_SECONDS = 25.0, 5.0, 150.0, 1e6
 
@@ -110,8 +111,9 @@ class Provider:
         (call,) = (each for each in self._own() if each.provider_id == provider_id)
         return self._network.state(call)
 
-    def find(self, to: str, reference: str, since: float) -> list[str]:
-        return [each.provider_id for each in self._own() if each.request.to == to and each.began >= since]
+    def find(self, to: str, reference: str, since: float, other_ids: Container[str]) -> Evidence:
+        calls = [each for each in self._own() if each.request.to == to and each.began >= since]
+        return single([(call.provider_id, True) for call in calls if call.provider_id not in other_ids])
 
     def cancel(self, provider_id: str) -> None:
         self._reached()

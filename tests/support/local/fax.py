@@ -2,7 +2,7 @@
 
 import json
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +11,7 @@ from mailroom.channels.fax.adapter import FaxProvider
 from mailroom.channels.fax.contract import FaxRequest
 from mailroom.channels.fax.signalwire import SignalWire
 from mailroom.channels.fax.telnyx import Telnyx
+from mailroom.message.outcome import Evidence
 from mailroom_local.providers.fax import FaxLine
 from mailroom_local.providers.http import SimulatorServer
 from mailroom_local.providers.inbox import InboxStore
@@ -74,9 +75,9 @@ def request(ending: str = "01", url: str = PDF, reference: str = "ref") -> FaxRe
     return FaxRequest(number(ending), SENDER, url, reference)
 
 
-def found(provider: FaxProvider, fax: FaxRequest, since: float) -> list[str]:
+def found(provider: FaxProvider, fax: FaxRequest, since: float, other_ids: Container[str] = ()) -> Evidence:
     """Return the result of the provider's look-up of a fax."""
-    return provider.find(fax.to, fax.reference, since)
+    return provider.find(fax.to, fax.reference, since, other_ids)
 
 
 @contextmanager

@@ -1,14 +1,15 @@
 """Faxes, and a provider whose responses a test sets."""
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 from mailroom.channels.fax.contract import Delivered, Fax, FaxRequest, FaxState, Pending, Undelivered
+from mailroom.channels.look_up import single
 from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key, parse
-from mailroom.message.outcome import Outcome, Sent
+from mailroom.message.outcome import Evidence, Outcome, Sent
 from tests.support.unit.post import SETTINGS
 from tests.support.unit.shared import Aws, FakeClock, Item, claimed
 
@@ -124,12 +125,12 @@ class FakeLine:
             raise state
         return state
 
-    def find(self, to: str, reference: str, since: float) -> list[str]:
+    def find(self, to: str, reference: str, since: float, other_ids: Container[str]) -> Evidence:
         self.calls.append("find")
         self.searches.append((to, reference, since))
         if isinstance(self._finds, Exception):
             raise self._finds
-        return self._finds or []
+        return single([(id_, True) for id_ in self._finds or [] if id_ not in other_ids])
 
     def cancel(self, provider_id: str) -> None:
         self.calls.append(f"cancel {provider_id}")

@@ -94,6 +94,25 @@ def test_a_one_click_request_opts_out_at_once(door: Door, counted: Counted, at: 
     assert counted() == {"Unsubscribed": 1}
 
 
+@pytest.mark.parametrize(
+    "kind", [FORM, "text/plain;charset=UTF-8", "application/octet-stream", "multipart/form-data", "%", ""]
+)
+@pytest.mark.parametrize(
+    "body", [ONE_CLICK, f"{ONE_CLICK}\r\n", multipart(("List-Unsubscribe", "One-Click"))[0]]
+)
+@pytest.mark.parametrize("encoded", [False, True])
+def test_a_one_click_request_counts_whatever_its_content_type_says(
+    door: Door, body: str, kind: str, encoded: bool
+) -> None:
+    assert door.status(post(token(), body, kind, encoded=encoded)) == 200
+    assert door.out() == "one-click"
+
+
+def test_a_one_click_request_without_a_content_type_opts_out(door: Door) -> None:
+    assert door.status(request(token(), "POST", body=ONE_CLICK)) == 200
+    assert door.out() == "one-click"
+
+
 def test_the_value_of_the_header_in_mails_is_the_body_of_a_one_click_request(door: Door) -> None:
     assert HEADER == ONE_CLICK
     assert door.status(post(token(), HEADER)) == 200
@@ -161,9 +180,12 @@ WRONG = [
     (post(token(), BODY.replace("; name=", "; filename="), KIND), 400),
     (post(token(), BODY.replace("One-Click", "No"), KIND), 400),
     (post(token(), *multipart((FIELD, OUT))), 400),
-    (post(token(), ONE_CLICK, "text/plain"), 415),
+    (post(token(), "", "text/plain"), 415),
+    (post(token(), "", ""), 415),
+    (post(token(), f"{FIELD}={OUT}", "text/plain"), 415),
+    (post(token(), f"{ONE_CLICK}&a=1", "text/plain"), 415),
     (post(token(), '{"List-Unsubscribe": "One-Click"}', "application/json"), 415),
-    (request(token(), "POST", body=ONE_CLICK), 415),
+    (request(token(), "POST"), 415),
     (post(token(), ONE_CLICK + "&a=" + "b" * MAX_BODY_BYTES), 413),
     (post(token(), ONE_CLICK + "&a=" + "b" * MAX_BODY_BYTES, encoded=True), 413),
     (request(token(), "DELETE"), 405),

@@ -10,7 +10,7 @@ from mailroom.channels.provider_adapter import Provider, ProviderAdapter, creden
 from mailroom.content.payloads import Payloads
 from mailroom.environment import FaxSender
 from mailroom.message.message import encoded
-from mailroom.message.outcome import Evidence, NotFound, Sent, Unknowable
+from mailroom.message.outcome import Evidence
 
 SECRET = "the fax provider's secret"  # noqa: S105 - name of the secret in error messages
 
@@ -22,10 +22,10 @@ class FaxProvider(Provider[FaxRequest], Protocol):
         """Fetch the state of a fax. Raises if the provider does not respond; the fax may then still be in
         transmission."""
 
-    def find(self, to: str, reference: str, since: float) -> list[str]:
-        """Find the ids of faxes to the number `to` that were created at `since` (epoch seconds) or later,
-        oldest first. If the provider stores references, only faxes with this reference are returned. Raises
-        if the provider does not respond.
+    def find(self, to: str, reference: str, since: float, other_ids: Container[str]) -> Evidence:
+        """Look for the fax among the provider's faxes to the number `to` that were created at `since` (epoch
+        seconds) or later. `other_ids` are the provider's ids of other messages' faxes, which are excluded. If
+        the provider stores references, the fax has this reference. Raises if the provider does not respond.
 
         The search does not use settings, such as the sender's number, because the settings may have changed
         after the fax was submitted.
@@ -59,14 +59,7 @@ class FaxAdapter(ProviderAdapter[FaxProvider, Fax]):
         """Look for the fax among the provider's faxes to the same number. `other_ids` are the provider's ids
         of other messages' faxes; these faxes are excluded."""
         oldest = since / 1000 - self._settings.clock_skew_seconds
-        candidates = [
-            id_ for id_ in api.find(message.line, _reference(message), oldest) if id_ not in other_ids
-        ]
-        if not candidates:
-            return NotFound()
-        # If several faxes match, another program uses the account too, and any of the faxes may be this
-        # message's fax.
-        return Sent(candidates[0]) if len(candidates) == 1 else Unknowable()
+        return api.find(message.line, _reference(message), oldest, other_ids)
 
     def _sender(self, message: Fax) -> str:
         return check_sender(message, self._settings.fax_senders)

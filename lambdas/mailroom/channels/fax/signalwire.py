@@ -3,16 +3,17 @@ have the same format as requests to Twilio."""
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterable
 from datetime import UTC, datetime
-from typing import Any
+from itertools import chain
 from urllib.parse import quote
 
 from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
+from mailroom.channels.look_up import Entry, is_other_number, search, single
 from mailroom.channels.twilio_api import TwilioApi
 from mailroom.errors import ConnectError, OutcomeUnknown
 from mailroom.http.provider_api import body_of, epoch, object_in, refusal, text_of
-from mailroom.message.outcome import Outcome, Retry, Sent, table
+from mailroom.message.outcome import Evidence, Outcome, Retry, Sent, table
 from mailroom.telemetry import logger, redact
 
 _PENDING = {"queued", "processing", "sending"}
@@ -76,16 +77,18 @@ class SignalWire:
             logger.warning("unknown fax status", status=redact(status), provider_id=provider_id)
         return Pending(status)
 
-    def find(self, to: str, reference: str, since: float) -> list[str]:  # noqa: ARG002 - SignalWire does not store references
-        """Return the ids of the faxes to a number created at `since` (epoch seconds) or later, oldest first.
+    def find(self, to: str, reference: str, since: float, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - SignalWire does not store references
+        """Look for a fax to a number, created at `since` (epoch seconds) or later.
 
         The creation dates are compared in whole seconds, because SignalWire writes them without fractions.
         """
-        oldest = math.floor(since)
-        faxes = [fax for fax in self._listed(to, oldest) if _may_be(fax, to, oldest)]
-        # SignalWire lists the newest fax first, and sorting by seconds keeps the order within a second.
-        faxes.reverse()
-        return [text_of(fax, "sid") for fax in sorted(faxes, key=_created)]
+        after = datetime.fromtimestamp(math.floor(since) - _SLACK_SECONDS, UTC)
+        filters = {"DateCreatedAfter": after.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        return search(
+            chain.from_iterable(self._api.pages(self._faxes, {"To": to, **filters}, "faxes")),
+            self._api.pages(self._faxes, filters, "faxes"),
+            lambda faxes: evidence(to, faxes, since, other_ids),
+        )
 
     def cancel(self, provider_id: str) -> None:
         """Cancel a fax. SignalWire cancels a fax only while it is queued. Raises RequestFailed."""
@@ -96,21 +99,19 @@ class SignalWire:
     def _of(self, provider_id: str) -> str:
         return f"{self._faxes}/{quote(provider_id, safe='')}"
 
-    def _listed(self, to: str, oldest: int) -> Iterator[dict[str, Any]]:
-        after = datetime.fromtimestamp(oldest - _SLACK_SECONDS, UTC)
-        filters = {"To": to, "DateCreatedAfter": after.strftime("%Y-%m-%dT%H:%M:%SZ")}
-        for faxes in self._api.pages(self._faxes, filters, "faxes"):
-            yield from faxes
 
-
-def _created(fax: dict[str, Any]) -> float:
-    return epoch(text_of(fax, "date_created"))
-
-
-def _may_be(fax: dict[str, Any], to: str, oldest: int) -> bool:
-    # A field that is missing in SignalWire's response is treated as a match: a fax that is left out here
-    # would be sent again.
-    return fax.get("direction") != "inbound" and fax.get("to", to) == to and _created(fax) >= oldest
+def evidence(to: str, faxes: Iterable[Entry], since: float, other_ids: Container[str]) -> Evidence:
+    """Return the evidence in SignalWire's list of faxes on whether a fax to a number was sent."""
+    return single(
+        [
+            (text_of(fax, "sid"), fax.get("to") == to)
+            for fax in faxes
+            if fax.get("direction") != "inbound"
+            and not is_other_number(fax.get("to"), to)
+            and epoch(text_of(fax, "date_created")) >= math.floor(since)
+            and text_of(fax, "sid") not in other_ids
+        ]
+    )
 
 
 _DATE = "2026-11-29"

@@ -3,16 +3,18 @@ could send a fax twice."""
 
 import math
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
 from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
+from mailroom.channels.look_up import Entry, is_other_number, is_other_text, search, single
 from mailroom.errors import ConnectError, OutcomeUnknown
 from mailroom.http.https import Answer
 from mailroom.http.provider_api import ProviderApi, body_of, epoch, object_in, refusal, text_of
-from mailroom.message.outcome import Outcome, Retry, Sent, table
+from mailroom.message.outcome import Evidence, Outcome, Retry, Sent, table
 from mailroom.telemetry import logger, redact
 
 _PENDING = {"queued", "initiated", "media.processing", "media.processed", "originated", "sending"}
@@ -77,15 +79,20 @@ class Telnyx:
             logger.warning("unknown fax status", status=redact(status), provider_id=provider_id)
         return Pending(status)
 
-    def find(self, to: str, reference: str, since: float) -> list[str]:
-        """Return the ids of the faxes with this attempt's reference that were created at `since` or later,
-        oldest first. `since` is in epoch seconds; a fraction is rounded down."""
-        oldest = math.floor(since)
-        state = _state(reference)
-        faxes = [fax for fax in self._listed(to, oldest) if fax.get("client_state") == state]
-        # Telnyx lists the newest fax first, and sorting by time keeps the order of faxes of the same time.
-        faxes.reverse()
-        return [text_of(fax, "id") for fax in sorted(faxes, key=_created) if _created(fax) >= oldest]
+    def find(self, to: str, reference: str, since: float, other_ids: Container[str]) -> Evidence:
+        """Look for a fax with this attempt's reference that was created at `since` or later. `since` is in
+        epoch seconds; a fraction is rounded down."""
+        after = datetime.fromtimestamp(math.floor(since) - _SLACK_SECONDS, UTC)
+        filters = {
+            "filter[created_at][gte]": after.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "filter[direction][eq]": "outbound",
+            "page[size]": str(_PAGE_SIZE),
+        }
+        return search(
+            chain.from_iterable(self._pages({"filter[to][eq]": to, **filters})),
+            self._pages(filters),
+            lambda faxes: evidence(to, reference, faxes, since, other_ids),
+        )
 
     def cancel(self, provider_id: str) -> None:
         """Cancel a fax. Telnyx cancels a fax until its last page is sent. Raises RequestFailed."""
@@ -99,21 +106,14 @@ class Telnyx:
             raise OutcomeUnknown(reason_of(response.status, response.text)[0])
         return response
 
-    def _listed(self, to: str, oldest: int) -> Iterator[dict[str, Any]]:
-        after = datetime.fromtimestamp(oldest - _SLACK_SECONDS, UTC)
-        filters = {
-            "filter[created_at][gte]": after.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "filter[to][eq]": to,
-            "filter[direction][eq]": "outbound",
-            "page[size]": str(_PAGE_SIZE),
-        }
+    def _pages(self, filters: dict[str, str]) -> Iterator[list[Entry]]:
         for number in range(1, _MAX_PAGES + 1):
             response = self._ok(self._api.get(self._faxes, {**filters, "page[number]": str(number)}))
             body = body_of(response.status, response.text)
             faxes = body.get("data")
             if not isinstance(faxes, list):
                 raise OutcomeUnknown("the response has no list `data`")
-            yield from faxes
+            yield faxes
             pages = (body.get("meta") or {}).get("total_pages")
             if not faxes or (isinstance(pages, int) and number >= pages):
                 return
@@ -131,8 +131,20 @@ def _fax(response: Answer) -> dict[str, Any]:
     return fax
 
 
-def _created(fax: dict[str, Any]) -> float:
-    return epoch(text_of(fax, "created_at"))
+def evidence(
+    to: str, reference: str, faxes: Iterable[Entry], since: float, other_ids: Container[str]
+) -> Evidence:
+    """Return the evidence in Telnyx's list of faxes on whether the fax with a reference was sent."""
+    state = _state(reference)
+    candidates = [
+        (text_of(fax, "id"), fax.get("client_state") == state)
+        for fax in faxes
+        if epoch(text_of(fax, "created_at")) >= math.floor(since)
+        and text_of(fax, "id") not in other_ids
+        and not (is_other_number(fax.get("to"), to) and fax.get("client_state") != state)
+        and not is_other_text(fax.get("client_state"), state)
+    ]
+    return single([candidate for candidate in candidates if candidate[1]] or candidates)
 
 
 _STATUSES = {"user_busy": "busy", "receiver_no_answer": "no-answer", "sender_canceled": "canceled"}

@@ -43,13 +43,14 @@ def identity(key: Key) -> str:
     return hashlib.sha256(f"{key.event_type}\0{key.id}".encode()).hexdigest()[:32]
 
 
-def message_for(push: Push, platforms: Iterable[str]) -> str:
+def message_for(push: Push, platforms: Iterable[str], expires: int | None = None) -> str:
     """Return the parameter `Message` of SNS's call `publish`: a payload for each of the platforms, and a
-    default text for other subscribers of a topic.
+    default text for other subscribers of a topic. `expires`: time in epoch seconds after which FCM and Apple
+    no longer try to deliver the push.
 
     Raises Invalid if a payload is too large; the error names the attribute that takes the most bytes.
     """
-    payloads = {name: encode(PLATFORMS[name](push)) for name in platforms}
+    payloads = {name: encode(PLATFORMS[name](push, expires)) for name in platforms}
     for name, payload in payloads.items():
         size = len(payload.encode())
         if size > MAX_BYTES:
@@ -77,11 +78,14 @@ def _shown(push: Push) -> dict[str, str]:
     return {name: text for name, text in (("title", push.title), ("body", push.body)) if text}
 
 
-def _fcm(push: Push) -> Json:
+def _fcm(push: Push, expires: int | None) -> Json:
     id_ = identity(push.key)
     # For iOS apps that use FCM, Google sends these headers to Apple, and the attributes of the call `publish`
-    # are not used.
+    # are not used. Without `apns-expiration`, a push to them expires after 30 days:
+    # https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages#ApnsConfig (2026-11-29).
     apns: Json = {"headers": {"apns-collapse-id": id_}}
+    if expires is not None:
+        apns["headers"]["apns-expiration"] = str(expires)
     android: Json = {"collapse_key": id_}
     message: Json = {"android": android, "apns": apns}
     if push.silent:
@@ -98,12 +102,12 @@ def _fcm(push: Push) -> Json:
     return {"fcmV1Message": {"message": message}}
 
 
-def _apns(push: Push) -> Json:
+def _apns(push: Push, _expires: int | None) -> Json:
     aps: Json = {"content-available": 1} if push.silent else {"alert": _shown(push)}
     return {"aps": aps, **push.data}
 
 
-PLATFORMS: dict[str, Callable[[Push], Json]] = {"GCM": _fcm, "APNS": _apns, "APNS_SANDBOX": _apns}
+PLATFORMS: dict[str, Callable[[Push, int | None], Json]] = {"GCM": _fcm, "APNS": _apns, "APNS_SANDBOX": _apns}
 """Functions that create a payload, by the platform's name in ARNs and in the parameter `Message`. GCM is the
 old name of FCM."""
 
@@ -163,9 +167,11 @@ class SnsPush(WithoutLookUp):
     def prepare(self, message: Push) -> PushRequest:
         """Create the request. For a device token, let SNS create an endpoint; creating an endpoint again is
         harmless. Raises Invalid, or NotReady if SNS does not create the endpoint."""
-        valid = seconds_left(message.expiry(), self._clock(), VALID_SECONDS)
+        timestamp = self._clock()
+        valid = seconds_left(message.expiry(), timestamp, VALID_SECONDS)
+        expires = None if valid is None else int(timestamp) + valid
         arguments = {
-            "Message": message_for(message, self._platforms(message)),
+            "Message": message_for(message, self._platforms(message), expires),
             "MessageStructure": "json",
             "MessageAttributes": attributes_of(message, valid),
         }
@@ -211,23 +217,10 @@ class SnsPush(WithoutLookUp):
 
     def _registered(self, message: Push, arguments: dict[str, Any]) -> PushRequest:
         try:
-            endpoint = self._endpoint(message)
+            endpoint = endpoint_of(self._client, self._applications[message.application], message.recipient)
         except (ClientError, BotoCoreError) as error:
             raise NotReady(not_sent("SNS", error, refusal_of)) from None
         return PushRequest({"TargetArn": endpoint, **arguments}, {"endpoint_arn": endpoint})
-
-    def _endpoint(self, message: Push) -> str:
-        application = self._applications[message.application]
-        try:
-            reply = self._client.create_platform_endpoint(
-                PlatformApplicationArn=application, Token=message.recipient
-            )
-        except ClientError as error:
-            existing = existing_endpoint(error)
-            if existing is None:
-                raise
-            return existing
-        return reply["EndpointArn"]
 
 
 _EXISTS = re.compile(r"Endpoint (arn:aws[a-z-]*:sns:\S+) already exists with the same [Tt]oken")
@@ -290,11 +283,17 @@ TEXTS = (
 )
 
 
-def existing_endpoint(error: ClientError) -> str | None:
-    """Return the endpoint's ARN if SNS refused to create an endpoint because the token has an endpoint with
-    other attributes; otherwise None. Mailroom must not change those attributes."""
-    match = _EXISTS.search(error.response["Error"].get("Message", ""))
-    return match[1] if match else None
+def endpoint_of(client: "SNSClient", application: str, token: str) -> str:
+    """Return the ARN of a token's endpoint, which SNS creates if the token has none. An endpoint that SNS has
+    disabled stays disabled. Raises botocore's errors."""
+    try:
+        return client.create_platform_endpoint(PlatformApplicationArn=application, Token=token)["EndpointArn"]
+    except ClientError as error:
+        # The token may have an endpoint with other attributes, which Mailroom must not change.
+        existing = _EXISTS.search(error.response["Error"].get("Message", ""))
+        if existing is None:
+            raise
+        return existing[1]
 
 
 def refusal_to_publish(error: ClientError, *, to_endpoint: bool) -> Refusal:

@@ -18,7 +18,9 @@ MAX_MEDIA = 10
 """Maximum number of media in one message, the limit of Twilio."""
 
 _BREAK = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
-_MEDIA = re.compile(r"(?:https|s3)://[!-~]{1,2000}")
+_MEDIA = re.compile(r"https://[!-~]{1,2000}|s3://.+")
+"""Pattern of a URL of media. The key in s3://bucket/key may have any characters, such as blanks.
+The sender checks the key by `Payloads.key`, like the key of an attachment."""
 
 
 class Sms(Templated, frozen=True, kw_only=True):

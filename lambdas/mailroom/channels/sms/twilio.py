@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
+from mailroom.channels.look_up import is_other_number, is_other_text, search
 from mailroom.channels.sms.contract import SmsRequest
 from mailroom.channels.sms.twilio_account import TwilioAccount
 from mailroom.channels.sms.twilio_refusals import TABLE
@@ -88,8 +89,15 @@ class TwilioSms:
 
         `since` is compared with `date_created`, because `date_sent` is missing while a message is queued.
         The sender's number is not compared, because a Messaging Service chooses it.
+
+        An account may redact numbers, whose last four digits are then listed as XXXX, and texts:
+        https://www.twilio.com/docs/messaging/guides/privacy-message-redaction (2026-11-29).
         """
-        return evidence(request, self._listed(request.to, math.floor(since)), since, other_ids)
+        return search(
+            self._listed(request.to, math.floor(since)),
+            self._api.pages(self._messages, {}, "messages"),
+            lambda messages: evidence(request, messages, since, other_ids),
+        )
 
     def _form(self, request: SmsRequest) -> dict[str, object]:
         form: dict[str, object] = {"To": request.to, **self._from}
@@ -182,27 +190,29 @@ def evidence(
     sent. Messages in `other_ids` are excluded.
 
     If several messages match, the message was sent more than once, and the oldest one is returned. The result
-    is Unknowable if a listed message may be the requested one although their texts differ: because the text
-    was removed from the list (some accounts do not store texts), or because the requested text comes from a
-    template, which may have changed since the message was submitted.
+    is Unknowable if a listed message may be the requested one although they differ: because Twilio may have
+    altered its number or its text, or because the requested text comes from a template, which may have
+    changed since the message was submitted.
     """
     oldest = math.floor(since)
     candidates = [message for message in messages if _could_be(message, request, oldest, other_ids)]
-    matches = [message for message in candidates if same_text(request.text, str(message.get("body") or ""))]
+    to_number = [message for message in candidates if message.get("to") == request.to]
+    matches = [message for message in to_number if same_text(request.text, str(message.get("body") or ""))]
     if matches:
         # Reversed, so that among messages of the same second `min` returns the oldest one.
         first = min(reversed(matches), key=created)
         return Sent(text_of(first, "sid"), request.facts)
-    if not request.exact:
-        return Unknowable() if candidates else NotFound()
-    removed = request.text and any(not message.get("body") for message in candidates)
-    return Unknowable() if removed else NotFound()
+    return Unknowable() if candidates else NotFound()
 
 
 def same_text(submitted: str, listed: str) -> bool:
     """Return whether a text in Twilio's list equals the submitted text, apart from changes that Twilio
     makes."""
-    return _plain(listed) in {_plain(submitted), _plain(_TRIAL + submitted)}
+    return _plain(listed) in _forms(submitted)
+
+
+def _forms(submitted: str) -> tuple[str, str]:
+    return _plain(submitted), _plain(_TRIAL + submitted)
 
 
 def _plain(text: str) -> str:
@@ -213,13 +223,13 @@ def _plain(text: str) -> str:
 
 
 def _could_be(message: dict[str, Any], request: SmsRequest, oldest: int, other_ids: Container[str]) -> bool:
-    # A field that is missing in Twilio's response is treated as a match: a message that is left out here
-    # would be sent again. The SID of a message with media begins with MM, any other SID with SM.
-    sid = text_of(message, "sid")
+    # The SID of a message with media begins with MM, any other SID with SM.
+    sid, body = text_of(message, "sid"), _plain(str(message.get("body") or ""))
     return (
         sid not in other_ids
         and sid.startswith("MM" if request.media else "SM")
         and message.get("direction") != "inbound"
-        and message.get("to", request.to) == request.to
         and created(message) >= oldest
+        and not is_other_number(message.get("to"), request.to)
+        and not (request.exact and is_other_text(body, *_forms(request.text)))
     )

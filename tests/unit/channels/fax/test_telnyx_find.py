@@ -5,79 +5,110 @@ from typing import Any
 import pytest
 
 from mailroom.errors import NotSent, OutcomeUnknown
+from mailroom.message.outcome import Evidence, NotFound, Sent, Unknowable
 from tests.support.unit.scripted_server import Answer, closed, scripted
 from tests.support.unit.shared import NOW
 from tests.unit.channels.fax.test_telnyx import REQUEST, STATE, adapter
 
 
-def listed(fax_id: str, created: str = "2026-11-21T09:00:00Z", state: str | None = STATE) -> dict[str, Any]:
-    return {"id": fax_id, "created_at": created, "client_state": state}
+def listed(fax_id: str, created: str = "2026-11-21T09:00:00Z", **changes: Any) -> dict[str, Any]:
+    fax = {"id": fax_id, "created_at": created, "direction": "outbound"}
+    return {**fax, "to": REQUEST.to, "client_state": STATE, **changes}
 
 
 def page(*faxes: dict[str, Any], pages: int | None = 1) -> Answer:
     return Answer(200, {"data": list(faxes), "meta": {"total_pages": pages}})
 
 
-def ids_in(*pages: Answer, since: float = NOW) -> list[str]:
+def evidence(*pages: Answer, since: float = NOW, other_ids: tuple[str, ...] = ()) -> Evidence:
     with scripted(*pages) as server:
-        return adapter(server.url).find(REQUEST.to, REQUEST.reference, since)
+        return adapter(server.url).find(REQUEST.to, REQUEST.reference, since, other_ids)
 
 
-def test_a_look_up_filters_telnyxs_faxes_by_number_direction_and_date() -> None:
-    with scripted(page()) as server:
-        assert adapter(server.url).find(REQUEST.to, REQUEST.reference, NOW + 0.9) == []
-        (request,) = server.requests
-    assert (request.method, request.path) == ("GET", "/v2/faxes")
-    assert request.query == {
+def test_a_look_up_at_telnyx_reads_one_page_without_the_number_if_the_list_by_number_is_empty() -> None:
+    with scripted(page(pages=9)) as server:
+        server.script.insert(0, page())
+        assert adapter(server.url).find(REQUEST.to, REQUEST.reference, NOW + 0.9, ()) == NotFound()
+        first, second = server.requests
+    assert (first.method, first.path) == ("GET", "/v2/faxes")
+    assert first.query == {
         "filter[created_at][gte]": "2026-11-21T08:59:59Z",
         "filter[to][eq]": REQUEST.to,
         "filter[direction][eq]": "outbound",
         "page[size]": "100",
         "page[number]": "1",
     }
+    assert second.query == {name: value for name, value in first.query.items() if name != "filter[to][eq]"}
 
 
 def test_a_look_up_at_telnyx_finds_only_faxes_with_the_attempts_reference() -> None:
-    other_faxes = [listed("other", state="b3RoZXI="), listed("bare", state=None)]
-    assert ids_in(page(listed("ours"), *other_faxes)) == ["ours"]
+    other_faxes = [listed("other", client_state="YW5vdGhlcg=="), listed("bare", client_state=None)]
+    assert evidence(page(listed("ours"), *other_faxes)) == Sent("ours")
+    assert evidence(page(other_faxes[0])) == NotFound()
+    assert evidence(page(*other_faxes), other_ids=("bare",)) == NotFound()
+
+
+@pytest.mark.parametrize("state", [None, "", "XXXXXXXX", STATE[:4], STATE[4:], f"{STATE[:4]}****", 7])
+def test_a_fax_at_telnyx_without_a_whole_reference_proves_nothing(state: object) -> None:
+    assert evidence(page(listed("perhaps", client_state=state))) == Unknowable()
+    assert evidence(page(listed("perhaps", client_state=state, to="+15555550101"))) == NotFound()
+    assert evidence(page(listed("perhaps", client_state=state), listed("ours"))) == Sent("ours")
+
+
+def test_a_fax_at_telnyx_whose_number_is_masked_is_found_by_its_reference() -> None:
+    assert evidence(page(), page(listed("ours", to="+1555555XXXX"))) == Sent("ours")
+
+
+def test_if_telnyx_masks_numbers_the_list_by_number_proves_nothing() -> None:
+    other = listed("other", to="+1555555XXXX", client_state="YW5vdGhlcg==")
+    assert evidence(page(), page(other)) == Unknowable()
+    assert evidence(page(), page(other), other_ids=("other",)) == Unknowable()
 
 
 def test_a_fax_created_in_the_second_of_the_try_is_found_although_the_filter_is_in_whole_seconds() -> None:
     earlier = listed("earlier", "2026-11-21T08:59:59.999Z")
-    assert ids_in(page(listed("same"), earlier), since=NOW + 0.999) == ["same"]
+    assert evidence(page(listed("same"), earlier), since=NOW + 0.999) == Sent("same")
 
 
-def test_a_look_up_returns_the_oldest_fax_first_even_among_faxes_of_the_same_second() -> None:
-    newest_first = [listed("3", "2026-11-21T09:00:01.5Z"), listed("2"), listed("1")]
-    assert ids_in(page(*newest_first)) == ["1", "2", "3"]
+def test_several_faxes_with_the_reference_prove_nothing_unless_all_but_one_are_known() -> None:
+    faxes = page(listed("3"), listed("2"), listed("1"))
+    assert evidence(faxes) == Unknowable()
+    assert evidence(faxes, other_ids=("3", "1")) == Sent("2")
 
 
 def test_a_look_up_reads_all_pages_of_the_fax_list() -> None:
     with scripted(page(listed("2"), pages=2), page(listed("1"), pages=2)) as server:
-        assert adapter(server.url).find(REQUEST.to, REQUEST.reference, NOW) == ["1", "2"]
+        assert adapter(server.url).find(REQUEST.to, REQUEST.reference, NOW, ("2",)) == Sent("1")
         assert [request.query["page[number]"] for request in server.requests] == ["1", "2"]
 
 
 def test_if_the_page_count_is_missing_a_look_up_reads_until_an_empty_page() -> None:
-    assert ids_in(page(listed("1"), pages=None), Answer(200, {"data": []})) == ["1"]
+    assert evidence(page(listed("1"), pages=None), Answer(200, {"data": []})) == Sent("1")
 
 
 def test_if_the_fax_list_has_too_many_pages_the_outcome_stays_unknown() -> None:
     with scripted(page(listed("1"), pages=99)) as server:
         with pytest.raises(OutcomeUnknown, match="more than 5 pages"):
-            adapter(server.url).find(REQUEST.to, REQUEST.reference, NOW)
+            adapter(server.url).find(REQUEST.to, REQUEST.reference, NOW, ())
         assert len(server.requests) == 5
 
 
 @pytest.mark.parametrize(
     "answer",
-    [Answer(500), Answer(200, b"?"), Answer(200, {}), page(listed("1", "yesterday")), page(listed(""))],
+    [
+        Answer(500),
+        Answer(200, b"?"),
+        Answer(200, {}),
+        page(listed("1", "yesterday")),
+        page(listed("1", "2026-11-21")),
+        page(listed("")),
+    ],
 )
 def test_if_the_fax_list_cannot_be_read_the_outcome_stays_unknown(answer: Answer) -> None:
     with pytest.raises(OutcomeUnknown):
-        ids_in(answer)
+        evidence(answer)
 
 
 def test_without_a_connection_for_the_look_up_the_outcome_stays_unknown() -> None:
     with pytest.raises(NotSent):
-        adapter(closed()).find(REQUEST.to, REQUEST.reference, NOW)
+        adapter(closed()).find(REQUEST.to, REQUEST.reference, NOW, ())

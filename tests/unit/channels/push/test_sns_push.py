@@ -26,7 +26,7 @@ from tests.support.unit.push import (
     payloads,
     push,
 )
-from tests.support.unit.shared import Aws
+from tests.support.unit.shared import NOW, Aws
 
 TO_TOKEN = {"to": TOKEN, "platform": "android"}
 OTHER = ENDPOINT.replace("0f5e8a3c", "9f5e8a3c")
@@ -104,6 +104,21 @@ def test_the_time_to_live_of_a_push_ends_when_the_push_expires(expires_at: str, 
     attributes = published(expires_at=expires_at)["MessageAttributes"]
     assert attributes["AWS.SNS.MOBILE.FCM.TTL"]["StringValue"] == seconds
     assert "AWS.SNS.MOBILE.FCM.TTL" not in published()["MessageAttributes"]
+
+
+@pytest.mark.parametrize("content", [{}, {"title": ..., "body": ..., "data": {"a": "1"}}])
+@pytest.mark.parametrize(
+    ("expires_at", "seconds"),
+    [("2026-11-21T09:01:00Z", 60), ("2026-11-21T08:00:00Z", 1), ("2027-11-21T09:00:00Z", 2_419_200)],
+)
+def test_a_push_to_an_ios_app_by_fcm_expires_at_the_same_time(
+    content: dict[str, Any], expires_at: str, seconds: int
+) -> None:
+    fcm = payloads(published(expires_at=expires_at, **content)["Message"])["GCM"]
+    headers = fcm["fcmV1Message"]["message"]["apns"]["headers"]
+    assert headers["apns-expiration"] == str(int(NOW) + seconds)
+    fcm = payloads(published(**content)["Message"])["GCM"]
+    assert "apns-expiration" not in fcm["fcmV1Message"]["message"]["apns"]["headers"]
 
 
 def test_an_endpoint_is_created_for_a_token_before_the_push_and_the_ledger_keeps_its_arn() -> None:

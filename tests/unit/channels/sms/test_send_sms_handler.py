@@ -75,12 +75,42 @@ def test_a_text_submitted_by_a_crashed_worker_is_looked_up_and_not_sent_again(
     crashed = image(id="s-1", event_type="sms", status="sending", startedAt=NOW_MS, claim_token="another")
     crashed["unsettled_tries"] = {"SS": [Try(NOW_MS, "twilio/AC1").text]}
     aws.dynamodb.put_item(TableName=LEDGER, Item=crashed)
-    accepted = {"sid": "SM7", "body": "Your table is ready", "date_created": "2026-11-21T09:00:01Z"}
+    accepted = {"sid": "SM7", "to": TO, "body": "Your table is ready", "date_created": "2026-11-21T09:00:01Z"}
     twilio.script[0] = Answer(200, {"messages": [accepted], "next_page_uri": None})
     assert failures(load_sms("send_sms")(sqs_event(sms_item()), lambda_context())) == []
     assert [request.method for request in twilio.requests] == ["GET"]
     entry = aws.item("s-1", "sms")
     assert (entry["status"], entry["provider_id"], entry["segments"]) == ("sent", "SM7", 1)
+
+
+@pytest.mark.parametrize(
+    ("on_unknown", "methods", "status"),
+    [("hold", ["GET", "GET"], "failed"), ("resend", ["GET", "GET", "POST"], "sent")],
+)
+def test_if_twilio_redacts_numbers_the_setting_decides_and_a_second_text_is_listed(
+    load_sms: Load,
+    aws: Aws,
+    twilio: ScriptedServer,
+    monkeypatch: pytest.MonkeyPatch,
+    on_unknown: str,
+    methods: list[str],
+    status: str,
+) -> None:
+    monkeypatch.setenv("ON_UNKNOWN", on_unknown)
+    crashed = image(id="s-1", event_type="sms", status="sending", startedAt=NOW_MS, claim_token="another")
+    crashed["unsettled_tries"] = {"SS": [Try(NOW_MS, "twilio/AC1").text]}
+    aws.dynamodb.put_item(TableName=LEDGER, Item=crashed)
+    redacted = {"sid": "SM7", "to": f"{TO[:-4]}XXXX", "body": "", "date_created": "2026-11-21T09:00:01Z"}
+    pages = [Answer(200, {"messages": page, "next_page_uri": None}) for page in ([], [redacted])]
+    twilio.script[:0] = pages
+    assert failures(load_sms("send_sms")(sqs_event(sms_item()), lambda_context())) == []
+    assert [request.method for request in twilio.requests] == methods
+    entry = aws.item("s-1", "sms")
+    assert entry["status"] == status
+    if on_unknown == "hold":
+        assert entry["error"]["code"] == "outcome_unknown"
+    else:
+        assert len(entry["unsettled_tries"]) == 2  # `mailroom list --twice` lists the message
 
 
 def test_phone_numbers_and_texts_are_not_logged(

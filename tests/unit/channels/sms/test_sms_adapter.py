@@ -111,6 +111,14 @@ def test_media_in_the_payload_bucket_get_a_new_url_that_expires(aws: Aws) -> Non
     assert parse_qs(url.query)["X-Amz-Expires"] == ["1800"]
 
 
+def test_the_key_of_media_in_the_payload_bucket_may_have_blanks(aws: Aws) -> None:
+    aws.s3.put_object(Bucket=BUCKET, Key="pub/a cat.jpg", Body=b"cat")
+    ref = f"s3://{BUCKET}/pub/a cat.jpg"
+    (url,) = adapter(aws=aws).prepare(sms(media_urls=[ref])).media
+    assert urlsplit(url).path.endswith("/pub/a%20cat.jpg")
+    assert adapter(aws=aws, sms_provider="aws").prepare(sms(media_urls=[ref])).media == (ref,)
+
+
 @pytest.mark.parametrize(
     ("ref", "sentence"),
     [

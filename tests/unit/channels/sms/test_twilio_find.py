@@ -44,13 +44,21 @@ def evidence(
         return adapter(server.url).find(of, since, other_ids)
 
 
-def test_a_look_up_filters_twilios_messages_only_by_the_recipients_number() -> None:
-    with scripted(page()) as server:
+def test_a_look_up_reads_one_page_without_the_number_if_twilios_list_by_number_is_empty() -> None:
+    with scripted(page(following=f"{MESSAGES}?Page=1")) as server:
+        server.script.insert(0, page())
         assert adapter(server.url).find(REQUEST, NOW, ()) == NotFound()
-        (call,) = server.requests
-    assert (call.method, call.path) == ("GET", MESSAGES)
-    assert call.query == {"To": TO, "PageSize": "1000"}
-    assert "authorization" in call.headers
+        by_number, whole = server.requests
+    assert (by_number.method, by_number.path) == (whole.method, whole.path) == ("GET", MESSAGES)
+    assert by_number.query == {"To": TO, "PageSize": "1000"}
+    assert whole.query == {"PageSize": "1000"}
+    assert "authorization" in by_number.headers
+
+
+def test_a_look_up_that_finds_the_message_makes_one_request() -> None:
+    with scripted(page(listed())) as server:
+        assert adapter(server.url).find(REQUEST, NOW, ()) == Sent("SM1", FACTS)
+        assert len(server.requests) == 1
 
 
 def test_a_look_up_finds_a_message_queued_at_twilio_and_returns_its_segments() -> None:
@@ -186,7 +194,56 @@ def test_a_look_up_returns_unknowable_if_the_text_of_a_listed_message_is_missing
 
 
 def test_a_look_up_finds_a_listed_message_even_if_optional_fields_are_missing() -> None:
-    assert evidence(page({"sid": "SM1", "body": REQUEST.text, "date_created": CREATED})) == Sent("SM1", FACTS)
+    bare = {"sid": "SM1", "to": TO, "body": REQUEST.text, "date_created": CREATED}
+    assert evidence(page(bare)) == Sent("SM1", FACTS)
+
+
+MASKED = (
+    f"{TO[:-4]}XXXX",
+    f"{TO[:-4]}****",
+    f"{TO[:-4]}0000",
+    TO[:-4],
+    TO[2:],
+    TO[1:],
+    f"rcs:{TO}",
+    "",
+    None,
+    7,
+)
+
+
+@pytest.mark.parametrize("to", MASKED)
+@pytest.mark.parametrize("body", [REQUEST.text, "", None])
+def test_a_listed_message_without_its_whole_number_proves_nothing(to: object, body: str | None) -> None:
+    message = listed(to=to, body=body)
+    assert evidence(page(message)) == Unknowable()
+    assert evidence(page(), page(message)) == Unknowable()
+    assert evidence(page(message, listed())) == Sent("SM1", FACTS)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *("XXXX", "**** ***** ** *****", "[redacted]", "This message was removed", "Your table", "is ready"),
+        *(
+            "Your ta...",
+            "Your ta…",
+            f"{REQUEST.text} Reply STOP to opt out",
+            "Sent from your Twilio trial account",
+        ),
+    ],
+)
+def test_a_listed_text_that_may_be_masked_cut_or_longer_proves_nothing(body: str) -> None:
+    assert evidence(page(listed(body=body))) == Unknowable()
+
+
+def test_in_an_account_that_redacts_numbers_an_empty_list_by_number_proves_nothing() -> None:
+    other = listed("SM-known", "Fri, 20 Nov 2026 09:00:00 +0000", to="+1777555XXXX", body="")
+    assert evidence(page(), page(other), other_ids=("SM-known",)) == Unknowable()
+    assert evidence(page(), page({**other, "direction": "inbound"})) == NotFound()
+    assert evidence(page(listed()), page(other)) == Sent("SM1", FACTS)
+    for whole in ("+17775550123", "whatsapp:+17775550123"):
+        assert evidence(page(), page({**other, "to": whole})) == NotFound()
 
 
 def test_a_look_up_reads_all_pages_of_the_message_list_from_the_same_host() -> None:
@@ -232,6 +289,8 @@ def test_if_the_message_list_has_too_many_pages_the_outcome_stays_unknown() -> N
         Answer(200, {}),
         page({"sid": "SM1", "body": REQUEST.text}),
         page(listed(created="yesterday")),
+        page(listed(created="Sat, 21 Nov 2026")),
+        page(listed(created="Sat, 21 Nov [redacted]26 09:00:00 +0000")),
         page({"date_created": CREATED, "body": REQUEST.text}),
     ],
 )
