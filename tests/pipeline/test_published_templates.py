@@ -6,6 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from mailroom.content.templates import FRESH_SECONDS
 from mailroom_local.stage import lifecycle
 from mailroom_ops.templates.published import Published
 from mailroom_stacks.templates.folder import TemplateName
@@ -82,7 +83,7 @@ def _put(pipeline: Pipeline, item: dict[str, object]) -> str:
     return str(item["id"])
 
 
-def test_an_edit_of_a_file_is_used_for_the_next_message_without_a_restart(
+def test_an_edit_of_a_file_is_used_within_a_second_without_a_restart(
     pipeline: Pipeline, tmp_path: Path
 ) -> None:
     folder = tmp_path / "mail" / "note"
@@ -95,5 +96,6 @@ def test_an_edit_of_a_file_is_used_for_the_next_message_without_a_restart(
         pipeline.put(mail("edit-1", template="note", template_version=0))
         assert pipeline.one_mail("edit-1")["content"]["text"] == "before"
         (folder / "body.txt").write_text("after")
+        time.sleep(FRESH_SECONDS)  # the function looks for changed files once a second
         pipeline.put(mail("edit-2", template="note", template_version=0))
         assert pipeline.one_mail("edit-2")["content"]["text"] == "after"
