@@ -9,6 +9,7 @@ from mailroom.channels.fax import signalwire, telnyx
 from mailroom.channels.mail import resend_mail, ses
 from mailroom.channels.push import sns
 from mailroom.channels.sms import aws_refusals, twilio_refusals
+from mailroom.feedback import resend_mail as resend_events
 from mailroom.message.outcome import Fault, Row
 from tests.support import ROOT
 
@@ -17,7 +18,7 @@ TABLES: dict[str, dict[str, Mapping[str, Row]]] = {
     "Amazon SES": {"refusals": ses.REFUSALS | ses.TEXTS},
     "AWS End User Messaging": {"refusals": aws_refusals.REFUSALS, "events": aws_refusals.EVENTS},
     "Twilio": {"refusals": twilio_refusals.REFUSALS, "events": twilio_refusals.EVENTS},
-    "Resend": {"refusals": resend_mail.REFUSALS},
+    "Resend": {"refusals": resend_mail.REFUSALS, "events": resend_events.EVENTS},
     "Amazon SNS": {"refusals": sns.REFUSALS | sns.TEXTS},
     "SignalWire": {"refusals": signalwire.REFUSALS},
     "Telnyx": {"refusals": telnyx.REFUSALS, "failure reasons of an accepted fax": telnyx.EVENTS},
@@ -32,7 +33,7 @@ FAULTS: dict[Fault, tuple[str, str]] = {
     "day": (
         "the message waits until the provider's limit has capacity, and the alarm "
         "[day-used-up](../alarms/day-used-up.md) rings for mail",
-        "the message ends as `undelivered`",
+        "the message ends as `undelivered`, and the alarm [misconfigured](../alarms/misconfigured.md) rings",
     ),
     "account": (
         "the message is retried, and becomes a [dead letter](../alarms/dlq-not-empty.md)",
@@ -41,8 +42,8 @@ FAULTS: dict[Fault, tuple[str, str]] = {
     "throttled": ("the message is retried after a growing wait", "the message ends as `undelivered`"),
     "undecided": (
         "the message is retried once. If it is refused again, the provider's newest acceptance decides: if "
-        "the same sender function has had another message accepted in between, it ends as `failed`, and "
-        "otherwise it is treated as for `account`",
+        "the same sender function has had another message accepted in between, it goes to the fallback "
+        "provider, or ends as `failed`; otherwise it is treated as for `account`",
         "the message ends as `undelivered`",
     ),
 }
@@ -59,9 +60,9 @@ AWS, Resend and Telnyx have codes for any invalid field. Such a row of the fault
 field comes from the item, and otherwise the account is at fault. SES quotes an invalid address: if it is the
 sender's, the account is at fault.
 
-A fax that was accepted is attempted again after a failure of the line, as often as the settings allow. A
-`day` does not use up these attempts. After a fault of the `account` the fax becomes a dead letter, and is
-attempted again after its redrive.
+A fax that was accepted is attempted again after a failure of the line, as often as the settings allow, and
+after a `day` without a limit. After a fault of the `account` the fax becomes a dead letter, and is attempted
+again after its redrive. All these attempts are counted, so a later failure of the line may be the last one.
 """
 
 

@@ -14,17 +14,24 @@ from mailroom.message.outcome import Evidence, NotFound, Sent, Unknowable
 Entry = dict[str, Any]
 
 _NUMBER = re.compile(r"\+[1-9][0-9]{6,14}")
+_SHORT_CODE = re.compile(r"[0-9]{3,8}")
+_ADDRESS_ELSEWHERE = re.compile(r"(?:whatsapp|messenger|sips?):")
+"""Pattern of a recipient of another service. Twilio can send a text as RCS, so rcs: is not one."""
 _MASK = re.compile(r"(?i)[*•●█■]|([x#_])\1|redact|remov|delet")
 
 
 def is_masked(listed: object) -> bool:
     """Return whether a listed number is missing, cut to a few characters, or masked like +1617555XXXX."""
-    return not isinstance(listed, str) or len(listed) < 7 or _MASK.search(listed) is not None
+    if not isinstance(listed, str) or _MASK.search(listed):
+        return True
+    return len(listed) < 7 and not _SHORT_CODE.fullmatch(listed)
 
 
 def is_other_number(listed: object, number: str) -> bool:
     """Return whether a listed number is certainly another one. Zeros at its end may be a mask, and its
     country code may be missing."""
+    if isinstance(listed, str) and _ADDRESS_ELSEWHERE.match(listed):
+        return True
     if not isinstance(listed, str) or not _NUMBER.fullmatch(listed):
         return False
     return not number.startswith(listed.rstrip("0")) and not number.endswith(listed[1:])

@@ -78,10 +78,15 @@ class OtherProviderChoice:
 
     def moves(self, refusal: Refusal, claim: Claimed, record: QueueRecord) -> bool:
         """Return whether a message that was not sent goes to the other provider now."""
-        if self._other is None or not self.is_fallback or claim.unsettled or not self._is_providers(refusal):
+        # The other provider may be able to send to a destination to which this one cannot.
+        undecided = isinstance(refusal, Rejected) and refusal.undecided
+        if self._other is None or not self.is_fallback or claim.unsettled:
+            return False
+        if not (undecided or self._is_providers(refusal)):
             return False
         return (
-            isinstance(refusal, DayUsedUp)
+            undecided
+            or isinstance(refusal, DayUsedUp)
             or record.receives >= self._other.after_tries
             or self._left(record) <= 0
         )

@@ -66,7 +66,7 @@ def read(payload: Mapping[str, Any], region: str) -> list[Event]:
             found_by_number=True,
             at=time_ms,
             detail=_detail(event, row) if status == "undelivered" else "",
-            misconfigured=row is not None and row.fault == "account",
+            misconfigured=row is not None and row.rings,
         )
     ]
 

@@ -13,7 +13,7 @@ from mailroom.feedback import values
 from mailroom.feedback.meaning import Meaning, bounced, filled
 from mailroom.feedback.values import sentence, word
 from mailroom.message.message import SEVERAL_TAG, Key, Reference
-from mailroom.message.outcome import Event, Facts, Status
+from mailroom.message.outcome import Event, Facts, Status, table
 from mailroom.telemetry import count, logger
 
 SOURCE = "resend"
@@ -82,8 +82,21 @@ def read(message: Mapping[str, Any]) -> list[Event]:
             suppress=meaning.suppress,
             at=time_ms,
             detail=sentence(meaning.detail),
+            misconfigured=event.type == "email.failed" and _rings(event.data.failed.reason),
         )
     ]
+
+
+EVENTS = table(
+    "https://resend.com/docs/webhooks/emails/failed",
+    "2026-11-29",
+    ("reached_daily_quota", "day", "Triggered when there are issues such as email quota limits."),
+)
+"""Reasons of the event email.failed. The page shows only this one."""
+
+
+def _rings(reason: str) -> bool:
+    return (row := EVENTS.get(reason)) is not None and row.rings
 
 
 def _bounced(data: Data, time_ms: int) -> Meaning:

@@ -80,7 +80,7 @@ def read(payload: Mapping[str, Any], region: str) -> list[Event]:
             suppress=_suppress(row, fields.get("From", "")),
             at=time_ms,
             detail=_detail(kind, code, row) if status == "undelivered" else "",
-            misconfigured=row is not None and row.fault == "account",
+            misconfigured=row is not None and row.rings,
         )
     ]
 

@@ -123,6 +123,12 @@ class Row(Struct, frozen=True):
     """Date on which the source was read."""
     effect: Effect = ""
 
+    @property
+    def rings(self) -> bool:
+        """Whether an event with this row sets off an alarm: other messages will fail too, and are not sent
+        again."""
+        return self.fault in ("account", "day")
+
     def refusal(self, reason: str, after: float = 0) -> Refusal:
         """Return the outcome of a submit that was refused with this row's code, for `reason`. `after` is the
         minimum wait in seconds that the provider requests."""

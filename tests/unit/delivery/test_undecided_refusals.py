@@ -1,6 +1,7 @@
 """Refusals whose words fit the message and the configuration: newer evidence decides."""
 
 from mailroom.delivery.waiting.provider_refusals import MOST_REFUSED, MOST_UNDECIDED, UndecidedRefusals
+from mailroom.environment import OtherProvider
 from mailroom.message.message import Key
 from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
 from tests.support.unit.post import Counted, Make
@@ -76,8 +77,32 @@ def test_acceptances_that_may_be_older_than_the_refusal_are_no_evidence() -> Non
     assert isinstance(refusals.decided(key, UNDECIDED), Retry)
     refusals.accepted += 2  # both may have been submitted before the refusal
     assert isinstance(refusals.decided(key, UNDECIDED), Misconfigured)
-    refusals.accepted += 1
-    assert refusals.decided(key, UNDECIDED) == Rejected(UNDECIDED.reason)
+    assert isinstance(refusals.decided(key, UNDECIDED), Retry)  # a fault is followed by a first refusal
+    refusals.accepted += 3
+    assert refusals.decided(key, UNDECIDED) == UNDECIDED
+
+
+def test_acceptances_before_a_second_fault_of_the_configuration_are_no_evidence(
+    post: Make, aws: Aws, counted: Counted
+) -> None:
+    worker = post(UNDECIDED, UNDECIDED, SENT, UNDECIDED)
+    worker.handle(item())
+    worker.handle(item(), receives=2)
+    worker.handle(item(id="m-2"))
+    worker.handle(item(), receives=3)
+    assert "completedAt" not in aws.item()
+    assert counted() == {"Sent": 1, "Retried": 2, "Misconfigured": 1}
+
+
+def test_a_destination_that_the_own_provider_cannot_reach_goes_to_the_fallback(post: Make, aws: Aws) -> None:
+    queue = aws.sqs.create_queue(QueueName="fallback")["QueueUrl"]
+    other = OtherProvider(name="other", queue_url=queue, after_tries=3, after_seconds=600)
+    worker = post(UNDECIDED, SENT, UNDECIDED, other_provider=other)
+    worker.handle(item())
+    worker.handle(item(id="m-2"))
+    assert worker.handle(item(), receives=2) == {}
+    assert "completedAt" not in aws.item()
+    assert aws.item()["trouble"] == {"code": "other_provider", "message": UNDECIDED.reason}
 
 
 def test_a_sender_forgets_the_oldest_undecided_refusals() -> None:

@@ -170,8 +170,8 @@ class FaxAttempt(Attempt[Fax, FaxRequest]):
         fax = self.message
         if state.fault == "account" and not self.claim.redriven:
             return self._misconfigured(reason)
-        # A limit of the day does not use up the fax's attempts, nor does the fault of an account that an
-        # operator has corrected.
+        # Neither a limit of the day is the last attempt, nor the fault of an account that an operator has
+        # corrected. They are counted like other attempts.
         unlimited = state.fault in ("account", "day")
         if unlimited or (state.again and fax.attempt + fax.retry_count < self.settings.max_attempts):
             self.ledger.retry_later(self.claim, state.status, reason)

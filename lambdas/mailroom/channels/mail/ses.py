@@ -1,5 +1,6 @@
 """Mail by Amazon SES v2."""
 
+import re
 from collections.abc import Iterable
 from email.utils import parseaddr
 from functools import partial
@@ -233,4 +234,5 @@ def _row(code: str, text: str) -> Row | None:
 
 
 def _quotes(text: str, addresses: Iterable[str]) -> bool:
-    return any(parseaddr(address)[1].lower() in text.lower() for address in addresses if address)
+    bare = (re.escape(parseaddr(address)[1]) for address in addresses if address)
+    return any(re.search(rf"(?<![\w.+-]){address}(?![\w.+-])", text, re.IGNORECASE) for address in bare)

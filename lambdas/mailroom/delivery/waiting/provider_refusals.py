@@ -45,7 +45,9 @@ class UndecidedRefusals:
                 self._refused.popitem(last=False)
             return Retry(refusal.reason)
         if self.accepted - before > self._older:
-            return Rejected(refusal.reason)
+            return refusal
+        # The next refusal is a first one again: what is accepted after a correction is not evidence about it.
+        del self._refused[key]
         return Misconfigured(refusal.reason)
 
 
