@@ -217,7 +217,7 @@ def _environment(loader: Callable[[str], str | None], *, html: bool) -> Environm
         loader=loader,
         undefined_behavior="strict",
         fuel=SMALL_FUEL,
-        finalizer=_written,
+        finalizer=_written_as_html if html else _written,
         auto_escape_callback=lambda _: html,
     )
     # `debug` is removed, because it would write all variables of a message into the text.
@@ -228,17 +228,22 @@ def _environment(loader: Callable[[str], str | None], *, html: bool) -> Environm
 _BUILT_IN = frozenset(("caller", "kwargs", "loop", "self", "super", "varargs"))
 
 
-@pass_state
-def _written(state: State, value: Any) -> Any:
-    """Return the text that a value is written as: null is empty, a whole number is written without a
-    fraction, and in HTML the special characters of a text are escaped. MiniJinja's own function would also
-    escape the slashes of URLs."""
+def _written(value: Any) -> Any:
+    """Return the text that a value is written as: null is empty, and a whole number is written without a
+    fraction."""
     if value is None:
         return ""
-    if type(value) is str and state.auto_escape == "html":
-        return safe(html.escape(value))
     # MiniJinja passes the number 19.0 as the int 19, although MiniJinja itself would write 19.0.
     return value if type(value) is int else NotImplemented
+
+
+@pass_state
+def _written_as_html(state: State, value: Any) -> Any:
+    """Return what `_written` does. The special characters of a text are escaped, unless the template turns it
+    off. MiniJinja's own function would also escape the slashes of URLs."""
+    if type(value) is str and state.auto_escape == "html":
+        return safe(html.escape(value))
+    return _written(value)
 
 
 _UNSET = "__unset_"

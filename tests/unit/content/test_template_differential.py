@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from minijinja import Environment, TemplateError
 
-from mailroom.content.engine import SMALL_VARIABLES_BYTES, TemplateFault, _written
+from mailroom.content.engine import SMALL_VARIABLES_BYTES, TemplateFault, _written, _written_as_html
 from mailroom.content.templates import engine_of
 from mailroom.content.variables import values_of
 
@@ -91,7 +91,7 @@ def alone(sources: dict[str, str], name: str, variables: dict[str, Any]) -> str:
     environment = Environment(
         loader=sources.get,
         undefined_behavior="strict",
-        finalizer=_written,
+        finalizer=_written_as_html if name.endswith(".html") else _written,
         auto_escape_callback=lambda _: name.endswith(".html"),
     )
     return environment.render_template(name, **variables)
