@@ -112,7 +112,8 @@ def is_cheap(source: str) -> bool:
         statement = words[1] if code.startswith("{%") else ""
         new_calls = {"import": {f"{words[-3]}."}, "from": {*words}, "endmacro": {macro}}
         calls |= new_calls.get(statement, set())
-        if statement == "macro" and macro:
+        # A tag with maps that are nested too deeply for _TAG ends too early: its rest was not examined.
+        if (statement == "macro" and macro) or code[2:-2].count("{") != code[2:-2].count("}"):
             return False
         if statement in ("macro", "endmacro"):
             macro = words.pop(2)
