@@ -1,30 +1,23 @@
 """The command `failures`: lists the messages that failed, bounced, were not delivered, or caused a complaint,
-with the reasons. The ledger's index of failures has a partition for each day and channel."""
+with the reasons; or groups of messages with the same reason."""
 
-import heapq
 import itertools
-import re
 import time
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, get_args
 
 import typer
 from msgspec import Struct
 from rich.text import Text
 
-from mailroom.aws.dynamo_batches import MAX_KEYS, batch_get
-from mailroom.channels.contracts import CONTRACTS
-from mailroom.clock import epoch, iso
-from mailroom.ledger.items import run_of, where
-from mailroom.message.message import Key
-from mailroom.message.outcome import CODES, FAILED
-from mailroom.search.finder import Filter
-from mailroom.telemetry import impersonal
+from mailroom.clock import iso
+from mailroom.message import outcome
+from mailroom.message.outcome import FAILED
+from mailroom_ops.messages.failed_messages import AHEAD, Failure, FailureFilter, choose, moment
+from mailroom_ops.messages.failure_groups import MOST, FailureGroup, groups_of, tried
 from mailroom_ops.messages.failures_csv import csv_lines
 from mailroom_ops.messages.filters import Campaign, Channel, Status, Template, check_names, run_began
-from mailroom_ops.messages.status import first_recipient
-from mailroom_ops.shared.deployed_stage import aws_session, name
+from mailroom_ops.messages.search import finder_of
+from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage
 from mailroom_ops.shared.screen import (
     Refused,
@@ -33,68 +26,12 @@ from mailroom_ops.shared.screen import (
     fold,
     plain,
     print_answer,
+    right,
     screen,
     table_of,
     whole,
 )
-from mailroom_ops.shared.times import short, span_of
-
-if TYPE_CHECKING:
-    from types_boto3_dynamodb import DynamoDBClient
-
-INDEX = "failures"
-AHEAD = 900
-"""Seconds by which the clock of a function may be ahead of this machine's clock."""
-MAX_DAYS = 400
-"""Maximum number of days that are searched: each day costs a query for each channel. The ledger keeps items
-for 90 days by default."""
-
-# Unlike the logger's pattern, this one also matches an address without a domain. A match starts at the
-# beginning of a word and never backtracks: otherwise the time for a long word without an @ would grow with
-# the square of its length.
-_WORD = r"[^\s@'\"<>,;()]"
-_ADDRESS = re.compile(rf"(?<!{_WORD})({_WORD}){_WORD}*+@")
-_TOKEN = re.compile(r"[A-Za-z0-9_:/.+=-]{25,}")
-_QUOTED = re.compile(r"'[^']*'")
-_KEPT = 4
-"""Number of last characters of a token that remain readable when it is masked."""
-
-
-class Failure(Struct, frozen=True):
-    """Message that failed, bounced, was not delivered or caused a complaint. A missing text is empty."""
-
-    at: str
-    """Time of the outcome (ISO 8601)."""
-    id: str
-    event_type: str
-    status: str
-    to: str
-    reason: str
-    message: str
-    attempts: int
-    field: str = ""
-    """Name of the invalid attribute, or `variable` for a variable of the template."""
-    template: str = ""
-    campaign: str = ""
-
-    @property
-    def day(self) -> str:
-        """Day of the outcome (UTC)."""
-        return self.at[:10]
-
-    @property
-    def why(self) -> str:
-        """Reason, followed by the invalid attribute in brackets."""
-        return f"{self.reason} ({self.field})" if self.field else self.reason
-
-
-class FailureFilter(Filter, frozen=True):
-    """Filter of failures by attributes of `Failure`. An empty field matches every failure."""
-
-    reason: str = ""
-    field: str = ""
-    day: str = ""
-    compared: ClassVar[tuple[str, ...]] = (*Filter.compared, "reason", "field", "day")
+from mailroom_ops.shared.times import short
 
 
 class FailuresAnswer(Struct, frozen=True):
@@ -106,6 +43,19 @@ class FailuresAnswer(Struct, frozen=True):
     """The newest first, at most `--limit` of them."""
     more: bool
     """Whether there are more failures than `--limit` allows."""
+
+
+class GroupsAnswer(Struct, frozen=True):
+    """Output of the command `failures --groups`."""
+
+    stage: str
+    since: str
+    groups: list[FailureGroup]
+    """The largest first, at most `--limit` of them."""
+    more: bool
+    """Whether there are older failures, which are not counted."""
+    retried: bool
+    """Whether messages that are tried again are counted; false for a stage without search."""
 
 
 def failures(
@@ -128,6 +78,14 @@ def failures(
     as_csv: Annotated[
         bool, typer.Option("--csv", help="Print all failures as CSV, regardless of --limit.")
     ] = False,
+    groups: Annotated[
+        bool,
+        typer.Option(
+            "--groups",
+            help="Print the reasons instead, with the numbers of messages, and include messages that are "
+            "tried again and dead letters.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print the messages that failed, bounced, were not delivered, or caused a complaint, the newest first,
@@ -137,158 +95,43 @@ def failures(
     bounce may be later. Messages with an unknown channel are listed only if --channel names it. Dead letters
     are not failures: see mailroom dead-letters list. Exit code 0, even if messages failed.
 
+    If an alarm rings because many messages fail or are not accepted, --groups prints the reason of most of
+    them: equal reasons are counted together, among the newest 5,000 failures and the newest 500 messages that
+    are tried again.
+
     Example: mailroom failures --since 2d --channel mail --stage prod
+    Example: mailroom failures --groups --since 1h --stage prod
     """
     now_s = time.time()
     with aws_faults(stage):
-        if as_csv and as_json:
-            raise Refused("--csv and --json exclude each other; leave out one of them.")
+        if as_csv and (as_json or groups):
+            raise Refused(
+                f"--csv and {'--json' if as_json else '--groups'} exclude each other; leave out one of them."
+            )
         session = aws_session()
         client = session.client("dynamodb")
         beginning = run_began(client, stage, campaign) if since is None else None
         start = moment(since or "24h", now_s) if beginning is None else beginning
         criteria = FailureFilter(channel, status, template, campaign, reason=reason)
         with errors.status("reading the ledger"):
-            selection = choose(client, stage, start, now_s + AHEAD, criteria, full=full)
-            newest = list(itertools.islice(selection, limit + 1))
-            if not newest:
-                check_names(session, stage, criteria, FAILED)
+            selection = choose(client, stage, start, now_s + AHEAD, criteria, full=full and not groups)
+            newest = list(itertools.islice(selection, MOST if groups else limit + 1))
+            finder = finder_of(session, stage, time.monotonic) if groups else None
+            retried = [] if finder is None else tried(finder, start, criteria)
+            if not newest and not retried:
+                check_names(session, stage, criteria, get_args(outcome.Status) if groups else FAILED)
+        if groups:
+            grouped = groups_of([*newest, *retried])[:limit]
+            answer = GroupsAnswer(stage, iso(start), grouped, len(newest) == MOST, finder is not None)
+            print_answer(answer, _show_groups, as_json=as_json)
+            return
         if as_csv:
             for line in csv_lines(itertools.chain(newest, selection)):
                 typer.echo(line, nl=False)
             return
-    answer = FailuresAnswer(stage, iso(start), newest[:limit], len(newest) > limit)
-    print_answer(answer, _show, as_json=as_json)
-
-
-def choose(
-    client: "DynamoDBClient", stage: str, start: float, end: float, criteria: FailureFilter, *, full: bool
-) -> Iterator[Failure]:
-    """Yield the failures between two times (epoch seconds) that a filter matches, the newest first. Addresses
-    and numbers are masked unless `full` is true."""
-    channels = [criteria.event_type] if criteria.event_type else list(CONTRACTS)
-    listed = (failure_of(item, full=full) for item in failed(client, stage, start, end, channels))
-    return (failure for failure in listed if criteria.takes(failure))
-
-
-def moment(typed: str, now_s: float) -> float:
-    """Convert the value of --since, such as `24h`, `2d`, a date or an ISO 8601 time, to epoch seconds. Raises
-    Refused for another text, for a future time, and for a time more than MAX_DAYS ago."""
-    ago = span_of(typed)
-    if ago is not None:
-        start = now_s - ago
-    else:
-        try:
-            start = epoch(typed.strip())
-        except ValueError:
-            raise Refused(f"--since {typed!r:.60} is not a time; use 24h, 2d, 90m or 2026-11-20.") from None
-    if start > now_s:
-        raise Refused(f"--since {typed} is in the future; use a past time.")
-    if now_s - start > MAX_DAYS * 86_400:
-        raise Refused(f"--since {typed} is over {MAX_DAYS} days ago; use a later time.")
-    return start
-
-
-def days(start: float, end: float) -> Iterator[str]:
-    """Yield the days (UTC) between two times in epoch seconds, as ISO 8601 dates, the last day first."""
-    day, first = (datetime.fromtimestamp(seconds, UTC).date() for seconds in (end, start))
-    while day >= first:
-        yield day.isoformat()
-        day -= timedelta(days=1)
-
-
-def recipient(to: str | list[str] | None) -> str:
-    """Return the first of the recipients, masked, and the number of further ones."""
-    return _masked(first_recipient(to))
-
-
-def failed(
-    client: "DynamoDBClient", stage: str, start: float, end: float, channels: list[str]
-) -> Iterator[dict[str, Any]]:
-    """Yield the ledger's items of messages of these channels that ended between two times (epoch seconds)
-    with a status in FAILED, the newest first. Items are read as the caller takes them, so the first items
-    cost few reads."""
-    ledger = name(stage, "ledger")
-    first, last = {"N": str(int(start * 1000))}, {"N": str(round(end * 1000))}
-
-    def of_day(failed_on: str) -> Iterator[dict[str, Any]]:
-        pages = client.get_paginator("query").paginate(
-            TableName=ledger,
-            IndexName=INDEX,
-            KeyConditionExpression="failed_on = :day AND completedAt BETWEEN :start AND :end",
-            ExpressionAttributeValues={":start": first, ":end": last, ":day": {"S": failed_on}},
-            ScanIndexForward=False,
-            PaginationConfig={"PageSize": MAX_KEYS},
-        )
-        return (image for page in pages for image in page["Items"])
-
-    def of_days() -> Iterator[dict[str, Any]]:
-        for day in days(start, end):
-            runs = [of_day(f"{day}#{channel[:40]}") for channel in channels]
-            yield from heapq.merge(*runs, key=lambda item: int(item["completedAt"]["N"]), reverse=True)
-
-    keys = (where(Key(image["id"]["S"], image["event_type"]["S"])) for image in of_days())
-    # The index does not contain all attributes of a failure, so the items are read from the ledger.
-    while run := list(itertools.islice(keys, MAX_KEYS)):
-        items = {(row["id"], row["event_type"]): row for row in batch_get(client, {ledger: run})[ledger]}
-        for key in run:
-            item = items.get((key["id"]["S"], key["event_type"]["S"]), {})
-            if item.get("status") in FAILED:  # the index may lag behind the table
-                yield item
-
-
-def failure_of(item: dict[str, Any], *, full: bool) -> Failure:
-    """Convert an item of the ledger to a Failure. Addresses and numbers are masked unless `full` is true."""
-    ended_at = iso((int(item["completedAt"]) + 0.5) / 1000)
-    to, (reason, message, field) = item.get("to"), _error(item)
-    if full:
-        recipients = ", ".join(to) if isinstance(to, list) else to or ""
-    else:
-        recipients, message = recipient(to), _masked_error(reason, message)
-    return Failure(
-        ended_at,
-        item["id"],
-        item["event_type"],
-        item["status"],
-        recipients,
-        reason,
-        message,
-        int(item.get("attempts", 0)),
-        field,
-        item.get("template", ""),
-        run_of(item)[0],
+    print_answer(
+        FailuresAnswer(stage, iso(start), newest[:limit], len(newest) > limit), _show, as_json=as_json
     )
-
-
-def _error(item: dict[str, Any]) -> tuple[str, str, str]:
-    error = item.get("error") or {}
-    codes = (item.get(name) for name in CODES.get(item["status"], ()))
-    reason = next(filter(None, codes), error.get("code", "unknown"))
-    return str(reason), str(error.get("message", "")), str(error.get("field", ""))
-
-
-def _masked_error(reason: str, message: str) -> str:
-    """Return an error message with recipients masked. Mailroom's own messages, whose reason is `invalid`,
-    quote values of the item: these are masked, because other numbers in the message are times, files or
-    examples. In a provider's message only addresses are masked here: numbers were masked before it was
-    stored."""
-    if reason != "invalid":
-        return _ADDRESS.sub(r"\1***@", message)
-    return _QUOTED.sub(lambda quoted: _masked(quoted[0]), message)
-
-
-def _masked(text: str) -> str:
-    """Mask every address, number and token in a text."""
-    # Tokens are masked before numbers: the number in an ARN would be masked first, and hide that it is an
-    # ARN.
-    return impersonal(_TOKEN.sub(_masked_token, _ADDRESS.sub(r"\1***@", text)))
-
-
-def _masked_token(match: re.Match[str]) -> str:
-    """Mask a device token, or the ARN of a device. Host names are not masked, as they identify no person."""
-    token = match[0]
-    is_name = "://" in token or (token.islower() and "." in token and ":" not in token)
-    return token if is_name else f"***{token[-_KEPT:]}"
 
 
 def _show(answer: FailuresAnswer) -> None:
@@ -306,3 +149,26 @@ def _cells(failure: Failure) -> tuple[str | Text, ...]:
     # Ids and sentences have a line each: side by side they would be cut at 80 columns.
     lines = (failure.id, f"to {failure.to}", f"{failure.status}, {failure.why}: {failure.message}")
     return short(failure.at).removesuffix(" UTC"), failure.event_type, Text("\n").join(map(plain, lines))
+
+
+def _show_groups(answer: GroupsAnswer) -> None:
+    span = f"since {short(answer.since)} in {answer.stage}"
+    if answer.groups:
+        columns = (right("messages"), whole("first (UTC)"), whole("channel"), fold("reason", ratio=1))
+        screen.print(table_of(*columns, rows=map(_cells_of_group, answer.groups)))
+    else:
+        screen.print(f"No message failed or is tried again {span}.")
+    if answer.more:
+        screen.print(
+            f"Only the newest {MOST:,} failures {span} are counted; use a later --since, or --channel."
+        )
+    if not answer.retried:
+        screen.print("Messages that are tried again are not counted, because the stage has no search.")
+
+
+def _cells_of_group(group: FailureGroup) -> tuple[str | Text, ...]:
+    of = f"{group.template}: " if group.template else ""
+    code = f"{group.reason} ({group.field})" if group.field else group.reason
+    lines = (f"{of}{group.status}, {code}", group.message, f"such as {group.example}")
+    first = short(group.since).removesuffix(" UTC")
+    return f"{group.messages:,}", first, group.event_type, Text("\n").join(map(plain, lines))

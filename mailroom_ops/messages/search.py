@@ -22,7 +22,7 @@ from mailroom.message.message import Key, Reference
 from mailroom.message.outcome import FAILED
 from mailroom.search.finder import ANY, PAGE, SECONDS, Filter, Finder, FoundPage
 from mailroom.search.rows import Rows
-from mailroom_ops.messages.failures import AHEAD, days, failed
+from mailroom_ops.messages.failed_messages import AHEAD, days, failed
 from mailroom_ops.messages.filters import Campaign, Channel, Status, Template, check_names
 from mailroom_ops.messages.status import STYLES, first_recipient, reader_of
 from mailroom_ops.messages.waiting import WAITS_FOR, queued, unlisted

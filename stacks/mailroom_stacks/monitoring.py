@@ -12,7 +12,8 @@ from mailroom_stacks.constructs.fallback_alarm import watch_fallbacks
 from mailroom_stacks.constructs.function import function_specs
 from mailroom_stacks.constructs.naming import StageStack, name_for_others, publish
 from mailroom_stacks.constructs.objective import watch_objective
-from mailroom_stacks.constructs.stage_alarm import BEGUN, ENDED, AlarmText, metric, stage_alarm
+from mailroom_stacks.constructs.outcome_alarms import watch_outcomes
+from mailroom_stacks.constructs.stage_alarm import BEGUN, ENDED, AlarmText, identifier, metric, stage_alarm
 from mailroom_stacks.constructs.topic import EventTopic
 from mailroom_stacks.constructs.worker import Work
 from mailroom_stacks.dashboard.overview import overview
@@ -33,6 +34,7 @@ class MonitoringStack(StageStack):
         super().__init__(scope, settings, "monitoring")
         begins, ends = self._topics(settings)
         self._concurrency(settings)
+        watch_outcomes(Construct(self, "Outcomes"), settings)
         watch_days(Construct(self, "Days"), settings)
         watch_fallbacks(Construct(self, "Fallbacks"), settings)
         if settings.monitoring.canary:
@@ -62,7 +64,7 @@ class MonitoringStack(StageStack):
         alarms = f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:{settings.name('*')}"
         for topic in (begins, ends):
             topic.let_publish("cloudwatch.amazonaws.com", alarms)
-        # Each new alarm changes from no data to OK, which needs no notification: a new stage has about 70
+        # Each new alarm changes from no data to OK, which needs no notification: a new stage has about 80
         # alarms. No alarm of a stage changes from ALARM to no data, because each defines the treatment of
         # missing data.
         rang = sns.FilterOrPolicy.filter(sns.SubscriptionFilter.string_filter(allowlist=["ALARM"]))
@@ -101,20 +103,27 @@ class MonitoringStack(StageStack):
         as a metric. Separate alarms would cost the same, because CloudWatch charges for each metric of an
         alarm."""
         failed = "NumberOfNotificationsFailed"
-        rule = {"RuleName": settings.name("dead-letters-schedule")}
+        rules = ["release", "dead-letters-alarms", "dead-letters-schedule", "health"]
+        rules += ["canary"] if settings.monitoring.canary else []
         dropped = {
             # This metric counts all functions of the account, because no function of a stage is in a loop
             # that Lambda ends.
             "loops": metric("AWS/Lambda", "RecursiveInvocationsDropped", "Sum"),
-            "passes": metric("AWS/Events", "FailedInvocations", "Sum", rule),
+            **{
+                identifier(rule): metric(
+                    "AWS/Events", "FailedInvocations", "Sum", {"RuleName": settings.name(rule)}
+                )
+                for rule in rules
+            },
             "events": metric("AWS/SNS", failed, "Sum", {"TopicName": settings.name("feedback")}),
             "notices": metric("AWS/SNS", failed, "Sum", {"TopicName": settings.name(BEGUN)}),
         }
         text = AlarmText(
             kind="aws-drops",
             meaning="AWS lost an event: SNS dropped a provider's event or the notification of an alarm, "
-            "EventBridge dropped a scheduled examination of dead letters, or Lambda dropped an invocation "
-            "that it considers a loop. A policy or key has probably changed since the deployment.",
+            "EventBridge could not deliver an event of one of the stage's rules, or Lambda dropped an "
+            "invocation that it considers a loop. A policy or key has probably changed since the "
+            "deployment.",
             next_step=f"mailroom doctor --stage {settings.stage} (what is missing?)",
         )
         total = cloudwatch.MathExpression(

@@ -13,7 +13,7 @@ import pytest
 from mailroom.aws.dynamo_values import image_of
 from mailroom_ops.campaigns.results import Results
 from mailroom_ops.console.pages.campaigns import StartJob
-from mailroom_ops.messages.failures import Failure
+from mailroom_ops.messages.failed_messages import Failure
 from mailroom_ops.messages.failures_csv import csv_lines
 from tests.support.campaign_start import start_in
 from tests.support.ops.campaign import NOW, RUN, World, answers, run

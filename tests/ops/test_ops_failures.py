@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mailroom_ops.messages.failures import _masked, _masked_error, days, moment, recipient
+from mailroom_ops.messages.failed_messages import _masked, _masked_error, days, moment, recipient
 from mailroom_ops.shared.screen import Refused
 from tests.support.fuzz.work import assert_linear_time
 from tests.support.ops.message import LEDGER, Stage, answer, run

@@ -15,7 +15,7 @@ PAGES = {
     "errors",
     *("gave-up", "iterator-age", "api-5xx", "concurrency", "webhooks-failing"),
     *("ses-bounce-rate", "ses-complaint-rate", "day-used-up", "release-late", "run-unknown"),
-    *("aws-drops", "misconfigured"),
+    *("aws-drops", "misconfigured", "tries-failing", "messages-failing"),
 }
 """Pages of the manual, one for each kind of alarm that every stage has."""
 BY_SETTING = {"canary-missing", "codes-late"}

@@ -6,10 +6,10 @@
   who started the stage. This application accepts only the stage's own key, except for requests that AWS does
   not authenticate either: the routes of the HTTP API, whose functions check the caller. Functions get the
   stage's key as their credentials.
-- MiniStack's CloudFormation rejects alarms on metric math. Here such an alarm is replaced by an alarm on its
-  first metric; its name, ARN and outputs stay the same. MiniStack does not evaluate alarms here: it does not
-  distinguish metrics with the same name, so a slow function would trigger the alarms of all functions. The
-  pump evaluates the alarms for which a local stage has data.
+- MiniStack's CloudFormation rejects alarms on metric math. Here such an alarm is created with its first
+  metric and, in addition, its expression. MiniStack does not evaluate alarms here: it does not distinguish
+  metrics with the same name, so a slow function would trigger the alarms of all functions. The pump evaluates
+  the alarms for which a local stage has data.
 - MiniStack generates secrets at random at each start, so receivers of webhooks would need a new key after
   each start. Here a generated secret is derived from the stage's key and the secret's name, in letters and
   digits, so it is the same after `down` and `up`.
@@ -67,7 +67,7 @@ dynamodb_streams.handle_request = waiting(
 )
 
 
-def _on_first_metric(name: str, properties: dict[str, Any]) -> Any:
+def _with_expression(name: str, properties: dict[str, Any]) -> Any:
     metrics = properties.get("Metrics")
     if not metrics:
         return _record(name, properties)
@@ -75,7 +75,8 @@ def _on_first_metric(name: str, properties: dict[str, Any]) -> Any:
     names = ("Namespace", "MetricName", "Dimensions")
     metric = {key: first["Metric"][key] for key in names if key in first["Metric"]}
     others = {key: value for key, value in properties.items() if key != "Metrics"}
-    return _record(name, others | metric | {"Period": first["Period"], "Statistic": first["Stat"]})
+    record = _record(name, others | metric | {"Period": first["Period"], "Statistic": first["Stat"]})
+    return {**record, "Metrics": metrics}
 
 
 def _of_key(properties: dict[str, Any]) -> Any:
@@ -139,7 +140,7 @@ class Shared(zipfile.ZipFile):
         archive.unlink()
 
 
-provisioners._cw_metric_alarm_record = _on_first_metric
+provisioners._cw_metric_alarm_record = _with_expression
 provisioners._sm_secret_string = _of_key
 lambda_runtime.execution_credentials = _credentials
 lambda_runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": Shared})

@@ -19,7 +19,7 @@ from mailroom_ops.console.site import Answer, Download, Frame, Goto, Request, Sh
 from mailroom_ops.costs.configured_lanes import lane_of, read_settings
 from mailroom_ops.costs.days import DayShare
 from mailroom_ops.costs.message_cost import message_parts
-from mailroom_ops.messages.failures import AHEAD, FailureFilter, choose
+from mailroom_ops.messages.failed_messages import AHEAD, FailureFilter, choose
 from mailroom_ops.messages.failures_csv import csv_lines
 from mailroom_ops.messages.waiting import Outlook, outlook_of
 from mailroom_ops.shared.screen import Refused

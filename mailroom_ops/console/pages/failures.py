@@ -14,7 +14,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.message.outcome import FAILED
 from mailroom_ops.console.pages.messages import resender_at
 from mailroom_ops.console.site import Answer, Goto, Request, Shown, Site, View, link
-from mailroom_ops.messages.failures import AHEAD, Failure, FailureFilter, failed, failure_of, moment
+from mailroom_ops.messages.failed_messages import AHEAD, Failure, FailureFilter, failed, failure_of, moment
 from mailroom_ops.messages.filters import check_names
 from mailroom_ops.repair.resender import ResentMessage
 from mailroom_ops.shared.screen import Refused

@@ -1,50 +1,49 @@
 """Alarms of the daily limit of a channel: an urgent alarm if messages of the lane `normal` wait, such as
-login codes, and a warning for office hours if only bulk messages wait."""
+login codes, and a warning for office hours if only bulk messages wait. They never ring together."""
+
+from dataclasses import replace
 
 from aws_cdk import Duration
 from aws_cdk.aws_cloudwatch import MathExpression
 from constructs import Construct
 
-from mailroom_stacks.constructs.stage_alarm import (
-    FIVE_MINUTES,
-    AlarmText,
-    counted,
-    identifier,
-    read_log,
-    stage_alarm,
-)
+from mailroom_stacks.constructs.stage_alarm import AlarmText, counted, identifier, read_log, stage_alarm
 from mailroom_stacks.settings.channels import LaneRow
 from mailroom_stacks.settings.settings import Settings
 
 PAGE = "day-used-up"
-PERIODS = 5
-"""Number of periods of five minutes that an alarm looks at. Together they are longer than the quarter of an
-hour between two tries of a waiting message."""
+WINDOW = Duration.minutes(25)
+"""Time that an alarm looks back. It is longer than the quarter of an hour between two tries of a waiting
+message."""
 
 
 def watch_days(scope: Construct, settings: Settings) -> None:
-    """Create the alarms of each channel that has a daily limit or quota."""
+    """Create the alarms of each channel that has a daily limit, or whose provider has one."""
+    with_limit = {"mail"}
+    if settings.twilio:
+        with_limit.add("sms")
     for row in settings.lane_rows():
-        if row.lane == "normal" and (row.event_type == "mail" or row.channel.days):
-            _codes_wait(scope, settings, row)
+        if row.lane == "normal" and (row.event_type in with_limit or row.channel.days):
+            _codes_wait(scope, settings, row.budget, row.function)
         if row.lane == "bulk" and row.channel.days:
             _bulk_waits(scope, settings, row)
+    if settings.fax and settings.fax.provider == "telnyx":
+        _codes_wait(scope, settings, "fax", "send-fax")
 
 
-def _codes_wait(scope: Construct, settings: Settings, row: LaneRow) -> None:
+def _codes_wait(scope: Construct, settings: Settings, budget: str, function: str) -> None:
     text = AlarmText(
-        subject=row.budget,
+        subject=budget,
         kind=PAGE,
-        meaning=f"The provider's daily quota of {row.budget} is used up, so even messages of the lane normal "
-        "wait, such as codes. Each message is retried every 15 minutes and does not become a dead letter; "
-        "bulk messages are not sent.",
-        next_step=f"mailroom doctor --stage {settings.stage}, request a higher quota, and see "
-        f"{read_log(settings, row.function)}",
+        meaning=f"The provider's daily limit of {budget} is used up, so even messages of the lane normal "
+        "wait, such as codes. They are retried every 15 minutes and do not become dead letters; bulk "
+        "messages are not sent.",
+        next_step=f"mailroom doctor --stage {settings.stage}, request a higher limit, and see "
+        f"{read_log(settings, function)}",
     )
-    used_up = counted(settings, row.function, "DayUsedUp")
-    drawn = used_up.with_(label=f"{row.budget} refused")
-    id_ = f"{row.budget}-used-up"
-    stage_alarm(scope, id_, settings, text, used_up, 1, drawn=drawn, periods=PERIODS, at_least=1)
+    used_up = counted(settings, function, "DayUsedUp").with_(period=WINDOW)
+    drawn = used_up.with_(label=f"{budget} refused")
+    stage_alarm(scope, f"{budget}-used-up", settings, text, used_up, 1, drawn=drawn)
 
 
 def _bulk_waits(scope: Construct, settings: Settings, row: LaneRow) -> None:
@@ -59,11 +58,16 @@ def _bulk_waits(scope: Construct, settings: Settings, row: LaneRow) -> None:
     waiting = {identifier(f"messages-{row.budget}"): counted(settings, row.function, "WaitsForDay")}
     if not row.fallback:  # a campaign's pages wait only for the first provider's limit
         waiting["pages"] = counted(settings, "collect", "PagesWaitForDay")
+    used_up = counted(settings, replace(row, lane="normal").function, "DayUsedUp")
+    counts = {**waiting, identifier(f"refused-{row.budget}"): used_up}
+    metrics = {name: metric.with_(period=WINDOW) for name, metric in counts.items()}
+    bulk, total = f"SUM([{', '.join(waiting)}])", f"SUM([{', '.join(metrics)}])"
     waits = MathExpression(
-        # METRICS() would also add up the other metrics of a dashboard graph that contains this expression.
-        expression=f"SUM([{', '.join(waiting)}])",
-        using_metrics=waiting,
-        period=Duration.seconds(FIVE_MINUTES),
+        # A sum in brackets has a value if one of its metrics lacks data. The other alarm rings if `refused`
+        # has a value.
+        expression=f"IF({total} > {bulk}, 0, {bulk})",
+        using_metrics=metrics,
+        period=WINDOW,
         label=f"{row.budget} bulk waits",
     )
-    stage_alarm(scope, f"{row.budget}-waits", settings, text, waits, 1, periods=PERIODS, at_least=1)
+    stage_alarm(scope, f"{row.budget}-waits", settings, text, waits, 1)

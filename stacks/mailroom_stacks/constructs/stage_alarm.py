@@ -17,6 +17,9 @@ BEGUN, ENDED = "alarms", "alarms-ended"
 LONGEST_DESCRIPTION = 1024
 """Maximum number of characters that CloudWatch allows in a description."""
 FIVE_MINUTES = 300
+WARM_UP_MINUTES = 10
+"""Minimum number of minutes after the deployment of an alarm for which missing data does not set it off:
+https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarm-warm-up.html, read on 2026-11-29."""
 Statistic = Literal["Sum", "Maximum", "p50", "p99"]
 Drawable = cloudwatch.Metric | cloudwatch.MathExpression
 
@@ -45,6 +48,11 @@ def metric(
 def counted(settings: Settings, function: str, name: str, statistic: Statistic = "Sum") -> cloudwatch.Metric:
     """Build a metric that the code of a function reports, such as Sent."""
     return metric("Mailroom", name, statistic, {"service": function, "stage": settings.stage})
+
+
+def counted_of_channel(settings: Settings, channel: str, name: str) -> cloudwatch.Metric:
+    """Build a metric that the function `outcomes` reports for a channel, such as Failed."""
+    return metric("Mailroom", name, "Sum", {"channel": channel, "stage": settings.stage})
 
 
 @dataclass(frozen=True)
@@ -147,6 +155,8 @@ def stage_alarm(
     is the metric that dashboards draw instead of `metric`, such as a metric with a label: an alarm on a
     metric with a label would become an alarm on an expression in CloudFormation.
 
+    An alarm for which missing data is a fault has a warm-up: a stage that is being deployed has no data yet.
+
     When a new alarm gets its first data, its state changes from no data to OK, as if it had ended. Ends
     therefore have a separate topic, so that the first deployment does not notify subscribers of the ends of
     all alarms.
@@ -169,6 +179,11 @@ def stage_alarm(
     resource = alarm.node.default_child
     assert isinstance(resource, cloudwatch.CfnAlarm)
     resource.alarm_actions, resource.ok_actions = [topic_arn(settings, BEGUN)], [topic_arn(settings, ENDED)]
+    if missing == cloudwatch.TreatMissingData.BREACHING:
+        minutes = max(WARM_UP_MINUTES, periods * int(metric.period.to_minutes()))
+        resource.warm_up_configuration = cloudwatch.CfnAlarm.WarmUpConfigurationProperty(
+            warm_up_period_duration_in_minutes=minutes
+        )
     by_name = cloudwatch.Alarm.from_alarm_name(scope, f"{construct_id}ByName", name)
     stage_alarms(alarm).append(StageAlarm(text, drawn or metric, threshold, by_name))
     if output := text.output:

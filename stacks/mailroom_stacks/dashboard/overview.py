@@ -6,6 +6,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import IConstruct
 
 from mailroom_stacks.constructs.objective import SLOW_SECONDS
+from mailroom_stacks.constructs.outcome_alarms import MESSAGES, TRIES
 from mailroom_stacks.constructs.stage_alarm import stage_alarms
 from mailroom_stacks.dashboard.metrics import StageMetrics, dead_letter_alarms, of_kind
 from mailroom_stacks.dashboard.widgets import FULL, graph, ringing
@@ -14,7 +15,7 @@ from mailroom_stacks.settings.settings import Settings
 URGENT = (
     *("dlq-not-empty", "waiting-long", "backlog-old", "gave-up", "dropped", "iterator-age", "api-5xx"),
     *("ses-bounce-rate", "ses-complaint-rate", "day-used-up", "release-late", "run-unknown"),
-    *("canary-missing", "codes-late", "aws-drops", "misconfigured"),
+    *("canary-missing", "codes-late", "aws-drops", "misconfigured", TRIES, MESSAGES),
 )
 """Kinds of alarms that need immediate action: without it, messages wait or are lost, or sending ends.
 `mailroom docs operate` has the same list."""
@@ -22,7 +23,7 @@ SLOW_CODE = cloudwatch.HorizontalAnnotation(value=SLOW_SECONDS * 1000, label=f"s
 FIRST_COMMANDS = (
     "**Mailroom {stage}** · functions and streams: [{parts}]({console}#dashboards:name={parts})\n\n"
     "`mailroom doctor --stage {stage}`  \n"
-    "`mailroom failures --stage {stage} --since 1h`  \n"
+    "`mailroom failures --groups --stage {stage} --since 1h`  \n"
     "`mailroom dead-letters list --stage {stage}`"
 )
 CONSOLE = f"https://{Aws.REGION}.console.aws.amazon.com/cloudwatch/home?region={Aws.REGION}"

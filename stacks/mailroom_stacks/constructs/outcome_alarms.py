@@ -1,0 +1,110 @@
+"""Alarms of outcomes: a lane whose tries fail, and a channel whose messages fail."""
+
+from collections.abc import Iterable, Sequence
+
+from aws_cdk import Duration
+from aws_cdk.aws_cloudwatch import MathExpression
+from constructs import Construct
+
+from mailroom_stacks.constructs.stage_alarm import (
+    AlarmText,
+    counted,
+    counted_of_channel,
+    identifier,
+    stage_alarm,
+)
+from mailroom_stacks.settings.settings import Settings
+
+TRIES, MESSAGES = "tries-failing", "messages-failing"
+"""Kinds of the alarms, and the names of their pages."""
+MINUTE, HOUR = 60, 3_600
+FAILING_TRIES, MINUTES, OF_MINUTES = 4, 3, 5
+"""Minimum number of failing tries in a minute, number of such minutes, and number of latest minutes that the
+alarm looks at. A single message is tried four times in its first minute, and rarely afterwards, so it never
+sets off the alarm alone; three messages of one minute may."""
+FAILING_SHARE = 50
+"""Percentage of a lane's tries."""
+FAILED_SHARE = 20
+"""Percentage of a channel's messages. It is higher than the usual share of old addresses and numbers."""
+FAILED_OF = 50
+"""Minimum number of messages in an hour from which the share counts."""
+UNANSWERED = ("Retried", "Unknown", "Misconfigured")
+"""Metrics of tries that did not end in an answer: throttled, failed, or of unknown outcome."""
+ANSWERED = ("Sent", "Rejected")
+"""Metrics of tries that the provider answered."""
+OF_FAX = ("Submitted",)
+"""The same for faxes: a fax is sent long after its provider has accepted it."""
+
+
+def watch_outcomes(scope: Construct, settings: Settings) -> None:
+    """Create the alarm of each lane on its tries, and the alarm of each channel on its messages. Webhooks are
+    left out: one dead endpoint has an alarm of its own, and says nothing about the stage."""
+    functions: dict[str, list[str]] = {}
+    for row in settings.lane_rows():
+        _watch_tries(scope, settings, row.event_type, row.queue, row.function, ANSWERED)
+        functions.setdefault(row.event_type, []).append(row.function)
+    if settings.fax:
+        _watch_tries(scope, settings, "fax", "fax", "send-fax", OF_FAX)
+        functions["fax"] = ["send-fax"]
+    for channel, senders in functions.items():
+        _watch_messages(scope, settings, channel, senders)
+
+
+def _watch_tries(
+    scope: Construct, settings: Settings, channel: str, queue: str, function: str, answered: Sequence[str]
+) -> None:
+    text = AlarmText(
+        subject=queue,
+        kind=TRIES,
+        meaning=f"In {MINUTES} of the last {OF_MINUTES} minutes, half or more of the tries of {queue} did "
+        "not end in an answer of the provider: it is down, throttles, or refuses the stage's account. The "
+        "messages are tried again; after hours they become dead letters.",
+        next_step=f"mailroom failures --groups --since 1h --channel {channel} --stage {settings.stage} "
+        "(the provider's words)",
+    )
+    ids = {name: identifier(f"{name.lower()}-{queue}") for name in (*UNANSWERED, *answered)}
+    metrics = {
+        id_: counted(settings, function, name).with_(period=Duration.seconds(MINUTE))
+        for name, id_ in ids.items()
+    }
+    failing = _sum(ids[name] for name in UNANSWERED)
+    share = MathExpression(
+        expression=f"IF({failing} >= {FAILING_TRIES}, 100 * {failing} / {_sum(metrics)}, 0)",
+        using_metrics=metrics,
+        period=Duration.seconds(MINUTE),
+        label=queue,
+    )
+    stage_alarm(
+        scope, f"{queue}-tries", settings, text, share, FAILING_SHARE, periods=OF_MINUTES, at_least=MINUTES
+    )
+
+
+def _watch_messages(scope: Construct, settings: Settings, channel: str, senders: Sequence[str]) -> None:
+    text = AlarmText(
+        subject=channel,
+        kind=MESSAGES,
+        meaning=f"{FAILED_SHARE} % or more of at least {FAILED_OF} messages of {channel} within an hour "
+        "failed, bounced or were not delivered. They are not sent again. A template, a producer's data, a "
+        "list of recipients or the account is at fault.",
+        next_step=f"mailroom failures --groups --since 1h --channel {channel} --stage {settings.stage} "
+        "(the reason of most of them)",
+    )
+    sent = {
+        identifier(function): counted(settings, function, "Sent").with_(period=Duration.seconds(HOUR))
+        for function in senders
+    }
+    failed = counted_of_channel(settings, channel, "Failed").with_(period=Duration.seconds(HOUR))
+    ended = _sum(["failed", *sent])
+    share = MathExpression(
+        expression=f"IF({ended} >= {FAILED_OF}, 100 * failed / {ended}, 0)",
+        using_metrics={"failed": failed, **sent},
+        period=Duration.seconds(HOUR),
+        label=channel,
+    )
+    stage_alarm(scope, f"{channel}-messages", settings, text, share, FAILED_SHARE)
+
+
+def _sum(metrics: Iterable[str]) -> str:
+    """Return an expression for the sum of metrics. Unlike a sum by "+", it has a value if one of the metrics
+    lacks data."""
+    return f"SUM([{', '.join(metrics)}])"

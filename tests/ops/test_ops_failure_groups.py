@@ -1,0 +1,148 @@
+"""`mailroom failures --groups`: the reasons of most failures, with the numbers of messages."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+
+import pytest
+
+from mailroom_ops.messages.failed_messages import Failure
+from mailroom_ops.messages.failure_groups import groups_of
+from tests.support.fuzz.work import assert_linear_time
+from tests.support.ops.message import LEDGER, Stage, answer, run
+from tests.support.ops.search import index
+
+MINUTE = 60.0
+
+
+def failed(stage: Stage, id_: str, minutes_ago: float, message: str, **more: Any) -> None:
+    ended = time.time() - minutes_ago * MINUTE
+    channel = more.pop("event_type", "mail")
+    error = {"code": more.pop("code", "invalid"), "message": message, **more.pop("error", {})}
+    stage.put(
+        LEDGER,
+        id=id_,
+        event_type=channel,
+        status="failed",
+        failed_on=f"{datetime.fromtimestamp(ended, UTC).date().isoformat()}#{channel}",
+        completedAt=int(ended * 1000),
+        error=error,
+        **more,
+    )
+
+
+def troubled(stage: Stage, id_: str, minutes_ago: float, message: str, **more: Any) -> None:
+    put = int((time.time() - minutes_ago * MINUTE) * 1000)
+    item = {
+        "id": id_,
+        "event_type": "sms",
+        "to": "+16175551234",
+        "status": "sending",
+        "ttl": 9_999_999_999,
+        "putAt": put,
+        "trouble": {"code": "retry", "message": message},
+    }
+    stage.put(LEDGER, **{**item, **more})
+
+
+def groups(*words: str) -> list[dict[str, Any]]:
+    listed: list[dict[str, Any]] = answer(run("failures", "--groups", "--json", *words))["groups"]
+    return listed
+
+
+def test_messages_with_the_same_reason_are_one_group_with_their_number_and_the_first_time(
+    stage: Stage,
+) -> None:
+    for number in range(4):
+        failed(stage, f"o-{number}", 10 + number, "line.price: is missing", template="order-confirmation")
+    failed(stage, "x", 5, "to: 'ada' is not an address")
+    failed(stage, "y", 6, "to: 'bob' is not an address")
+    largest, second = groups()
+    expected = (4, "mail", "failed", "order-confirmation", "invalid", "line.price: is missing", "o-0")
+    names = ("messages", "event_type", "status", "template", "reason", "message", "example")
+    assert tuple(largest[name] for name in names) == expected
+    assert abs(datetime.fromisoformat(largest["since"]).timestamp() - (time.time() - 13 * MINUTE)) < MINUTE
+    assert (second["messages"], second["example"]) == (2, "x")
+
+
+def test_messages_that_are_tried_again_and_dead_letters_are_groups_with_the_providers_words(
+    stage: Stage,
+) -> None:
+    for number in range(3):
+        troubled(stage, f"code-{number}", 5, f"Twilio answered 500 to request {number}", template="code")
+    troubled(stage, "dead", 30, "Twilio answered 500", dead_lettered_at=int(time.time() * 1000))
+    troubled(stage, "old", 90, "Twilio answered 500 to request 9", template="code")
+    stage.put(
+        LEDGER, id="fine", event_type="sms", to="+16175551234", status="sent", putAt=1, ttl=9_999_999_999
+    )
+    index(stage.dynamodb)
+    listed = [(group["messages"], group["status"], group["reason"]) for group in groups("--since", "1h")]
+    assert listed == [(3, "sending", "retry"), (1, "dead letter", "retry")]
+    assert groups("--since", "1h", "--channel", "mail") == []
+    result = run("failures", "--groups", "--since", "1h")
+    for text in ("3", "code: sending, retry", "Twilio answered 500 to request", "such as code-"):
+        assert text in result.stdout
+
+
+def test_a_stage_without_search_says_that_messages_that_are_tried_again_are_not_counted(
+    stage: Stage,
+) -> None:
+    stage.functions.environment["SEARCH_TABLE"] = ""
+    failed(stage, "o-1", 10, "line.price: is missing")
+    result = run("failures", "--groups")
+    assert "line.price: is missing" in result.stdout
+    assert "the stage has no search" in result.stdout
+
+
+def test_a_stage_without_failures_has_no_groups(stage: Stage) -> None:
+    assert "No message failed or is tried again since" in run("failures", "--groups").stdout
+
+
+def test_a_misspelt_filter_is_refused(stage: Stage) -> None:
+    result = run("failures", "--groups", "--channel", "fxa")
+    assert (result.exit_code, "'fxa' is not one of" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("other", ["--groups", "--json"])
+def test_groups_and_json_exclude_csv(stage: Stage, other: str) -> None:
+    result = run("failures", "--csv", other)
+    assert (result.exit_code, f"--csv and {other} exclude each other" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_groups_differ_in_nothing_but_values_addresses_numbers_and_times(seed: int) -> None:
+    random = Random(seed)
+    values = ["'a'", "'b c'", "7", "x***@example.com", "…12", '"q"']
+    failures = [
+        Failure(
+            f"2026-11-29T10:{random.randrange(60):02}:00.000Z",
+            f"m-{number}",
+            random.choice(["mail", "sms"]),
+            random.choice(["failed", "bounced"]),
+            "",
+            random.choice(["invalid", "rejected"]),
+            f"{random.choice(['to', 'from'])}: {random.choice(values)} is wrong",
+            1,
+            template=random.choice(["", "order"]),
+        )
+        for number in range(200)
+    ]
+    expected = Counter(
+        (each.event_type, each.status, each.reason, each.template, each.message.partition(":")[0])
+        for each in failures
+    )
+    grouped = groups_of(failures)
+    assert Counter(group.messages for group in grouped) == Counter(expected.values())
+    assert [group.messages for group in grouped] == sorted(expected.values(), reverse=True)
+
+
+@pytest.mark.parametrize("piece", ["a", "'", "a'", "@", "a@", '"', "7"])
+def test_a_long_sentence_is_grouped_in_linear_time(piece: str) -> None:
+    def grouping(size: int) -> Callable[[], object]:
+        failure = Failure("", "m", "mail", "failed", "", "invalid", piece * size, 1)
+        return lambda: groups_of([failure])
+
+    assert_linear_time(grouping, 40_000)
