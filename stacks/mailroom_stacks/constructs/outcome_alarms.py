@@ -38,7 +38,7 @@ OF_FAX = ("Submitted",)
 
 def watch_outcomes(scope: Construct, settings: Settings) -> None:
     """Create the alarm of each lane on its tries, and the alarm of each channel on its messages. Webhooks are
-    left out: one dead endpoint has an alarm of its own, and says nothing about the stage."""
+    left out: the alarm `webhooks-failing` watches their endpoints."""
     functions: dict[str, list[str]] = {}
     for row in settings.lane_rows():
         _watch_tries(scope, settings, row.event_type, row.queue, row.function, ANSWERED)
@@ -94,9 +94,9 @@ def _watch_messages(scope: Construct, settings: Settings, channel: str, senders:
         for function in senders
     }
     failed = counted_of_channel(settings, channel, "Failed").with_(period=Duration.seconds(HOUR))
-    ended = _sum(["failed", *sent])
+    total = _sum(["failed", *sent])
     share = MathExpression(
-        expression=f"IF({ended} >= {FAILED_OF}, 100 * failed / {ended}, 0)",
+        expression=f"IF({total} >= {FAILED_OF}, 100 * failed / {total}, 0)",
         using_metrics={"failed": failed, **sent},
         period=Duration.seconds(HOUR),
         label=channel,

@@ -155,7 +155,8 @@ def stage_alarm(
     is the metric that dashboards draw instead of `metric`, such as a metric with a label: an alarm on a
     metric with a label would become an alarm on an expression in CloudFormation.
 
-    An alarm for which missing data is a fault has a warm-up: a stage that is being deployed has no data yet.
+    An alarm for which missing data is a fault has a warm-up, because a stage reports data only after its
+    deployment.
 
     When a new alarm gets its first data, its state changes from no data to OK, as if it had ended. Ends
     therefore have a separate topic, so that the first deployment does not notify subscribers of the ends of
