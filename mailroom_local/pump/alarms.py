@@ -178,11 +178,11 @@ def _result(node: ast.AST, values: Mapping[str, Value]) -> Value:
                 return None
             return _OPERATORS[type(symbol)](first, second)
         case ast.Call(func=ast.Name(id="SUM"), args=[ast.List(elts=parts)]):
-            known = [value for part in parts if (value := _result(part, values)) is not None]
-            return sum(known) if known else None
+            addends = [value for part in parts if (value := _result(part, values)) is not None]
+            return sum(addends) if addends else None
         case ast.Call(func=ast.Name(id="IF"), args=[condition, then, otherwise]):
-            chosen = _result(condition, values)
-            return None if chosen is None else _result(then if chosen else otherwise, values)
+            truth = _result(condition, values)
+            return None if truth is None else _result(then if truth else otherwise, values)
         case ast.Call(func=ast.Name(id="FILL"), args=[metric, replacement]):
             value = _result(metric, values)
             return _result(replacement, values) if value is None else value

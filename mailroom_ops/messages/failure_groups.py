@@ -77,8 +77,8 @@ def tried(finder: Finder, start: float, criteria: FailureFilter) -> list[Failure
     letters, in the form of failures. Raises Invalid."""
     filter_ = _Troubled(criteria.event_type, criteria.status, criteria.template, criteria.campaign)
     messages = finder.newest(filter_, size=TRIED).messages
-    found = (_failure(message) for message in messages if epoch(message.times["putAt"]) >= start)
-    return [failure for failure in found if criteria.takes(failure)]
+    failures = (_failure(message) for message in messages if epoch(message.times["putAt"]) >= start)
+    return [failure for failure in failures if criteria.takes(failure)]
 
 
 def _failure(message: MessageStatus) -> Failure:
