@@ -119,16 +119,16 @@ def _logged(
     cloudwatch: "CloudWatchClient", alarms: Iterable[Mapping[str, Any]], moment: float
 ) -> dict[tuple[Any, ...], Minutes]:
     """Read the logged metrics of alarms by minute, in one call."""
-    wanted = [
+    entries = [
         (query, alarm["EvaluationPeriods"] * query["Period"])
         for alarm in alarms
         for query in _queries(alarm)
         if query["Metric"]["Namespace"] == LOGGED
     ]
-    if not wanted:
+    if not entries:
         return {}
-    longest = max(seconds for _, seconds in wanted)
-    queries = {_key(query): query for query, _ in wanted}
+    longest = max(seconds for _, seconds in entries)
+    queries = {_key(query): query for query, _ in entries}
     keys = [*queries]
     by_minute: list[Any] = [
         {"Id": f"m{number}", "MetricStat": {**queries[key], "Period": MINUTE}}
