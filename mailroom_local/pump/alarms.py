@@ -183,7 +183,4 @@ def _result(node: ast.AST, values: Mapping[str, Value]) -> Value:
         case ast.Call(func=ast.Name(id="IF"), args=[condition, then, otherwise]):
             truth = _result(condition, values)
             return None if truth is None else _result(then if truth else otherwise, values)
-        case ast.Call(func=ast.Name(id="FILL"), args=[metric, replacement]):
-            value = _result(metric, values)
-            return _result(replacement, values) if value is None else value
     raise ValueError(f"cannot be evaluated: {ast.unparse(node)}")

@@ -8,7 +8,6 @@ from msgspec import Struct
 from mailroom.clock import epoch
 from mailroom.ledger.status_reader import MessageStatus
 from mailroom.search.finder import Filter, Finder
-from mailroom.telemetry import impersonal
 from mailroom_ops.messages.failed_messages import Failure, FailureFilter
 
 MOST = 5_000
@@ -90,7 +89,7 @@ def _failure(message: MessageStatus) -> Failure:
         DEAD_LETTER if "dead_lettered_at" in message.times else message.status,
         "",
         trouble.get("code", ""),
-        impersonal(trouble.get("message", "")),
+        trouble.get("message", ""),
         message.attempts,
         template=message.template or "",
         campaign=message.campaign or "",

@@ -1,11 +1,12 @@
 """Alarms of a local stage, in the real emulator's CloudWatch."""
 
+import re
 from typing import Any
 
 import pytest
 
 from mailroom_local.aws import LocalSession, patient
-from mailroom_local.pump.alarms import evaluate
+from mailroom_local.pump.alarms import evaluate, state_of
 
 NOW = 4_102_488_030.0
 """2100-01-01T12:00:30Z: the emulator forgets values that are two weeks old by its own clock."""
@@ -112,3 +113,42 @@ def test_periods_without_data_ring_an_alarm_that_counts_them_as_breaching(url: s
 def test_an_alarm_on_a_metric_that_the_emulator_lacks_never_becomes_ok(url: str) -> None:
     alarm(url, "slow", Namespace="AWS/Lambda", MetricName="Duration", Dimensions=[], Period=60)
     assert state(url, "slow") == "INSUFFICIENT_DATA"
+
+
+@pytest.mark.parametrize(
+    ("expression", "values", "expected"),
+    [
+        ("SUM([a, b])", {"a": 3, "b": 2}, "ALARM"),
+        ("SUM([a, b])", {"a": 5}, "ALARM"),
+        ("SUM([a, b])", {}, "OK"),
+        ("a + b", {"a": 3, "b": 2}, "ALARM"),
+        ("a + b", {"a": 5}, "OK"),
+        ("IF(a > b, 5 * b, 0)", {"a": 3, "b": 2}, "ALARM"),
+        ("IF(a > b, 5 * b, 0)", {"a": 2, "b": 2}, "OK"),
+        ("IF(a >= b, 5, 0)", {"a": 2, "b": 2}, "ALARM"),
+        ("IF(a > b, 5, 0)", {"b": 2}, "OK"),
+        ("5 / a", {"a": 1}, "ALARM"),
+        ("5 / a", {"a": 0}, "OK"),
+    ],
+)
+def test_an_expression_has_a_value_as_in_cloudwatch(
+    expression: str, values: dict[str, float], expected: str
+) -> None:
+    assert state_of(on_expression(expression), lambda query, _: values.get(query["Stat"]), NOW) == expected
+
+
+def test_an_expression_of_another_form_is_an_error_and_not_a_silent_alarm() -> None:
+    with pytest.raises(ValueError, match=re.escape("cannot be evaluated: RATE(a)")):
+        state_of(on_expression("RATE(a)"), lambda _query, _end: 1.0, NOW)
+
+
+def on_expression(expression: str) -> dict[str, Any]:
+    """An alarm that rings from 5 on, with the metrics a and b, which have their names as statistics."""
+    metrics = [{"Id": name, "MetricStat": {"Metric": {}, "Period": 60, "Stat": name}} for name in "ab"]
+    return {
+        "Metrics": [*metrics, {"Id": "e", "Expression": expression}],
+        "EvaluationPeriods": 1,
+        "Threshold": 5,
+        "ComparisonOperator": "GreaterThanOrEqualToThreshold",
+        "TreatMissingData": "notBreaching",
+    }

@@ -5,9 +5,10 @@ from random import Random
 import pytest
 
 from mailroom.delivery.backoff import backoff
+from mailroom_local.pump.alarms import state_of
 from mailroom_stacks.settings.load import load
 from tests.support.stacks.alarm import alarm, alarms
-from tests.support.stacks.metric_log import MetricLog
+from tests.support.stacks.metric_log import BEGIN, MetricLog
 from tests.support.stacks.refusals import STAGES
 from tests.support.stacks.templates import Templates
 
@@ -158,6 +159,12 @@ def test_a_stage_that_never_begins_to_work_rings_after_its_warm_up(whole: Templa
         "mailroom-dev-release-late": [10],
         "mailroom-dev-canary-missing": [15],
     }
+
+
+@pytest.mark.parametrize("name", ["whole", "by_resend", "two_providers"])
+def test_the_local_stage_can_evaluate_each_alarm(name: str, request: pytest.FixtureRequest) -> None:
+    for each in alarms(request.getfixturevalue(name)):
+        assert state_of(each.properties, lambda _query, _end: 1.0, BEGIN) in ("ALARM", "OK")
 
 
 def idle(stage: Templates, *, release_from: int, canary_from: int) -> MetricLog:
