@@ -385,6 +385,23 @@ def test_reserved_daily_budget_is_not_used_after_the_provider_reports_its_quota_
     assert bulk.submitted == ["m-0", "m-1"]
 
 
+def test_bulk_without_a_daily_limit_submits_one_batch_a_quarter_of_an_hour_while_the_quota_is_used_up(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
+    bulk = lane(post, *[DayUsedUp("quota")] * 4, Sent("p-1"), bulk=True, per_day=())
+    bulk.handle(*mails(2))
+    bulk.handle(*(item(id=f"later-{at}") for at in range(3)))
+    assert bulk.submitted == ["m-0", "m-1"]
+    assert {*due_of(aws, clock).values()} == {("day_used_up", NOW + USED_UP_SECONDS)}
+    clock.advance(USED_UP_SECONDS)
+    bulk.handle(*mails(2))
+    bulk.handle(item(id="again"))
+    assert bulk.submitted == ["m-0", "m-1"] * 2
+    clock.advance(USED_UP_SECONDS)
+    bulk.handle(item(id="again"))
+    assert bulk.submitted[4:] == ["again"]
+
+
 @pytest.mark.parametrize("bulk", [True, False])
 def test_in_a_stage_without_a_daily_limit_a_message_waits_if_the_providers_quota_is_used_up(
     post: Make, aws: Aws, clock: FakeClock, *, bulk: bool

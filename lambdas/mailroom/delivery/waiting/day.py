@@ -13,8 +13,8 @@ from mailroom.message.message import Key, Message
 from mailroom.message.outcome import DayUsedUp, Sent
 
 USED_UP_SECONDS = 900
-"""Seconds that a message of a normal lane waits if its provider refuses it because the daily quota is used
-up. The quota is of the last 24 hours, so the provider frees it bit by bit."""
+"""Seconds that a message waits if its provider refuses it because the daily quota is used up, and its lane
+has no budget, as normal lanes. The quota is of the last 24 hours, so the provider frees it bit by bit."""
 
 
 class Day(WaitReason):
@@ -31,6 +31,9 @@ class Day(WaitReason):
         if settings.per_day:
             of_day = (settings.budget or settings.channel, settings.per_day, settings.reserve, tools.clock)
             self._budget = Budget(tools.dynamodb, settings.budgets_table, *of_day)
+        self._closed_until = 0.0
+        """Time in epoch seconds before which a bulk lane without a budget does not submit, because the
+        provider has refused a message. Each execution environment of the Lambda function has its own."""
         self._second = math.ceil(1 / settings.pace_seconds) if settings.pace_seconds else 0
         """Maximum number of messages that this worker submits in a second. If the worker needs a second grant
         within a second, it reserves at least this number of recipients."""
@@ -57,8 +60,11 @@ class Day(WaitReason):
         """Reserve the messages' recipients in the daily budget, and return the messages that do not fit.
         Messages are served in the order in which they were put, so a small message does not overtake a larger
         one that was put earlier. Raises Contention and botocore's errors."""
-        if not self._bulk or self._budget is None or not entries:
+        if not self._bulk or not entries:
             return {}
+        if self._budget is None:
+            closed = moment < self._closed_until
+            return {entry.record.key: self._closed_until for entry in entries} if closed else {}
         # A grant older than a second is not used: it would let messages overtake earlier messages that have
         # begun to wait since.
         if moment >= self._asked_at + 1 or self._left.hour != hour_of(moment):
@@ -77,7 +83,11 @@ class Day(WaitReason):
         quota is used up. The unused rest of a grant to the bulk lane remains for its next batch of the same
         second. It is returned if a message of the batch may go to another provider. Without this, each try of
         such a message would use up a part of the day."""
+        if self._budget is None and not self._bulk:
+            return
+        is_refused = self._closes and any(isinstance(answer.outcome, DayUsedUp) for answer in answers)
         if self._budget is None:
+            self._closed_until = self.due() if is_refused else self._closed_until
             return
         # A message whose outcome is unknown may have been sent.
         reached = [answer.recipients for answer in answers if isinstance(answer.outcome, (Sent, type(None)))]
@@ -88,7 +98,7 @@ class Day(WaitReason):
             granted = min(sent, self._left.recipients)
             self._left = self._left._replace(recipients=self._left.recipients - granted)
             sent -= granted
-        if self._closes and any(isinstance(answer.outcome, DayUsedUp) for answer in answers):
+        if is_refused:
             # The rest of the grant is not used any more.
             self._left = Grant(0, 0)
             self._budget.close()
