@@ -408,6 +408,8 @@ class LineSettings(Struct, frozen=True):
 class ReleaseSettings(DispatchSettings, frozen=True, kw_only=True, rename="upper"):
     """Settings of `release`, which also dispatches items that it reads from the mailbox again."""
 
+    function_name: str
+    """Name of the function, which invokes itself."""
     mailbox_table: str
     contents_table: str
     budgets_table: str

@@ -1,9 +1,9 @@
-"""The function `release`, with the rules that invoke it every minute, and the alarm of late releases."""
+"""The function `release`, with the rule that invokes it every minute, and the alarm of late releases."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from aws_cdk import Duration
+from aws_cdk import ArnFormat, Duration, Stack
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
@@ -11,7 +11,7 @@ from aws_cdk.aws_cloudwatch import TreatMissingData
 from constructs import Construct
 
 from mailroom.environment import LineSettings, ReleaseSettings
-from mailroom.ledger.waits import INDEX, SHARDS
+from mailroom.ledger.waits import INDEX
 from mailroom_stacks.canary import put_canaries
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
@@ -33,8 +33,9 @@ UNKNOWN_SECONDS = 900
 
 
 class Release(Construct):
-    """Function that puts due messages into their queues. Each minute it is invoked once for each shard of
-    waiting messages, and once for each channel, for messages that wait for the channel's daily limit."""
+    """Function that puts due messages into their queues. A rule invokes it each minute. That invocation looks
+    at all lists of waiting messages, and invokes the function again for each shard of due messages, and for
+    each channel whose messages wait for its daily limit, if there is work."""
 
     def __init__(
         self,
@@ -62,6 +63,15 @@ class Release(Construct):
         }
         ledger, canary = storage.ledger.table_arn, settings.monitoring.canary
         contents = ["dynamodb:BatchGetItem", "dynamodb:BatchWriteItem"]
+        # The ARN contains the name of the function instead of a reference, which would be circular. Lambda
+        # counts invocations of a function by itself, and stops a chain after about 16. Here a chain has two,
+        # so that limit stays: https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html.
+        itself = Stack.of(self).format_arn(
+            service="lambda",
+            resource="function",
+            resource_name=settings.name(FUNCTION),
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
         function = HandlerFunction(
             self,
             settings,
@@ -72,6 +82,8 @@ class Release(Construct):
                 remedy="Waiting messages are not queued until the function succeeds. Nothing is lost: it is "
                 "invoked again each minute.",
                 comes_back_seconds=MINUTE,
+                # Lambda's minimum: an older event has no work that the next minute would not do.
+                max_event_age=MINUTE,
                 grants=[
                     *grants,
                     Grant(
@@ -83,9 +95,11 @@ class Release(Construct):
                     Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.budgets.table_arn]),
                     *([Grant(["sqs:GetQueueAttributes"], line_arns)] if line_arns else []),
                     Grant(["dynamodb:BatchGetItem"], [storage.runs.table_arn]),
+                    Grant(["lambda:InvokeFunction"], [itself]),
                 ],
                 environment=ReleaseSettings(
                     **dispatch,
+                    function_name=settings.name(FUNCTION),
                     mailbox_table=storage.mailbox.table_name,
                     contents_table=storage.contents.table_name,
                     budgets_table=storage.budgets.table_name,
@@ -95,32 +109,28 @@ class Release(Construct):
                 ),
             ),
         ).resource
-        for shard in range(SHARDS):
-            _every_minute(self, settings, function, "shard", shard)
-        for channel in lines:
-            _every_minute(self, settings, function, "line", channel)
+        _every_minute(self, settings, function)
         _watch(self, settings)
         if canary:
             put_canaries(self, settings, function)
 
 
-def _every_minute(
-    scope: Construct, settings: Settings, function: lambda_.Function, kind: str, value: int | str
-) -> None:
-    """Create the rule that invokes the function for one shard or channel. Each has its own rule, because
-    EventBridge allows only five targets per rule."""
+def _every_minute(scope: Construct, settings: Settings, function: lambda_.Function) -> None:
+    """Create the rule that invokes the function each minute."""
     rule = events.Rule(
         scope,
-        f"Every-{kind}-{value}",
-        rule_name=settings.name(f"{FUNCTION}-{kind}-{value}"),
-        description=f"Queues the due messages of {kind} {value}",
+        "EveryMinute",
+        rule_name=settings.name(FUNCTION),
+        description="Queues the due messages",
         schedule=events.Schedule.rate(Duration.minutes(1)),
         targets=[
-            # A failed invocation is not retried: the invocation of the next minute continues its work.
+            # These two properties are about EventBridge's attempts to pass the event to Lambda. What happens
+            # to an event that Lambda has accepted is set by `max_event_age` of the function. In both cases
+            # the event of the next minute does the same work.
             targets.LambdaFunction(
                 function,
-                event=events.RuleTargetInput.from_object({kind: value}),
-                max_event_age=Duration.minutes(1),
+                event=events.RuleTargetInput.from_object({"parts": "all"}),
+                max_event_age=Duration.seconds(MINUTE),
                 retry_attempts=0,
             )
         ],
@@ -129,8 +139,8 @@ def _every_minute(
 
 
 def _watch(scope: Construct, settings: Settings) -> None:
-    """Create two alarms. One rings if messages are released late, or if no invocation has ended recently:
-    each invocation reports its lateness. The other rings if messages wait for a campaign run that does not
+    """Create two alarms. One rings if messages are released late, or if no invocation by the rule has ended
+    recently: each of them reports the lateness of the oldest due message. The other rings if messages wait for a campaign run that does not
     answer."""
     text = AlarmText(
         kind="release-late",

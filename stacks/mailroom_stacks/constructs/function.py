@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from aws_cdk import ArnFormat, Duration, RemovalPolicy, Stack
@@ -79,6 +80,11 @@ class FunctionSpec:
     loop_ends: str = ""
     """Reason why the function's loop ends, if its messages invoke the function again; empty for a function
     without a loop. Without a reason, Lambda's detection of loops would stop a loop after about 16 rounds."""
+    max_event_age: int = 0
+    """Seconds for which Lambda keeps an event that it cannot pass to the function, because the account's
+    concurrency is used up, of at least 60. It is set for a function that is invoked asynchronously: by a rule,
+    a topic, a bucket or itself. If the function fails, Lambda does not repeat the event: the next event does
+    the same work."""
     network: Network | None = None
     """VPC of the function, if it is in one."""
     comes_back_seconds: int = 0
@@ -186,6 +192,7 @@ class HandlerFunction(Construct):
                 **variables_of(spec.environment),
             },
             recursive_loop=lambda_.RecursiveLoop.ALLOW if spec.loop_ends else None,
+            **_asynchronously(spec),
         )
         if spec.network:
             # The CDK's property `vpc` would look up the VPC, and attach AWS's managed policies to the role.
@@ -215,6 +222,15 @@ class HandlerFunction(Construct):
         )
         number, periods = function_metric(settings, name, "Errors", "Sum"), spec.periods
         stage_alarm(self, "Errors", settings, text, number, 1, periods=periods, at_least=spec.at_least)
+
+
+def _asynchronously(spec: FunctionSpec) -> dict[str, Any]:
+    """Return the properties of a function that is invoked asynchronously. By default, Lambda would keep an
+    event for six hours, and repeat an invocation that failed after one and two minutes
+    (https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html)."""
+    if not spec.max_event_age:
+        return {}
+    return {"max_event_age": Duration.seconds(spec.max_event_age), "retry_attempts": 0}
 
 
 def function_metric(settings: Settings, function: str, name: str, statistic: Statistic) -> Metric:
