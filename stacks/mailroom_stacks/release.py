@@ -99,7 +99,6 @@ class Release(Construct):
                 ],
                 environment=ReleaseSettings(
                     **dispatch,
-                    function_name=settings.name(FUNCTION),
                     mailbox_table=storage.mailbox.table_name,
                     contents_table=storage.contents.table_name,
                     budgets_table=storage.budgets.table_name,

@@ -146,7 +146,11 @@ class Release(Struct, frozen=True):
             Lease(dynamodb, settings.budgets_table, settings.lease_seconds, time.time),
             settings.lines,
             RunStates(dynamodb, settings.runs_table, time.time),
-            partial(clients.functions().invoke, FunctionName=settings.function_name, InvocationType="Event"),
+            partial(
+                clients.functions().invoke,
+                FunctionName=settings.aws_lambda_function_name,
+                InvocationType="Event",
+            ),
             threads=_THREADS,
         )
 
