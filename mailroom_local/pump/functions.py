@@ -55,7 +55,6 @@ class Functions:
         request_id = answer["ResponseMetadata"]["RequestId"]
         return Invoked(request_id, json.loads(payload or b"null"), answer.get("FunctionError"))
 
-
     def start(self, function: str, event: str) -> None:
         """Invoke the function asynchronously. Like Lambda, the emulator repeats an invocation that fails, as
         often as the function's settings of asynchronous invocations allow."""

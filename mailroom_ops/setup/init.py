@@ -17,9 +17,9 @@ from mailroom_stacks.settings.load import load, load_campaigns
 from mailroom_stacks.settings.sentences import SettingsError
 
 AT_ONCE = """
-It may run {number:,} functions at a time, besides those of its HTTP API. A new account of AWS may allow only 10:
+It may run {number:,} functions at a time, besides those of its HTTP API. A new AWS account may allow only 10:
   aws lambda get-account-settings --query AccountLimit.ConcurrentExecutions
-If it allows less than {number:,}, messages wait longer. Request more, and until then tell Mailroom the quota:
+With a lower quota, messages wait longer. Request a higher one, and until then enter the quota:
   mailroom init --stage {stage} --set monitoring.concurrency_quota=10 --set feedback.maximum_concurrency=2 \\
     --set webhook.maximum_concurrency=2"""
 NEXT = """

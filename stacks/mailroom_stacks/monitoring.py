@@ -19,7 +19,7 @@ from mailroom_stacks.constructs.topic import EventTopic
 from mailroom_stacks.constructs.worker import Work
 from mailroom_stacks.dashboard.overview import overview
 from mailroom_stacks.dashboard.parts import parts
-from mailroom_stacks.settings.concurrency import functions_at_once
+from mailroom_stacks.settings.concurrency import FUNCTIONS_AT_ONCE, functions_at_once
 from mailroom_stacks.settings.enabled_campaigns import EnabledCampaign
 from mailroom_stacks.settings.monitoring import NEARLY_ALL
 from mailroom_stacks.settings.sentences import SettingsError
@@ -38,7 +38,8 @@ class MonitoringStack(StageStack):
     ) -> None:
         super().__init__(scope, settings, "monitoring")
         begins, ends = self._topics(settings)
-        self._concurrency(settings, sum(functions_at_once(settings, campaigns).values()))
+        at_once = sum(functions_at_once(settings, campaigns).values())
+        self._concurrency(settings, at_once)
         watch_days(Construct(self, "Days"), settings)
         watch_fallbacks(Construct(self, "Fallbacks"), settings)
         if settings.monitoring.canary:
@@ -56,6 +57,7 @@ class MonitoringStack(StageStack):
             AlarmTopicArn=begins.topic_arn,
             AlarmEndedTopicName=ends.topic_name,
             AlarmEndedTopicArn=ends.topic_arn,
+            **{FUNCTIONS_AT_ONCE: f"{at_once}"},
         )
         topics = {"alarm-topic": begins.topic_arn, "alarm-ended-topic": ends.topic_arn}
         name_for_others(self, settings, topics)
@@ -93,8 +95,8 @@ class MonitoringStack(StageStack):
         text = AlarmText(
             kind="concurrency",
             meaning=f"{NEARLY_ALL:.0%} of the {quota:,} functions that this account may run at a time in "
-            f"this region are in use, by all applications together. This stage may run {at_once:,} at a time, "
-            "besides those of its HTTP API. At the quota, Lambda throttles functions.",
+            "this region are in use, by all applications together. At the quota, Lambda throttles functions. "
+            f"This stage may run {at_once:,} at a time, besides those of its HTTP API.",
             next_step="aws lambda get-account-settings, then raise the quota in Service Quotas and "
             "monitoring.concurrency_quota, or lower maximum_concurrency (mailroom cost --stage "
             f"{settings.stage} mail=100000)",

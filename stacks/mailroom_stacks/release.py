@@ -139,8 +139,8 @@ def _every_minute(scope: Construct, settings: Settings, function: lambda_.Functi
 
 def _watch(scope: Construct, settings: Settings) -> None:
     """Create two alarms. One rings if messages are released late, or if no invocation by the rule has ended
-    recently: each of them reports the lateness of the oldest due message. The other rings if messages wait for a campaign run that does not
-    answer."""
+    recently: each of them reports the lateness of the oldest due message. The other rings if messages wait
+    for a campaign run that does not answer."""
     text = AlarmText(
         kind="release-late",
         meaning=f"Waiting messages are queued more than {LATE_SECONDS} s after their time, or no invocation "

@@ -126,9 +126,7 @@ def test_rules_of_each_minute_fire_every_ten_seconds_and_later_deployments_are_t
     assert {states[name] for name in ("0", "1", "2", "3")} == {"DISABLED"}
 
 
-def test_a_function_that_fails_runs_three_times_by_default_and_release_once(
-    url: str, tmp_path: Path
-) -> None:
+def test_a_function_that_fails_runs_three_times_by_default_and_release_once(url: str, tmp_path: Path) -> None:
     """With the settings of the stacks for `release`, Lambda does not repeat an invocation that fails."""
     failed = tmp_path / "failed"
     failed.touch()

@@ -67,6 +67,12 @@ class Invoked:
             streams = mapping.get("ParallelizationFactor", 0) * STREAM_SHARDS
             yield self._arn(stack, mapping["FunctionName"]["Ref"]), at_once or streams
 
+    def by_schedules(self) -> Iterator[str]:
+        """Yield the functions that rules with a schedule invoke."""
+        for stack, rule in self._all("Events::Rule"):
+            if "ScheduleExpression" in rule:
+                yield from (self._resolver.text(stack, target["Arn"]) for target in rule["Targets"])
+
     def by_others(self) -> Iterator[str]:
         """Yield the functions that rules, topics and buckets invoke."""
         targets: list[tuple[str, object]] = []
@@ -122,6 +128,20 @@ def test_the_number_of_functions_at_a_time_is_that_of_the_templates(
     names = {arn: arn.partition(f":mailroom-{stage}-")[2] for arn in invoked.functions}
     assert functions_at_once(settings, campaigns) == {names[arn]: number for arn, number in numbers.items()}
     assert {*invoked.functions} - {*numbers} == {*invoked.by_api()}
+
+
+@of_each_stage
+def test_an_idle_stage_runs_at_most_three_functions_at_a_time_by_its_rules(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    """Show that a stage fits into a new account, which may run 10 functions: a rule that invokes `release`
+    starts nothing else if no message waits, as test_release_rounds.py shows."""
+    scheduled = Counter(Invoked(request.getfixturevalue(name)).by_schedules())
+    assert {arn.partition("-dev-")[2] or arn.partition("-prod-")[2] for arn in scheduled} == {
+        "release",
+        "dead-letters",
+    }
+    assert scheduled.total() <= 3
 
 
 @of_each_stage

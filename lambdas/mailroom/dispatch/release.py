@@ -189,7 +189,7 @@ class Release(Struct, frozen=True):
         lateness of the oldest due message. Raises the error of a part that cannot be read, after it has
         started the rounds of the other parts, and that part's own."""
         removed = self.clock() % _HOUR < _MINUTE
-        events = [
+        events: list[Mapping[str, Any]] = [
             *({"shard": shard, "removed": removed} for shard in range(SHARDS)),
             *({"line": channel} for channel in self.lines),
         ]

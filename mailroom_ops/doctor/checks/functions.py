@@ -6,9 +6,7 @@ from mailroom_ops.doctor.examined_stage import EventSource, ExaminedStage
 from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
 from mailroom_ops.messages.deployed_lanes import OFF, PAUSED
 from mailroom_ops.shared.deployed_stage import is_dead
-from mailroom_stacks.settings.concurrency import functions_at_once
-from mailroom_stacks.settings.load import load_campaigns
-from mailroom_stacks.settings.monitoring import Monitoring
+from mailroom_stacks.settings.concurrency import FUNCTIONS_AT_ONCE
 
 _QUOTA = (
     "Request more of the quota 'Concurrent executions' of Lambda: "
@@ -66,21 +64,19 @@ def recipients(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def concurrency(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Compare the number of functions that the stage may run at a time with the account's quota, and the
-    concurrency of each mapping with the reserved concurrency of its function."""
+    """Compare the number of functions that the deployed stage may run at a time with the account's quota, and
+    the concurrency of each mapping with the reserved concurrency of its function."""
     client = stage.client("lambda")
     limits = client.get_account_settings()["AccountLimit"]
     free, total = limits["UnreservedConcurrentExecutions"], limits["ConcurrentExecutions"]
-    if stage.settings is None:
-        yield skipped(f"{stage.trouble} It is unknown how many functions the stage may run at once.")
-    else:
-        together = sum(functions_at_once(stage.settings, load_campaigns(stage.settings)).values())
-        sentence = (
-            f"The stage may run {together:,} functions at once, besides those of its HTTP API; the account "
-            f"has {free:,} unreserved of {total:,}."
-        )
-        yield ok(sentence) if together < free else warning(f"{sentence} Others may be throttled.", _QUOTA)
-        yield from _as_watched(stage, stage.settings.monitoring, total)
+    # If the stack with the output is missing, the check of the stacks fails.
+    together = int(stage.outputs.get(FUNCTIONS_AT_ONCE, 0))
+    sentence = (
+        f"The stage may run {f'{together:,}' if together else 'an unknown number of'} functions at once, besides those of its "
+        f"HTTP API; the account has {free:,} unreserved of {total:,}."
+    )
+    yield ok(sentence) if together < free else warning(f"{sentence} Others may be throttled.", _QUOTA)
+    yield from _as_watched(stage, total)
     for source in stage.sources:
         reserved = client.get_function_concurrency(FunctionName=f"{stage.prefix}{source.function}").get(
             "ReservedConcurrentExecutions"
@@ -105,10 +101,12 @@ def event_bus(stage: ExaminedStage) -> Iterator[CheckFinding]:
         yield ok(f"The bus {bus} exists.")
 
 
-def _as_watched(stage: ExaminedStage, monitoring: Monitoring, total: int) -> Iterator[CheckFinding]:
+def _as_watched(stage: ExaminedStage, total: int) -> Iterator[CheckFinding]:
     """Check that the alarm and the limits that synth sets use the account's real concurrency quota."""
-    if stage.local or monitoring.concurrency_quota == total:
+    settings = stage.settings
+    if settings is None or stage.local or settings.monitoring.concurrency_quota == total:
         return
+    monitoring = settings.monitoring
     yield warning(
         f"The account may run {total:,} functions at once, but monitoring.concurrency_quota is "
         f"{monitoring.concurrency_quota:,}: the alarm concurrency rings at {monitoring.many_functions:,}.",

@@ -12,9 +12,7 @@ _ROLLED_BACK = {"UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}
 
 def deployed(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Report the CloudFormation status of each stack, and the stacks that are missing."""
-    stacks = stage.pages("cloudformation", "describe_stacks", "Stacks")
-    statuses = {stack["StackName"]: stack["StackStatus"] for stack in stacks}
-    ours = {name: status for name, status in statuses.items() if name.startswith(stage.prefix)}
+    ours = {stack["StackName"]: stack["StackStatus"] for stack in stage.stacks}
     parts = stack_parts(stage.settings)
     missing = [part for part in parts if f"{stage.prefix}{part}" not in ours]
     if missing:

@@ -81,10 +81,10 @@ class FunctionSpec:
     """Reason why the function's loop ends, if its messages invoke the function again; empty for a function
     without a loop. Without a reason, Lambda's detection of loops would stop a loop after about 16 rounds."""
     max_event_age: int = 0
-    """Seconds for which Lambda keeps an event that it cannot pass to the function, because the account's
-    concurrency is used up, of at least 60. It is set for a function that is invoked asynchronously: by a rule,
-    a topic, a bucket or itself. If the function fails, Lambda does not repeat the event: the next event does
-    the same work."""
+    """Seconds, at least 60, for which Lambda keeps an event that it cannot pass to the function, because the
+    account's concurrency is used up. Each function that a rule, a topic, a bucket or the function itself
+    invokes asynchronously has this limit. If the function fails, Lambda does not repeat the event, because
+    the next event does the same work."""
     network: Network | None = None
     """VPC of the function, if it is in one."""
     comes_back_seconds: int = 0

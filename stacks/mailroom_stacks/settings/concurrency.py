@@ -8,6 +8,8 @@ from mailroom_stacks.settings.enabled_campaigns import EnabledCampaign, compose_
 from mailroom_stacks.settings.monitoring import NEARLY_ALL
 from mailroom_stacks.settings.settings import Settings
 
+FUNCTIONS_AT_ONCE = "FunctionsAtOnce"
+"""Name of the output of the stack `monitoring` with the sum of `functions_at_once`."""
 STREAM_SHARDS = 1
 """Assumed number of shards of a table's stream. A table with more than about 1,000 writes a second has more,
 and Lambda then runs more functions."""

@@ -26,6 +26,7 @@ from mailroom_ops.doctor.checks.stacks import stack_parts
 from mailroom_ops.doctor.examined_stage import ExaminedStage
 from mailroom_ops.doctor.report import Checked
 from mailroom_ops.doctor.run import run
+from mailroom_stacks.settings.concurrency import FUNCTIONS_AT_ONCE
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.settings import Settings
 from tests.support.ops.search import VARIABLES as SEARCH
@@ -166,13 +167,16 @@ def _mail() -> dict[str, Answer]:
     }
 
 
+OUTPUTS = [{"OutputKey": FUNCTIONS_AT_ONCE, "OutputValue": "54"}]
+
+
 def stacks(**states: str) -> dict[str, Any]:
     """All stacks; those with a state in `states` have that one."""
     created = datetime(2026, 11, 1, tzinfo=UTC)
     listed = {f"{PREFIX}{part}": states.get(part, "CREATE_COMPLETE") for part in stack_parts(SETTINGS)}
     return {
         "Stacks": [
-            {"StackName": name, "StackStatus": state, "CreationTime": created}
+            {"StackName": name, "StackStatus": state, "CreationTime": created, "Outputs": OUTPUTS}
             for name, state in listed.items()
         ]
     }

@@ -22,7 +22,6 @@ from tests.support.unit.releasing import ROUND_SECONDS, Waiting
 from tests.support.unit.shared import BUDGETS, CONTENTS, KEY, MAILBOX, NOW, claimed, image, item, mail
 
 
-
 def schedule(waiting: Waiting, id_: str = "m-1", *, due: float = NOW, **changes: Any) -> None:
     """Put an item with a `send_at`, as `dispatch` lets it wait."""
     waiting.aws.put(MAILBOX, **item(id=id_, send_at=iso(due), **changes))

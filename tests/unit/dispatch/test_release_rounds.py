@@ -1,5 +1,5 @@
-"""Release: each minute one invocation looks at all lists of waiting messages, and starts a round for each part
-of the work that is not empty."""
+"""Release: each minute one invocation looks at all lists of waiting messages, and starts a round for each
+part of the work that is not empty."""
 
 from collections.abc import Callable
 from typing import Any
@@ -53,7 +53,8 @@ def test_a_minute_without_work_starts_no_round_writes_nothing_and_reports_that_n
 def test_a_minute_without_work_reads_each_list_once(waiting: Waiting) -> None:
     waiting.release_minute()
     calls = [call for name, call in waiting.dynamodb.calls if name == "query"]
-    assert len({call["ExpressionAttributeValues"][":list"]["S"] for call in calls}) == len(calls) == 5 * SHARDS
+    lists = [call["ExpressionAttributeValues"][":list"]["S"] for call in calls]
+    assert len({*lists}) == len(lists) == 5 * SHARDS
     assert waiting.dynamodb.names().count("get_item") == 1
 
 
