@@ -1,10 +1,9 @@
 """Cost of a stage for a month without messages, in US dollars, by the resources of its templates."""
 
 import json
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mailroom.channels.contracts import CONTRACTS
 from mailroom.ledger.waits import LISTS_OF_CHANNEL, SHARDS
 from mailroom_ops.costs import prices
 from mailroom_ops.costs.message_cost import DAYS_A_MONTH
@@ -18,10 +17,12 @@ does not document whether Lambda reports them while the stream is idle."""
 POLLS_A_MONTH = 5 * DAYS_A_MONTH * 86_400 / 20
 """Number of receive requests for a queue in a month: Lambda always has five long polls of 20 s open."""
 ROUNDS_A_MONTH = DAYS_A_MONTH * 1440
-ROUND = prices.invocation_part(0.25, 512)
-"""Price of a run of the function `release` without messages, which takes an assumed 0.25 s."""
-EMPTY = prices.READ_UNIT / 2
-"""Price of reading an empty list."""
+ROUND = prices.invocation_part(0.25, 512) + 2 * SHARDS * prices.READ_UNIT / 2
+"""Price of an invocation of the function `release` without messages, which takes an assumed 0.25 s and reads
+two lists of each shard. Reading an empty list costs half a unit."""
+LOOK_AT_CHANNEL = prices.READ_UNIT + SHARDS * len(LISTS_OF_CHANNEL) * prices.READ_UNIT / 2
+"""Price of reading the budget and the empty lists of a channel. The lists of channels that a stage does not
+have are read once an hour, which is not included."""
 
 
 def stage_parts(templates: Sequence[Mapping[str, Any]], senders: int = 0) -> dict[str, float]:
@@ -39,11 +40,9 @@ def stage_parts(templates: Sequence[Mapping[str, Any]], senders: int = 0) -> dic
     streams = sum("MetricsConfig" in mapping for mapping in properties_of("Lambda::EventSourceMapping"))
     keys = properties_of("KMS::Key")
     rotated = sum(bool(key.get("EnableKeyRotation")) for key in keys)
-    lines = [
-        variables["LINES"]
-        for function in properties_of("Lambda::Function")
-        if "LINES" in (variables := function.get("Environment", {}).get("Variables", {}))
-    ]
+    functions = properties_of("Lambda::Function")
+    variables = [function.get("Environment", {}).get("Variables", {}) for function in functions]
+    channels = sum(len(json.loads(names.get("LINES", "{}"))) for names in variables)
     # `release` reports its lateness each minute, even if no message waits.
     metrics = 1 + (METRICS_OF_SENDING + senders * METRICS_OF_SENDER if senders else 0)
     return {
@@ -51,18 +50,10 @@ def stage_parts(templates: Sequence[Mapping[str, Any]], senders: int = 0) -> dic
         "dashboards": len(properties_of("CloudWatch::Dashboard")) * prices.DASHBOARD,
         "metrics": (streams * METRICS_OF_STREAM + metrics) * prices.CUSTOM_METRIC,
         "polling of queues": queues * POLLS_A_MONTH * prices.SQS_REQUEST,
-        "rounds of release": sum(_round(json.loads(channels).keys()) for channels in lines) * ROUNDS_A_MONTH,
+        "rounds of release": (ROUND + channels * LOOK_AT_CHANNEL) * ROUNDS_A_MONTH,
         "keys": (len(keys) + rotated * prices.KEY_ROTATIONS) * prices.KEY,
         "secrets": len(properties_of("SecretsManager::Secret")) * prices.SECRET,
     }
-
-
-def _round(channels: Set[str]) -> float:
-    """Return the price of a minute in which no message waits: of the lists of the shards and of each channel,
-    of each channel's budget, and once an hour of the lists of channels that the stage does not have."""
-    lists = SHARDS * len(LISTS_OF_CHANNEL)
-    hourly = len(CONTRACTS.keys() - channels) * lists / 60
-    return ROUND + (2 * SHARDS + len(channels) * lists + hourly) * EMPTY + len(channels) * prices.READ_UNIT
 
 
 def _metrics(alarm: Mapping[str, Any]) -> int:

@@ -123,16 +123,12 @@ def test_a_stage_without_messages_costs_its_alarms_dashboards_keys_and_secrets()
         "metrics": pytest.approx(13 * 0.30),
         "polling of queues": pytest.approx(8 * 5 * 30.4 * 86_400 / 20 * 0.40 / MILLION),
         # Each minute an invocation of 0.25 s with 512 MB, and its log. Each of eight shards has two lists.
-        # Each of two channels has three lists in eight shards, and a budget. Once an hour, the lists of three
-        # other channels are read too. To read an empty list costs half of 0.125.
+        # Each of two channels has three lists in eight shards, and a budget. To read an empty list costs half
+        # of 0.125.
         "rounds of release": pytest.approx(
             30.4
             * 1440
-            * (
-                (0.20 + 0.25 * 0.5 * 13.3334 + 0.5)
-                + (8 * 2 + 2 * 3 * 8 + 3 * 3 * 8 / 60) * 0.125 / 2
-                + 2 * 0.125
-            )
+            * ((0.20 + 0.25 * 0.5 * 13.3334 + 0.5) + (8 * 2 + 2 * 3 * 8) * 0.125 / 2 + 2 * 0.125)
             / MILLION,
             abs=1e-5,
         ),

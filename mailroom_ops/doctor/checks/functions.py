@@ -72,8 +72,8 @@ def concurrency(stage: ExaminedStage) -> Iterator[CheckFinding]:
     # If the stack with the output is missing, the check of the stacks fails.
     together = int(stage.outputs.get(FUNCTIONS_AT_ONCE, 0))
     sentence = (
-        f"The stage may run {f'{together:,}' if together else 'an unknown number of'} functions at once, besides those of its "
-        f"HTTP API; the account has {free:,} unreserved of {total:,}."
+        f"The stage may run {together or '?'} functions at once, besides those of its HTTP API; the account "
+        f"has {free:,} unreserved of {total:,}."
     )
     yield ok(sentence) if together < free else warning(f"{sentence} Others may be throttled.", _QUOTA)
     yield from _as_watched(stage, total)
