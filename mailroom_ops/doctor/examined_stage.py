@@ -149,18 +149,6 @@ class ExaminedStage:
         return [entry for page in pages for entry in page.get(key, [])]
 
     @cached_property
-    def stacks(self) -> list[dict[str, Any]]:
-        """The stage's stacks, as CloudFormation describes them."""
-        stacks = self.pages("cloudformation", "describe_stacks", "Stacks")
-        return [stack for stack in stacks if stack["StackName"].startswith(self.prefix)]
-
-    @property
-    def outputs(self) -> dict[str, str]:
-        """Outputs of the stage's stacks."""
-        outputs = (output for stack in self.stacks for output in stack.get("Outputs", ()))
-        return {output["OutputKey"]: output["OutputValue"] for output in outputs}
-
-    @cached_property
     def _every_function(self) -> dict[str, Variables]:
         functions = self.pages("lambda", "list_functions", "Functions")
         return {

@@ -310,12 +310,10 @@ def test_a_channel_with_one_lane_needs_no_reserve_of_its_daily_limit(answers: di
 
 def test_the_number_of_functions_at_once_is_that_of_the_deployed_stage(answers: dict[str, Answer]) -> None:
     for number, state, words in (
-        ("899", "ok", "The stage may run 899 functions at once, besides those of its HTTP API"),
-        ("900", "warning", "the account has 900 unreserved of 1,000. Others may be throttled."),
+        (899, "ok", "The stage may run 899 functions at once, besides those of its HTTP API"),
+        (900, "warning", "the account has 900 unreserved of 1,000. Others may be throttled."),
     ):
-        outputs = [{"OutputKey": "FunctionsAtOnce", "OutputValue": number}]
-        deployed = [{**stack, "Outputs": outputs} for stack in stacks()["Stacks"]]
-        answers["cloudformation.DescribeStacks"] = {"Stacks": deployed}
+        answers["cloudformation.DescribeStacks"] = stacks(number)
         (found,) = (each for each in looked(Aws(answers), ["functions"]) if each.check == "concurrency")
         assert found.state == state
         assert words in found.sentence

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from mailroom_ops.doctor.checks.stacks import stacks_of
 from mailroom_ops.doctor.examined_stage import EventSource, ExaminedStage
 from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
 from mailroom_ops.messages.deployed_lanes import OFF, PAUSED
@@ -69,8 +70,9 @@ def concurrency(stage: ExaminedStage) -> Iterator[CheckFinding]:
     client = stage.client("lambda")
     limits = client.get_account_settings()["AccountLimit"]
     free, total = limits["UnreservedConcurrentExecutions"], limits["ConcurrentExecutions"]
+    outputs = [output for stack in stacks_of(stage) for output in stack.get("Outputs", ())]
     # If the stack with the output is missing, the check of the stacks fails.
-    together = int(stage.outputs.get(FUNCTIONS_AT_ONCE, 0))
+    together = sum(int(row["OutputValue"]) for row in outputs if row["OutputKey"] == FUNCTIONS_AT_ONCE)
     sentence = (
         f"The stage may run {together or '?'} functions at once, besides those of its HTTP API; the account "
         f"has {free:,} unreserved of {total:,}."
