@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from aws_cdk import ArnFormat, Duration, Stack
+from aws_cdk import Duration
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
@@ -13,7 +13,7 @@ from constructs import Construct
 from mailroom.environment import LineSettings, ReleaseSettings
 from mailroom.ledger.waits import INDEX
 from mailroom_stacks.canary import put_canaries
-from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
+from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction, arn_by_name
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.logical_ids import hold_permissions
 from mailroom_stacks.constructs.stage_alarm import AlarmText, counted, read_log, stage_alarm
@@ -63,15 +63,9 @@ class Release(Construct):
         }
         ledger, canary = storage.ledger.table_arn, settings.monitoring.canary
         contents = ["dynamodb:BatchGetItem", "dynamodb:BatchWriteItem"]
-        # The ARN contains the name of the function instead of a reference, which would be circular. Lambda
-        # counts invocations of a function by itself, and stops a chain after about 16. Here a chain has two,
-        # so that limit stays: https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html.
-        itself = Stack.of(self).format_arn(
-            service="lambda",
-            resource="function",
-            resource_name=settings.name(FUNCTION),
-            arn_format=ArnFormat.COLON_RESOURCE_NAME,
-        )
+        # Lambda stops a chain of about 16 invocations of a function by itself. A chain of this function has
+        # two, so the limit stays: https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html.
+        itself = arn_by_name(self, "lambda", "function", settings.name(FUNCTION))
         function = HandlerFunction(
             self,
             settings,

@@ -4,7 +4,6 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from aws_cdk import ArnFormat, Duration, RemovalPolicy, Stack
@@ -159,10 +158,10 @@ class HandlerFunction(Construct):
         )
         write_log = Grant(
             actions=["logs:CreateLogStream", "logs:PutLogEvents"],
-            resources=[_arn(self, "logs", "log-group", f"/aws/lambda/{name}:*")],
+            resources=[arn_by_name(self, "logs", "log-group", f"/aws/lambda/{name}:*")],
             wildcard="Lambda names the streams of the function's own log group.",
         )
-        connecting = in_network(_arn(self, "lambda", "function", name)) if spec.network else []
+        connecting = in_network(arn_by_name(self, "lambda", "function", name)) if spec.network else []
         bundle = Bundle(
             handler, target, templates=spec.templates, extras=spec.extras, channels=settings.own_channels
         )
@@ -192,7 +191,10 @@ class HandlerFunction(Construct):
                 **variables_of(spec.environment),
             },
             recursive_loop=lambda_.RecursiveLoop.ALLOW if spec.loop_ends else None,
-            **_asynchronously(spec),
+            # By default, Lambda keeps an event for six hours, and repeats an invocation that failed after one
+            # and two minutes: https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
+            max_event_age=Duration.seconds(spec.max_event_age) if spec.max_event_age else None,
+            retry_attempts=0 if spec.max_event_age else None,
         )
         if spec.network:
             # The CDK's property `vpc` would look up the VPC, and attach AWS's managed policies to the role.
@@ -224,21 +226,12 @@ class HandlerFunction(Construct):
         stage_alarm(self, "Errors", settings, text, number, 1, periods=periods, at_least=spec.at_least)
 
 
-def _asynchronously(spec: FunctionSpec) -> dict[str, Any]:
-    """Return the properties of a function that is invoked asynchronously. By default, Lambda would keep an
-    event for six hours, and repeat an invocation that failed after one and two minutes
-    (https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html)."""
-    if not spec.max_event_age:
-        return {}
-    return {"max_event_age": Duration.seconds(spec.max_event_age), "retry_attempts": 0}
-
-
 def function_metric(settings: Settings, function: str, name: str, statistic: Statistic) -> Metric:
     """Build a metric that Lambda reports for a function."""
     return metric("AWS/Lambda", name, statistic, {"FunctionName": settings.name(function)})
 
 
-def _arn(scope: Construct, service: str, resource: str, name: str) -> str:
+def arn_by_name(scope: Construct, service: str, resource: str, name: str) -> str:
     """Return an ARN with a name instead of a reference. A reference would be circular, because the function
     depends on the role whose policy contains the ARN."""
     form = ArnFormat.COLON_RESOURCE_NAME
