@@ -27,8 +27,9 @@ class DeadLettersStack(StageStack):
     ) -> None:
         super().__init__(scope, settings, "dead-letters")
         function = self._function(settings, storage, workers)
-        # EventBridge tries to pass an event to Lambda for an hour, after which the next scheduled examination
-        # receives the same dead letters. Once Lambda has the event, `max_event_age` of the function counts.
+        # EventBridge tries three times, and for an hour at most, to pass an event to Lambda: after an hour,
+        # the next scheduled examination receives the same dead letters. Once Lambda has the event,
+        # `max_event_age` of the function counts.
         target = targets.LambdaFunction(function, max_event_age=Duration.hours(1), retry_attempts=2)
         alarms = events.Rule(
             self,

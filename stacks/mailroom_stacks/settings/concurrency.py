@@ -31,7 +31,8 @@ def functions_at_once(settings: Settings, campaigns: Sequence[EnabledCampaign] =
         "feedback": settings.feedback.maximum_concurrency,
         "dispatch": settings.dispatch.parallelization * STREAM_SHARDS,
         **dict.fromkeys(readers, settings.outcomes.parallelization * STREAM_SHARDS),
-        # One invocation by the rule, a round for each shard and channel, and the canary.
+        # One invocation by the rule, a round for each shard and channel, and the canary. A second round of
+        # the same shard or channel does not get the lease, and ends at once.
         "release": 1 + SHARDS + len(settings.channels) + settings.monitoring.canary,
         # One invocation by the schedule, and one by an alarm, which rarely begins together with another.
         "dead-letters": 2,
