@@ -13,6 +13,7 @@ release = Release.of(environment.read(ReleaseSettings))
 
 @instrumented
 def handler(event: dict[str, Any], context: Any) -> None:
-    """Handle an event: `shard` releases the due messages of a shard, `line` releases messages of a channel
-    that wait for the daily budget, and `canary` puts a test mail into the mailbox."""
+    """Handle an event: `parts` starts an invocation for each part of the work, `shard` releases the due
+    messages of a shard, `line` releases messages of a channel that wait for the daily budget, and `canary`
+    puts a test mail into the mailbox."""
     release.handle(event, context.get_remaining_time_in_millis)

@@ -417,6 +417,8 @@ class ReleaseSettings(DispatchSettings, frozen=True, kw_only=True, rename="upper
     """Table of campaign runs. Without its name, messages of runs wait."""
     lease_seconds: Seconds
     """Seconds for which an invocation has the exclusive right to its shard or channel."""
+    aws_lambda_function_name: str = ""
+    """Name of the function, which invokes itself. Lambda sets this variable for each function."""
 
 
 def read(kind: type[T], variables: Mapping[str, str] = os.environ) -> T:

@@ -1,4 +1,4 @@
-"""Invokes the functions of the stage synchronously, as Lambda's pollers do."""
+"""Invokes the functions of the stage, as Lambda's pollers and EventBridge do."""
 
 import json
 import time
@@ -54,6 +54,14 @@ class Functions:
             return Invoked(refused=True)
         request_id = answer["ResponseMetadata"]["RequestId"]
         return Invoked(request_id, json.loads(payload or b"null"), answer.get("FunctionError"))
+
+    def start(self, function: str, event: str) -> None:
+        """Invoke the function asynchronously. Like Lambda, the emulator repeats an invocation that fails, as
+        often as the function's settings of asynchronous invocations allow."""
+        try:
+            self._lambda.invoke(FunctionName=function, Payload=event, InvocationType="Event")
+        except TROUBLE as trouble:
+            print(f"{function} was not started: {trouble}", flush=True)
 
 
 def retry_until_ok(call: Callable[[], object]) -> None:

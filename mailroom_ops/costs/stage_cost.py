@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mailroom.ledger.waits import OF_RUNS, SHARDS
+from mailroom.ledger.waits import LISTS_OF_CHANNEL, SHARDS
 from mailroom_ops.costs import prices
 from mailroom_ops.costs.message_cost import DAYS_A_MONTH
 
@@ -17,12 +17,12 @@ does not document whether Lambda reports them while the stream is idle."""
 POLLS_A_MONTH = 5 * DAYS_A_MONTH * 86_400 / 20
 """Number of receive requests for a queue in a month: Lambda always has five long polls of 20 s open."""
 ROUNDS_A_MONTH = DAYS_A_MONTH * 1440
-ROUND = prices.invocation_part(0.05, 512) + 2 * prices.WRITE_UNIT
-"""Price of a run of the function `release` without messages: an assumed 0.05 s, and the writes of its
-lease."""
-QUERIES = {"shard": 2, "line": SHARDS * (1 + len(OF_RUNS))}
-"""Numbers of lists that a run of `release` reads for a shard, and for a channel whose messages line up. Each
-read of an empty list costs half a unit."""
+ROUND = prices.invocation_part(0.25, 512) + 2 * SHARDS * prices.READ_UNIT / 2
+"""Price of an invocation of the function `release` without messages, which takes an assumed 0.25 s and reads
+two lists of each shard. Reading an empty list costs half a unit."""
+LOOK_AT_CHANNEL = prices.READ_UNIT + SHARDS * len(LISTS_OF_CHANNEL) * prices.READ_UNIT / 2
+"""Price of reading the budget and the empty lists of a channel. The lists of channels that a stage does not
+have are read once an hour, which is not included."""
 
 
 def stage_parts(templates: Sequence[Mapping[str, Any]], senders: int = 0) -> dict[str, float]:
@@ -40,13 +40,9 @@ def stage_parts(templates: Sequence[Mapping[str, Any]], senders: int = 0) -> dic
     streams = sum("MetricsConfig" in mapping for mapping in properties_of("Lambda::EventSourceMapping"))
     keys = properties_of("KMS::Key")
     rotated = sum(bool(key.get("EnableKeyRotation")) for key in keys)
-    rounds = [
-        ROUND + QUERIES[part] * prices.READ_UNIT / 2
-        for rule in properties_of("Events::Rule")
-        if rule.get("ScheduleExpression") == "rate(1 minute)"
-        for target in rule["Targets"]
-        for part in json.loads(target["Input"])
-    ]
+    functions = properties_of("Lambda::Function")
+    variables = [function.get("Environment", {}).get("Variables", {}) for function in functions]
+    channels = sum(len(json.loads(names.get("LINES", "{}"))) for names in variables)
     # `release` reports its lateness each minute, even if no message waits.
     metrics = 1 + (METRICS_OF_SENDING + senders * METRICS_OF_SENDER if senders else 0)
     return {
@@ -54,7 +50,7 @@ def stage_parts(templates: Sequence[Mapping[str, Any]], senders: int = 0) -> dic
         "dashboards": len(properties_of("CloudWatch::Dashboard")) * prices.DASHBOARD,
         "metrics": (streams * METRICS_OF_STREAM + metrics) * prices.CUSTOM_METRIC,
         "polling of queues": queues * POLLS_A_MONTH * prices.SQS_REQUEST,
-        "rounds of release": sum(rounds) * ROUNDS_A_MONTH,
+        "rounds of release": (ROUND + channels * LOOK_AT_CHANNEL) * ROUNDS_A_MONTH,
         "keys": (len(keys) + rotated * prices.KEY_ROTATIONS) * prices.KEY,
         "secrets": len(properties_of("SecretsManager::Secret")) * prices.SECRET,
     }

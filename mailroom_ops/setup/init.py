@@ -12,9 +12,16 @@ from mailroom_ops.setup.cdk_json import CdkJson
 from mailroom_ops.setup.stage_section import channels_of, get, in_order, new_section, put, set_channels
 from mailroom_ops.shared.screen import Refused, at_a_terminal, print_lines, refusals
 from mailroom_stacks import paths
+from mailroom_stacks.settings.concurrency import functions_at_once
 from mailroom_stacks.settings.load import load, load_campaigns
 from mailroom_stacks.settings.sentences import SettingsError
 
+AT_ONCE = """
+It may run {number:,} functions at a time, besides those of its HTTP API. A new AWS account may allow only 10:
+  aws lambda get-account-settings --query AccountLimit.ConcurrentExecutions
+With a lower quota, messages wait longer. Request a higher one, and until then enter the quota:
+  mailroom init --stage {stage} --set monitoring.concurrency_quota=10 --set feedback.maximum_concurrency=2 \\
+    --set webhook.maximum_concurrency=2"""
 NEXT = """
 Next, with AWS credentials and AWS_REGION in the environment:
   mailroom deploy --stage {stage}   # offers what the account lacks, deploys, and checks the stage
@@ -123,16 +130,19 @@ def init(
             put(section, key, _PARSERS.get(key, _json)(text))
         if asking:
             _ask(section, answers)
-        _check(name, section)
+        numbers = _check(name, section)
         if section != former:
             file.write(name, section if former else in_order(section))
-    print_lines(f"Stage {name} is in cdk.json.{NEXT.format(stage=name)}")
+    at_once = AT_ONCE.format(stage=name, number=sum(numbers.values()))
+    print_lines(f"Stage {name} is in cdk.json.{at_once}{NEXT.format(stage=name)}")
 
 
-def _check(stage: str, section: Mapping[str, Any]) -> None:
-    """Raise Refused with synth's error message if the section is invalid."""
+def _check(stage: str, section: Mapping[str, Any]) -> Mapping[str, int]:
+    """Return how many times each function may run at a time. Raise Refused with synth's error message if the
+    section is invalid."""
     try:
-        load_campaigns(load({stage: section}, stage))
+        settings = load({stage: section}, stage)
+        return functions_at_once(settings, load_campaigns(settings))
     except SettingsError as error:
         raise Refused(str(error)) from None
 

@@ -23,6 +23,8 @@ def put_canaries(scope: Construct, settings: Settings, release: lambda_.Function
     address = TEST_ADDRESSES[settings.mail.provider]
     # The canary's id contains the event's time, so an event that is delivered twice puts only one canary.
     event = events.RuleTargetInput.from_object({"canary": events.EventField.time, "to": address})
+    # EventBridge tries three times to pass an event to Lambda. If the put then fails, Lambda does not repeat
+    # it, as FunctionSpec.max_event_age says: the alarm needs more than one missing canary.
     rule = events.Rule(
         scope,
         "Canary",

@@ -27,7 +27,9 @@ class DeadLettersStack(StageStack):
     ) -> None:
         super().__init__(scope, settings, "dead-letters")
         function = self._function(settings, storage, workers)
-        # A late invocation is useless, because the next one receives the same dead letters.
+        # EventBridge tries three times, and for an hour at most, to pass an event to Lambda: after an hour,
+        # the next scheduled examination receives the same dead letters. Once Lambda has the event,
+        # `max_event_age` of the function counts.
         target = targets.LambdaFunction(function, max_event_age=Duration.hours(1), retry_attempts=2)
         alarms = events.Rule(
             self,
@@ -67,6 +69,8 @@ class DeadLettersStack(StageStack):
             FunctionSpec(
                 function="dead-letters",
                 timeout_seconds=settings.times.dead_letters_timeout,
+                # Then the next scheduled examination receives the same dead letters.
+                max_event_age=settings.times.dead_letters_period,
                 remedy="The dead letters are not examined, so their causes stay unknown. They stay in "
                 "their queues: fix the error in the log of dead-letters, and wait for its next invocation.",
                 grants=[

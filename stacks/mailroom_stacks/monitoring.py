@@ -1,5 +1,7 @@
 """Topics that alarms notify, alarms of the whole stage, and dashboards."""
 
+from collections.abc import Sequence
+
 from aws_cdk import Aws, Duration, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_events as events
@@ -18,6 +20,8 @@ from mailroom_stacks.constructs.topic import EventTopic
 from mailroom_stacks.constructs.worker import Work
 from mailroom_stacks.dashboard.overview import overview
 from mailroom_stacks.dashboard.parts import parts
+from mailroom_stacks.settings.concurrency import FUNCTIONS_AT_ONCE, functions_at_once
+from mailroom_stacks.settings.enabled_campaigns import EnabledCampaign
 from mailroom_stacks.settings.monitoring import NEARLY_ALL
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.settings import Settings
@@ -30,10 +34,13 @@ class MonitoringStack(StageStack):
     because dashboards show the parts of all other stacks, and deployed first: it uses only the names of those
     parts."""
 
-    def __init__(self, scope: Construct, settings: Settings) -> None:
+    def __init__(
+        self, scope: Construct, settings: Settings, campaigns: Sequence[EnabledCampaign] = ()
+    ) -> None:
         super().__init__(scope, settings, "monitoring")
         begins, ends = self._topics(settings)
-        self._concurrency(settings)
+        at_once = sum(functions_at_once(settings, campaigns).values())
+        self._concurrency(settings, at_once)
         watch_outcomes(Construct(self, "Outcomes"), settings)
         watch_days(Construct(self, "Days"), settings)
         watch_fallbacks(Construct(self, "Fallbacks"), settings)
@@ -52,6 +59,7 @@ class MonitoringStack(StageStack):
             AlarmTopicArn=begins.topic_arn,
             AlarmEndedTopicName=ends.topic_name,
             AlarmEndedTopicArn=ends.topic_arn,
+            **{FUNCTIONS_AT_ONCE: f"{at_once}"},
         )
         topics = {"alarm-topic": begins.topic_arn, "alarm-ended-topic": ends.topic_arn}
         name_for_others(self, settings, topics)
@@ -84,12 +92,13 @@ class MonitoringStack(StageStack):
             begins.add_subscription(subscriptions.EmailSubscription(address))
         return begins, ends
 
-    def _concurrency(self, settings: Settings) -> None:
+    def _concurrency(self, settings: Settings, at_once: int) -> None:
         quota = settings.monitoring.concurrency_quota
         text = AlarmText(
             kind="concurrency",
             meaning=f"{NEARLY_ALL:.0%} of the {quota:,} functions that this account may run at a time in "
-            "this region are in use, by all applications together. At the quota, Lambda throttles functions.",
+            "this region are in use, by all applications together. At the quota, Lambda throttles functions. "
+            f"This stage may run {at_once:,} at a time, besides those of its HTTP API.",
             next_step="aws lambda get-account-settings, then raise the quota in Service Quotas and "
             "monitoring.concurrency_quota, or lower maximum_concurrency (mailroom cost --stage "
             f"{settings.stage} mail=100000)",

@@ -1,4 +1,4 @@
-"""The function `release`, with the rules that invoke it every minute, and the alarm of late releases."""
+"""The function `release`, with the rule that invokes it every minute, and the alarm of late releases."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,9 +11,9 @@ from aws_cdk.aws_cloudwatch import TreatMissingData
 from constructs import Construct
 
 from mailroom.environment import LineSettings, ReleaseSettings
-from mailroom.ledger.waits import INDEX, SHARDS
+from mailroom.ledger.waits import INDEX
 from mailroom_stacks.canary import put_canaries
-from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
+from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction, arn_by_name
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.logical_ids import hold_permissions
 from mailroom_stacks.constructs.stage_alarm import AlarmText, counted, read_log, stage_alarm
@@ -33,8 +33,9 @@ UNKNOWN_SECONDS = 900
 
 
 class Release(Construct):
-    """Function that puts due messages into their queues. Each minute it is invoked once for each shard of
-    waiting messages, and once for each channel, for messages that wait for the channel's daily limit."""
+    """Function that puts due messages into their queues. A rule invokes it each minute. That invocation looks
+    at all lists of waiting messages, and invokes the function again for each shard of due messages, and for
+    each channel whose messages wait for its daily limit, if there is work."""
 
     def __init__(
         self,
@@ -62,6 +63,9 @@ class Release(Construct):
         }
         ledger, canary = storage.ledger.table_arn, settings.monitoring.canary
         contents = ["dynamodb:BatchGetItem", "dynamodb:BatchWriteItem"]
+        # Lambda stops a chain of about 16 invocations of a function by itself. A chain of this function has
+        # two, so the limit stays: https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html.
+        itself = arn_by_name(self, "lambda", "function", settings.name(FUNCTION))
         function = HandlerFunction(
             self,
             settings,
@@ -72,6 +76,8 @@ class Release(Construct):
                 remedy="Waiting messages are not queued until the function succeeds. Nothing is lost: it is "
                 "invoked again each minute.",
                 comes_back_seconds=MINUTE,
+                # Lambda's minimum: an older event has no work that the next minute would not do.
+                max_event_age=MINUTE,
                 grants=[
                     *grants,
                     Grant(
@@ -83,6 +89,7 @@ class Release(Construct):
                     Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.budgets.table_arn]),
                     *([Grant(["sqs:GetQueueAttributes"], line_arns)] if line_arns else []),
                     Grant(["dynamodb:BatchGetItem"], [storage.runs.table_arn]),
+                    Grant(["lambda:InvokeFunction"], [itself]),
                 ],
                 environment=ReleaseSettings(
                     **dispatch,
@@ -95,32 +102,28 @@ class Release(Construct):
                 ),
             ),
         ).resource
-        for shard in range(SHARDS):
-            _every_minute(self, settings, function, "shard", shard)
-        for channel in lines:
-            _every_minute(self, settings, function, "line", channel)
+        _every_minute(self, settings, function)
         _watch(self, settings)
         if canary:
             put_canaries(self, settings, function)
 
 
-def _every_minute(
-    scope: Construct, settings: Settings, function: lambda_.Function, kind: str, value: int | str
-) -> None:
-    """Create the rule that invokes the function for one shard or channel. Each has its own rule, because
-    EventBridge allows only five targets per rule."""
+def _every_minute(scope: Construct, settings: Settings, function: lambda_.Function) -> None:
+    """Create the rule that invokes the function each minute."""
     rule = events.Rule(
         scope,
-        f"Every-{kind}-{value}",
-        rule_name=settings.name(f"{FUNCTION}-{kind}-{value}"),
-        description=f"Queues the due messages of {kind} {value}",
+        "EveryMinute",
+        rule_name=settings.name(FUNCTION),
+        description="Queues the due messages",
         schedule=events.Schedule.rate(Duration.minutes(1)),
         targets=[
-            # A failed invocation is not retried: the invocation of the next minute continues its work.
+            # These two properties are about EventBridge's attempts to pass the event to Lambda. What happens
+            # to an event that Lambda has accepted is set by `max_event_age` of the function. In both cases
+            # the event of the next minute does the same work.
             targets.LambdaFunction(
                 function,
-                event=events.RuleTargetInput.from_object({kind: value}),
-                max_event_age=Duration.minutes(1),
+                event=events.RuleTargetInput.from_object({"parts": "all"}),
+                max_event_age=Duration.seconds(MINUTE),
                 retry_attempts=0,
             )
         ],
@@ -129,9 +132,9 @@ def _every_minute(
 
 
 def _watch(scope: Construct, settings: Settings) -> None:
-    """Create two alarms. One rings if messages are released late, or if no invocation has ended recently:
-    each invocation reports its lateness. The other rings if messages wait for a campaign run that does not
-    answer."""
+    """Create two alarms. One rings if messages are released late, or if no invocation by the rule has ended
+    recently: each of them reports the lateness of the oldest due message. The other rings if messages wait
+    for a campaign run that does not answer."""
     text = AlarmText(
         kind="release-late",
         meaning=f"Waiting messages are queued more than {LATE_SECONDS} s after their time, or no invocation "

@@ -19,11 +19,7 @@ RESOURCES: dict[str, list[dict[str, Any]]] = {
     "CloudWatch::Dashboard": [{}] * 2,
     "KMS::Key": [{"EnableKeyRotation": True}] * 2 + [{}],
     "SecretsManager::Secret": [{}] * 4,
-    "Events::Rule": [
-        *[{"ScheduleExpression": "rate(1 minute)", "Targets": [{"Input": '{"shard":3}'}]}] * 7,
-        *[{"ScheduleExpression": "rate(1 minute)", "Targets": [{"Input": '{"line":"mail"}'}]}] * 2,
-        {"ScheduleExpression": "rate(1 day)"},
-    ],
+    "Lambda::Function": [{}, {"Environment": {"Variables": {"LINES": '{"mail": {}, "sms": {}}'}}}],
 }
 TEMPLATES = [
     {
@@ -126,13 +122,13 @@ def test_a_stage_without_messages_costs_its_alarms_dashboards_keys_and_secrets()
         "dashboards": 6,
         "metrics": pytest.approx(13 * 0.30),
         "polling of queues": pytest.approx(8 * 5 * 30.4 * 86_400 / 20 * 0.40 / MILLION),
-        # Each minute nine invocations of 0.05 s with 512 MB, their logs, and two writes each. A shard has two
-        # lists. A channel has eight lists for its daily limit, for paused and for unknown runs each. To read
-        # an empty list costs half of 0.125.
+        # Each minute an invocation of 0.25 s with 512 MB, and its log. Each of eight shards has two lists.
+        # Each of two channels has three lists in eight shards, and a budget. To read an empty list costs half
+        # of 0.125.
         "rounds of release": pytest.approx(
             30.4
             * 1440
-            * (9 * (0.20 + 0.05 * 0.5 * 13.3334 + 0.5 + 2 * 0.625) + (7 * 2 + 2 * 3 * 8) * 0.125 / 2)
+            * ((0.20 + 0.25 * 0.5 * 13.3334 + 0.5) + (8 * 2 + 2 * 3 * 8) * 0.125 / 2 + 2 * 0.125)
             / MILLION,
             abs=1e-5,
         ),

@@ -26,7 +26,7 @@ from mailroom_ops.doctor.examined_stage import ExaminedStage, settings_or_troubl
 from mailroom_ops.doctor.run import run
 from mailroom_stacks.settings.load import load
 from tests.support.ops import doctor as world
-from tests.support.ops.doctor import PREFIX, Answer, Aws, changed, healthy, looked
+from tests.support.ops.doctor import PREFIX, Answer, Aws, changed, healthy, looked, stacks
 from tests.support.stacks.refusals import STAGES
 
 LANES = {lane.queue: lane for lane in lanes_of(world.SETTINGS)}
@@ -306,6 +306,17 @@ def test_a_channel_with_one_lane_needs_no_reserve_of_its_daily_limit(answers: di
         function["Environment"]["Variables"].pop("RESERVE", None)
     answers["lambda.ListFunctions"] = functions
     assert [each.state for each in looked(Aws(answers), ["mail"]) if each.check == "day"] == ["ok"]
+
+
+def test_the_number_of_functions_at_once_is_that_of_the_deployed_stage(answers: dict[str, Answer]) -> None:
+    for number, state, words in (
+        (899, "ok", "The stage may run 899 functions at once, besides those of its HTTP API"),
+        (900, "warning", "the account has 900 unreserved of 1,000. Others may be throttled."),
+    ):
+        answers["cloudformation.DescribeStacks"] = stacks(number)
+        (found,) = (each for each in looked(Aws(answers), ["functions"]) if each.check == "concurrency")
+        assert found.state == state
+        assert words in found.sentence
 
 
 def test_the_accounts_quota_is_not_compared_with_settings_that_could_not_be_read(

@@ -11,6 +11,8 @@ from typer.testing import CliRunner, Result
 from mailroom_ops import cli
 from mailroom_ops.setup import init as command
 from mailroom_ops.shared import screen
+from mailroom_stacks.settings.concurrency import functions_at_once
+from mailroom_stacks.settings.load import load
 from tests.support.stacks.refusals import OURS
 
 FULL = OURS.read_text()
@@ -225,7 +227,18 @@ def test_a_further_setting_is_json_or_text(file: Path, text: str, value: object)
 def test_the_answer_names_the_next_commands(file: Path) -> None:
     words = run("--stage", "trial", *MAIL).stdout
     commands = re.findall(r"^  mailroom (\w+) --stage trial", words, re.MULTILINE)
-    assert commands == ["deploy", "init"]
+    assert commands == ["init", "deploy", "init"]
+
+
+def test_the_answer_says_how_many_functions_the_stage_may_run_at_a_time(file: Path) -> None:
+    words = run("--stage", "trial", *MAIL).stdout
+    settings = load(stages(file), "trial")
+    number = sum(functions_at_once(settings).values())
+    assert f"It may run {number} functions at a time, besides those of its HTTP API." in words
+    (command,) = re.findall(r"mailroom init (--stage trial .*) \\\n +(.*)$", words, re.MULTILINE)
+    assert run(*" ".join(command).split()).exit_code == 0
+    monitoring = stages(file)["trial"]["monitoring"]
+    assert monitoring["concurrency_quota"] == 10
 
 
 def test_a_command_without_a_terminal_asks_no_question(

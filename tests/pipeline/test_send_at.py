@@ -49,6 +49,13 @@ def test_a_mail_is_sent_once_at_its_time_despite_a_second_queue_message(pipeline
     assert pipeline.one_mail("due")
 
 
+def test_the_rule_alone_starts_the_round_that_queues_a_due_mail(pipeline: Pipeline) -> None:
+    item = put_waiting(pipeline, "by-rule")
+    pipeline.put(item | {"send_at": ahead(seconds=-1).isoformat()})
+    pipeline.make_due("by-rule")
+    pipeline.one_mail("by-rule")
+
+
 def test_a_mail_whose_send_at_was_postponed_waits_again(pipeline: Pipeline) -> None:
     item, later = put_waiting(pipeline, "moved"), ahead(minutes=40).replace(microsecond=0)
     pipeline.put(item | {"send_at": later.isoformat()})

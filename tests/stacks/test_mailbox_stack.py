@@ -36,12 +36,11 @@ def test_messages_and_their_traces_expire(dev: Templates, table: str) -> None:
     assert properties["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
 
 
-def test_release_is_invoked_every_minute_for_each_shard_and_each_line(dev: Templates) -> None:
+def test_release_is_invoked_once_every_minute(dev: Templates) -> None:
     rules = [
         rule for rule in dev["routing"].all("Events::Rule") if rule["ScheduleExpression"] == "rate(1 minute)"
     ]
-    parts = [json.loads(target["Input"]) for rule in rules for target in rule["Targets"]]
-    assert parts == [*({"shard": shard} for shard in range(8)), {"line": "mail"}, {"line": "sms"}]
+    assert [json.loads(target["Input"]) for rule in rules for target in rule["Targets"]] == [{"parts": "all"}]
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from botocore.config import Config
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_events import EventBridgeClient
+    from types_boto3_lambda import LambdaClient
     from types_boto3_pinpoint_sms_voice_v2 import PinpointSMSVoiceV2Client
     from types_boto3_s3 import S3Client
     from types_boto3_secretsmanager import SecretsManagerClient
@@ -71,6 +72,12 @@ def sqs() -> "SQSClient":
     """Return the SQS client, for visibility time-outs and sends. A repeated send may make a duplicate, which
     the ledger drops."""
     return boto3.client("sqs", config=_REPEATABLE)
+
+
+@cache
+def functions() -> "LambdaClient":
+    """Return the Lambda client, for invocations that do no harm if the SDK repeats them."""
+    return boto3.client("lambda", config=_REPEATABLE)
 
 
 @cache

@@ -1,22 +1,25 @@
 """Function `release`: every minute it puts waiting messages into their queues, if they are due or the daily
 budget has capacity for them.
 
-A round is one invocation. It handles one shard of the messages that are due, or the messages of one channel
-that wait for the daily budget. A message is put into its queue before its mark is removed. After a crash in
-between it is queued twice, and the claim drops the second copy.
+Each minute one invocation looks at the lists of waiting messages, and starts a round for each part of the
+work that is not empty: it invokes the function asynchronously. A round handles one shard of the messages that
+are due, or the messages of one channel that wait for the daily budget. It never starts another round. A
+message is put into its queue before its mark is removed. After a crash in between it is queued twice, and the
+claim drops the second copy.
 """
 
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.json import encode
 
 from mailroom.aws import clients, queues
 from mailroom.aws.dynamo_updates import try_update
@@ -40,6 +43,7 @@ from mailroom.ledger.waits import (
     OUTSIDE_WINDOW,
     PROVIDER_REFUSES,
     SEND_AT,
+    SHARDS,
     WaitingRow,
     Waits,
 )
@@ -111,7 +115,7 @@ class Lease(Struct, frozen=True):
 
 
 class Release(Struct, frozen=True):
-    """Handles the rounds of the function `release`."""
+    """Handles the events of the function `release`."""
 
     dispatcher: Dispatcher
     waits: Waits
@@ -122,9 +126,11 @@ class Release(Struct, frozen=True):
     lease: Lease
     lines: Mapping[str, LineSettings]
     runs: RunStates
+    invoke: Callable[..., object]
+    """Invokes this function asynchronously, with a `Payload`."""
     clock: Clock = time.time
     threads: int = 1
-    """Number of threads that change ledger items."""
+    """Number of threads that read lists, or change ledger items."""
 
     @classmethod
     def of(cls, settings: ReleaseSettings) -> "Release":
@@ -140,18 +146,27 @@ class Release(Struct, frozen=True):
             Lease(dynamodb, settings.budgets_table, settings.lease_seconds, time.time),
             settings.lines,
             RunStates(dynamodb, settings.runs_table, time.time),
+            partial(
+                clients.functions().invoke,
+                FunctionName=settings.aws_lambda_function_name,
+                InvocationType="Event",
+            ),
             threads=_THREADS,
         )
 
     def handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> None:
-        """Handle one event. With `shard`, it handles the due messages of that shard; with `line`, the
-        messages of that channel that wait for the daily budget; with `canary`, it puts a canary into the
-        mailbox. `remaining` is Lambda's `get_remaining_time_in_millis`. A round with too little time left
-        ends, and the next round continues."""
+        """Handle one event. With `parts`, it starts the rounds of this minute; with `shard`, it handles the
+        due messages of that shard; with `line`, the messages of that channel that wait for the daily budget;
+        with `canary`, it puts a canary into the mailbox. `remaining` is Lambda's
+        `get_remaining_time_in_millis`. A round with too little time left ends, and the next round
+        continues."""
         if "canary" in event:
             self._put_canary(event["canary"], event["to"])
             return
-        name = f"line#{event['line']}" if "line" in event else f"due#{event['shard']}"
+        if "parts" in event:
+            self._start_rounds()
+            return
+        name = _name_of(event)
         if not self.lease.take(name):
             logger.info("another round is running", part=name)
             return
@@ -164,8 +179,55 @@ class Release(Struct, frozen=True):
                 self._line(event["line"], in_time)
             else:
                 self._due(event["shard"], in_time)
+                if event.get("removed"):
+                    self._end_removed_channels(event["shard"], in_time)
         finally:
             self.lease.give_back(name)
+
+    def _start_rounds(self) -> None:
+        """Look at each part of the work, start a round for each part that is not empty, and report the
+        lateness of the oldest due message. Raises the error of a part that cannot be read, after it has
+        started the rounds of the other parts, and that part's own."""
+        removed = self.clock() % _HOUR < _MINUTE
+        events: list[Mapping[str, Any]] = [
+            *({"shard": shard, "removed": removed} for shard in range(SHARDS)),
+            *({"line": channel} for channel in self.lines),
+        ]
+        with ThreadPoolExecutor(self.threads) as threads:
+            looks = [threads.submit(self._look, event) for event in events]
+        for event, look in zip(events, looks, strict=True):
+            if look.exception() or look.result() is not None:
+                self._start(event)
+        # The lateness is reported even if no message waits: without values, the alarm would ring.
+        record_duration("ReleaseLate", max(look.result() or 0 for look in looks))
+
+    def _look(self, event: Mapping[str, Any]) -> float | None:
+        """Return by how many seconds the oldest due message of a part is late, or None if the part is empty.
+        Only the first row of each list is read."""
+        moment = self.clock()
+        if "line" in event:
+            is_open = self._budget(event["line"]).line().at < math.inf
+            return 0 if is_open or self._any_of(event["line"], range(SHARDS)) else None
+        shard = event["shard"]
+        lists = (
+            self.waits.due(shard, moment + AHEAD_SECONDS, page=1),
+            self.waits.due(shard, moment, lines_up=True, page=1),
+        )
+        if rows := [row for rows in lists for row in islice(rows, 1)]:
+            return max(0, *(moment - row.at for row in rows))
+        removed = self._removed_channels() if event["removed"] else ()
+        return 0 if any(self._any_of(channel, [shard]) for channel in removed) else None
+
+    def _any_of(self, channel: str, shards: Iterable[int]) -> bool:
+        return any(next(self.waits.all_of(channel, shard, page=1), None) for shard in shards)
+
+    def _start(self, event: Mapping[str, Any]) -> None:
+        """Start the round of a part. Never raises."""
+        try:
+            self.invoke(Payload=encode(event))
+        except Exception:  # noqa: BLE001 - logged, and the next minute starts the round again
+            logger.exception("not started; the next minute starts it again", part=_name_of(event))
+            count("RoundsNotStarted")
 
     def _put_canary(self, time: str, address: str) -> None:
         """Put the canary for a time into the mailbox. EventBridge may send an event twice, but the mailbox
@@ -178,35 +240,35 @@ class Release(Struct, frozen=True):
 
     def _due(self, shard: int, in_time: Callable[[], bool]) -> None:
         rows = self.waits.due(shard, self.clock() + AHEAD_SECONDS)
-        late = 0.0
         while in_time() and (batch := [*islice(rows, BATCH)]):
-            late = max(late, self.clock() - batch[0].at)
             self._hand_over(self._waiting(batch))
         lining_up = self.waits.due(shard, self.clock(), lines_up=True)
         while in_time() and (batch := [*islice(lining_up, BATCH)]):
-            late = max(late, self.clock() - batch[0].at)
             self._each(lambda row: self.waits.move(row, None), self._waiting(batch))
-        if self.clock() % _HOUR < _MINUTE:
-            self._end_removed_channels(shard, in_time)
-        record_duration("ReleaseLate", late)
 
     def _end_removed_channels(self, shard: int, in_time: Callable[[], bool]) -> None:
         """End the messages of removed channels as failed. Only channels in the settings have rounds in which
         messages are queued."""
-        for channel in CONTRACTS.keys() - self.lines:
+        for channel in self._removed_channels():
             rows = self.waits.all_of(channel, shard)
             while in_time() and (batch := [*islice(rows, BATCH)]):
                 self._each(lambda row: self._lose(row, _NO_LANE.format(row.lane, row.key.event_type)), batch)
                 self._finish(batch)
 
+    def _removed_channels(self) -> Set[str]:
+        return CONTRACTS.keys() - self.lines
+
+    def _budget(self, channel: str) -> Budget:
+        settings = self.lines[channel]
+        of_day = (channel, settings.per_day or _NO_LIMIT, settings.reserve, self.clock)
+        return Budget(self.lease.client, self.lease.table, *of_day)
+
     def _line(self, channel: str, in_time: Callable[[], bool]) -> None:
         """Put messages that wait for a channel's daily budget into their queue, in the order in which they
         were put, as far as the budget and the lane's rate allow. If no message waits any more, record that in
         the budget."""
-        settings = self.lines[channel]
-        of_day = (channel, settings.per_day or _NO_LIMIT, settings.reserve, self.clock)
-        budget = Budget(self.lease.client, self.lease.table, *of_day)
-        paced = math.ceil(settings.per_second * PACED_SECONDS)
+        budget = self._budget(channel)
+        paced = math.ceil(self.lines[channel].per_second * PACED_SECONDS)
         # If there is no URL, the bulk lane was removed from the settings, and its waiting messages fail.
         if url := self.dispatcher.routes[channel].get("bulk"):
             paced -= queues.depth(self.dispatcher.sqs, url)
@@ -401,6 +463,11 @@ class Release(Struct, frozen=True):
         with ThreadPoolExecutor(self.threads) as threads:
             for _ in threads.map(change, rows):
                 pass
+
+
+def _name_of(event: Mapping[str, Any]) -> str:
+    """Return the name of the part of the work that a round handles, for its lease and the log."""
+    return f"line#{event['line']}" if "line" in event else f"due#{event['shard']}"
 
 
 def _opens(row: WaitingRow, moment: float) -> float:

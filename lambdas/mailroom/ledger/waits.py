@@ -52,6 +52,8 @@ REASONS = (SEND_AT, OUTSIDE_WINDOW, DAY_USED_UP, PROVIDER_REFUSES, PAUSED, RUN_U
 """Reasons of a wait."""
 OF_RUNS = (PAUSED, RUN_UNKNOWN)
 """Reasons of a wait for a campaign run, which are also the prefixes of the lists of these messages."""
+LISTS_OF_CHANNEL = ("line", *OF_RUNS)
+"""Prefixes of the lists of a channel's messages, each of which has SHARDS partitions."""
 
 
 class Wait(Struct, frozen=True):
@@ -171,13 +173,15 @@ class Waits(LedgerTable):
             **about_of(message),
         }
 
-    def due(self, shard: int, until: float, *, lines_up: bool = False) -> Iterator[WaitingRow]:
+    def due(
+        self, shard: int, until: float, *, lines_up: bool = False, page: int = PAGE
+    ) -> Iterator[WaitingRow]:
         """Yield the messages of a shard that are due at `until` (epoch seconds) or before, in the order of
         their due times. Messages that have to wait for the daily budget once they are due are in separate
         lists, which `lines_up` selects: millions of them may have a window that opens in the same minute, and
-        must not delay other messages. Pages are read on demand."""
+        must not delay other messages. Pages of `page` rows are read on demand."""
         name = "lines_up" if lines_up else "due"
-        return self._rows(f"{name}#{shard}", "waits_at <= :at", math.floor(until))
+        return self._rows(f"{name}#{shard}", "waits_at <= :at", math.floor(until), page)
 
     def line(self, channel: str) -> Iterator[WaitingRow]:
         """Yield the messages that wait for the channel's daily budget, in the order in which they were put.
@@ -203,10 +207,11 @@ class Waits(LedgerTable):
                 return
             yield row
 
-    def all_of(self, channel: str, shard: int) -> Iterator[WaitingRow]:
-        """Yield the messages of a shard that wait for the channel's daily budget, or for their runs."""
-        for name in ("line", *OF_RUNS):
-            yield from self._rows(f"{name}#{channel}#{shard}", "waits_at >= :at", 0)
+    def all_of(self, channel: str, shard: int, page: int = PAGE) -> Iterator[WaitingRow]:
+        """Yield the messages of a shard that wait for the channel's daily budget, or for their runs. Pages of
+        `page` rows are read on demand."""
+        for name in LISTS_OF_CHANNEL:
+            yield from self._rows(f"{name}#{channel}#{shard}", "waits_at >= :at", 0, page)
 
     def before(self, channel: str, place: int) -> int:
         """Return how many messages that wait for the channel's daily budget were put before `place` (epoch
@@ -251,17 +256,19 @@ class Waits(LedgerTable):
         expression = changes.expression
         return try_update(self._client, self._table, where(row.key), expression, STANDS, values)[0]
 
-    def _rows(self, name: str, range_: str, moment: int) -> Iterator[WaitingRow]:
-        for page in self._pages(name, range_, moment):
+    def _rows(self, name: str, range_: str, moment: int, size: int = PAGE) -> Iterator[WaitingRow]:
+        for page in self._pages(name, range_, moment, size):
             yield from (_row(plain(item)) for item in page["Items"])
 
-    def _pages(self, name: str, range_: str, moment: int, **options: Any) -> Iterator[Mapping[str, Any]]:
+    def _pages(
+        self, name: str, range_: str, moment: int, size: int = PAGE, **options: Any
+    ) -> Iterator[Mapping[str, Any]]:
         pages = self._client.get_paginator("query").paginate(
             TableName=self._table,
             IndexName=INDEX,
             KeyConditionExpression=f"waits_in = :list AND {range_}",
             ExpressionAttributeValues={":list": string(name), ":at": number(moment)},
-            PaginationConfig={"PageSize": PAGE},
+            PaginationConfig={"PageSize": size},
             **options,
         )
         return iter(pages)

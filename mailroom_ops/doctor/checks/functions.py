@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
+from mailroom_ops.doctor.checks.stacks import stacks_of
 from mailroom_ops.doctor.examined_stage import EventSource, ExaminedStage
 from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
 from mailroom_ops.messages.deployed_lanes import OFF, PAUSED
 from mailroom_ops.shared.deployed_stage import is_dead
+from mailroom_stacks.settings.concurrency import FUNCTIONS_AT_ONCE
 
 _QUOTA = (
     "Request more of the quota 'Concurrent executions' of Lambda: "
@@ -63,14 +65,17 @@ def recipients(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def concurrency(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Compare the concurrency of all event source mappings with the account's quota, and with the reserved
-    concurrency of functions."""
+    """Compare the number of functions that the deployed stage may run at a time with the account's quota, and
+    the concurrency of each mapping with the reserved concurrency of its function."""
     client = stage.client("lambda")
     limits = client.get_account_settings()["AccountLimit"]
     free, total = limits["UnreservedConcurrentExecutions"], limits["ConcurrentExecutions"]
-    together = sum(source.concurrency or 1 for source in stage.sources)
+    outputs = [output for stack in stacks_of(stage) for output in stack.get("Outputs", ())]
+    # If the stack with the output is missing, the check of the stacks fails.
+    together = sum(int(row["OutputValue"]) for row in outputs if row["OutputKey"] == FUNCTIONS_AT_ONCE)
     sentence = (
-        f"The stage may run {together:,} functions at once; the account has {free:,} unreserved of {total:,}."
+        f"The stage may run {together or '?'} functions at once, besides those of its HTTP API; the account "
+        f"has {free:,} unreserved of {total:,}."
     )
     yield ok(sentence) if together < free else warning(f"{sentence} Others may be throttled.", _QUOTA)
     yield from _as_watched(stage, total)

@@ -1,6 +1,7 @@
 """Checks that the stage's stacks are deployed."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from mailroom_ops.doctor.examined_stage import ExaminedStage
 from mailroom_ops.doctor.report import CheckFinding, failed, ok, warning
@@ -12,9 +13,7 @@ _ROLLED_BACK = {"UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}
 
 def deployed(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Report the CloudFormation status of each stack, and the stacks that are missing."""
-    stacks = stage.pages("cloudformation", "describe_stacks", "Stacks")
-    statuses = {stack["StackName"]: stack["StackStatus"] for stack in stacks}
-    ours = {name: status for name, status in statuses.items() if name.startswith(stage.prefix)}
+    ours = {stack["StackName"]: stack["StackStatus"] for stack in stacks_of(stage)}
     parts = stack_parts(stage.settings)
     missing = [part for part in parts if f"{stage.prefix}{part}" not in ours]
     if missing:
@@ -25,6 +24,12 @@ def deployed(stage: ExaminedStage) -> Iterator[CheckFinding]:
     good = sum(status in _GOOD for status in ours.values())
     if good:
         yield ok(f"{good} stacks are deployed and complete.")
+
+
+def stacks_of(stage: ExaminedStage) -> list[dict[str, Any]]:
+    """Return the stage's stacks, as CloudFormation describes them."""
+    stacks = stage.pages("cloudformation", "describe_stacks", "Stacks")
+    return [stack for stack in stacks if stack["StackName"].startswith(stage.prefix)]
 
 
 def stack_parts(settings: Settings | None) -> list[str]:

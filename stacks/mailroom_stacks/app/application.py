@@ -110,7 +110,7 @@ def build(scope: Stage, settings: Settings, campaigns: Sequence[EnabledCampaign]
     if campaigns:
         workers += CampaignsStack(scope, settings, storage, campaigns).workers
     DeadLettersStack(scope, settings, storage, workers)
-    monitoring = MonitoringStack(scope, settings)
+    monitoring = MonitoringStack(scope, settings, campaigns)
     storage.add_stack_dependency(monitoring, "subscribers get alarms from the first deployment on")
     if settings.deploy:
         DeployStack(scope, settings, settings.deploy)

@@ -79,6 +79,11 @@ class FunctionSpec:
     loop_ends: str = ""
     """Reason why the function's loop ends, if its messages invoke the function again; empty for a function
     without a loop. Without a reason, Lambda's detection of loops would stop a loop after about 16 rounds."""
+    max_event_age: int = 0
+    """Seconds, at least 60, for which Lambda keeps an event that it cannot pass to the function, because the
+    account's concurrency is used up. Each function that a rule, a topic, a bucket or the function itself
+    invokes asynchronously has this limit. If the function fails, Lambda does not repeat the event, because
+    the next event does the same work."""
     network: Network | None = None
     """VPC of the function, if it is in one."""
     comes_back_seconds: int = 0
@@ -153,10 +158,10 @@ class HandlerFunction(Construct):
         )
         write_log = Grant(
             actions=["logs:CreateLogStream", "logs:PutLogEvents"],
-            resources=[_arn(self, "logs", "log-group", f"/aws/lambda/{name}:*")],
+            resources=[arn_by_name(self, "logs", "log-group", f"/aws/lambda/{name}:*")],
             wildcard="Lambda names the streams of the function's own log group.",
         )
-        connecting = in_network(_arn(self, "lambda", "function", name)) if spec.network else []
+        connecting = in_network(arn_by_name(self, "lambda", "function", name)) if spec.network else []
         bundle = Bundle(
             handler, target, templates=spec.templates, extras=spec.extras, channels=settings.own_channels
         )
@@ -186,6 +191,10 @@ class HandlerFunction(Construct):
                 **variables_of(spec.environment),
             },
             recursive_loop=lambda_.RecursiveLoop.ALLOW if spec.loop_ends else None,
+            # By default, Lambda keeps an event for six hours, and repeats an invocation that failed after one
+            # and two minutes: https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
+            max_event_age=Duration.seconds(spec.max_event_age) if spec.max_event_age else None,
+            retry_attempts=0 if spec.max_event_age else None,
         )
         if spec.network:
             # The CDK's property `vpc` would look up the VPC, and attach AWS's managed policies to the role.
@@ -222,7 +231,7 @@ def function_metric(settings: Settings, function: str, name: str, statistic: Sta
     return metric("AWS/Lambda", name, statistic, {"FunctionName": settings.name(function)})
 
 
-def _arn(scope: Construct, service: str, resource: str, name: str) -> str:
+def arn_by_name(scope: Construct, service: str, resource: str, name: str) -> str:
     """Return an ARN with a name instead of a reference. A reference would be circular, because the function
     depends on the role whose policy contains the ARN."""
     form = ArnFormat.COLON_RESOURCE_NAME

@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from mailroom_stacks.paths import CAMPAIGNS
+from mailroom_stacks.settings.concurrency import concurrency_faults
 from mailroom_stacks.settings.enabled_campaigns import (
     EnabledCampaign,
     campaigns_faults,
@@ -33,7 +34,7 @@ def load(stages: object, stage: object) -> Settings:
             f"stage: {stage!r} is unknown; use one of {', '.join(stages)}, as in -c stage=dev."
         )
     settings = _validated(stages[stage], str(stage))
-    for broken in settings_faults(settings):
+    for broken in chain(settings_faults(settings), concurrency_faults(settings)):
         raise SettingsError(f"mailroom.{stage}.{broken}")
     return settings
 

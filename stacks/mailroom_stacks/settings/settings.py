@@ -13,7 +13,7 @@ from mailroom_stacks.settings.content import Items, Templates
 from mailroom_stacks.settings.databases import Database
 from mailroom_stacks.settings.deploy import Deploy, Deployment
 from mailroom_stacks.settings.fax import Fax, fax_faults
-from mailroom_stacks.settings.feedback import Feedback, feedback_faults
+from mailroom_stacks.settings.feedback import Feedback
 from mailroom_stacks.settings.monitoring import Monitoring
 from mailroom_stacks.settings.outcomes import Outcomes
 from mailroom_stacks.settings.push import Push
@@ -137,7 +137,6 @@ def settings_faults(settings: Settings) -> Iterator[str]:
         # The emulator does not throttle callbacks, so a local stage needs no check of their rate.
         row = None if settings.is_local else settings.channels.get("sms")
         yield from sms_faults(settings.sms, settings.api, row)
-    yield from feedback_faults(settings.feedback, settings.webhook, settings.monitoring)
 
 
 def _loopback_faults(settings: Settings) -> Iterator[str]:

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -104,6 +104,7 @@ class World:
         self.runs_table = "runs"
         """Name of the table of campaign runs."""
         self._released_at = -math.inf
+        self._started: list[Item] = []
         self._reported = 0
         self.put_at = self.clock.now
         self.dynamodb = in_memory_client()
@@ -241,22 +242,31 @@ class World:
             Lease(watched, "budgets", LEASE, self.clock),
             {"mail": line},
             RunStates(watched, self.runs_table, self.clock),
+            partial(self.outside.call, "invoke", self._invoke),
             self.clock,
         )
 
     def release(self) -> None:
-        """Run one round for each shard and line in which a message waits, as a rule does each minute.
+        """Handle the event that a rule sends each minute, and then the events with which `release` invokes
+        itself.
 
-        A crash ends one round.
+        A crash ends one invocation.
         """
-        for part in sorted(self.parts()):
-            self.round(part)
+        self._started = []
+        self._release({"parts": "all"})
+        for event in self._started:
+            self.round(f"line#{event['line']}" if "line" in event else f"due#{event['shard']}")
         self._released_at = self.clock.now
+
+    def _invoke(self, Payload: bytes) -> None:  # noqa: N803 - the name of boto3
+        self._started.append(json.loads(Payload))
 
     def round(self, part: str) -> None:
         """Run one round of `release`."""
         kind, _, name = part.partition("#")
-        event = {"line": name} if kind == "line" else {"shard": int(name)}
+        self._release({"line": name} if kind == "line" else {"shard": int(name)})
+
+    def _release(self, event: Item) -> None:
         with suppress(Stopped):
             self.releaser().handle(event, lambda: int(FUNCTION_SECONDS * 1000))
 

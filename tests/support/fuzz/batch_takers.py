@@ -56,6 +56,7 @@ from tests.support.unit import push, sms, unsubscribing
 from tests.support.unit.api_requests import Api
 from tests.support.unit.consequences import change
 from tests.support.unit.events import failures, plenty, sqs_event
+from tests.support.unit.fakes import never
 from tests.support.unit.fax import FAX_SETTINGS, FakeLine, fax_body
 from tests.support.unit.feedback_words import TOPICS
 from tests.support.unit.post import SETTINGS, TABLES, tools_of
@@ -223,6 +224,7 @@ def _release(aws: Aws) -> Run:
             Lease(dynamodb, BUDGETS, 75, clock),
             {"mail": LineSettings(per_second=10)},
             RunStates(dynamodb, "", clock),
+            never,
             clock,
         )
         release.handle({"line": "mail"}, plenty)

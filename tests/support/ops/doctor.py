@@ -26,6 +26,7 @@ from mailroom_ops.doctor.checks.stacks import stack_parts
 from mailroom_ops.doctor.examined_stage import ExaminedStage
 from mailroom_ops.doctor.report import Checked
 from mailroom_ops.doctor.run import run
+from mailroom_stacks.settings.concurrency import FUNCTIONS_AT_ONCE
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.settings import Settings
 from tests.support.ops.search import VARIABLES as SEARCH
@@ -166,14 +167,19 @@ def _mail() -> dict[str, Answer]:
     }
 
 
-def stacks(**states: str) -> dict[str, Any]:
-    """All stacks; those with a state in `states` have that one."""
+def stacks(at_once: int = 54, **states: str) -> dict[str, Any]:
+    """All stacks; those with a state in `states` have that one. The stage may run `at_once` functions."""
+    outputs = {"monitoring": [{"OutputKey": FUNCTIONS_AT_ONCE, "OutputValue": f"{at_once}"}]}
     created = datetime(2026, 11, 1, tzinfo=UTC)
-    listed = {f"{PREFIX}{part}": states.get(part, "CREATE_COMPLETE") for part in stack_parts(SETTINGS)}
     return {
         "Stacks": [
-            {"StackName": name, "StackStatus": state, "CreationTime": created}
-            for name, state in listed.items()
+            {
+                "StackName": f"{PREFIX}{part}",
+                "StackStatus": states.get(part, "CREATE_COMPLETE"),
+                "CreationTime": created,
+                "Outputs": outputs.get(part, []),
+            }
+            for part in stack_parts(SETTINGS)
         ]
     }
 

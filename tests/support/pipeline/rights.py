@@ -181,8 +181,9 @@ def _of_cloudwatch(operation: str, _names: Mapping[str, Any]) -> Asked:
 def _of_lambda(operation: str, names: Mapping[str, Any]) -> Asked:
     if operation == "ListEventSourceMappings":
         return [(f"lambda:{operation}", "*", ())]
+    actions = {"GetFunctionConfiguration": "GetFunctionConfiguration", "Invoke": "InvokeFunction"}
     function = arn("lambda", f"function:{names['FunctionName']}")
-    return [(f"lambda:{operation}", function, ())] if operation == "GetFunctionConfiguration" else []
+    return [(f"lambda:{actions[operation]}", function, ())] if operation in actions else []
 
 
 _SERVICES: Mapping[str, Callable[[str, Mapping[str, Any]], Asked]] = {

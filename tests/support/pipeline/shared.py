@@ -113,12 +113,18 @@ class Pipeline(StageClient):
         until(lambda: not others(), ENDED_SECONDS, lambda: f"do not wait for {reason}: {others()}")
 
     def release(self) -> None:
-        """Fire one round of `release` for mail, which the pump does every ten seconds."""
+        """Run a round of `release` for each shard and for mail, and wait for its end. Every ten seconds, the
+        pump invokes the function, which starts such rounds."""
         name = self.output("ReleaseFunctionName")
         for event in [*({"shard": shard} for shard in range(SHARDS)), {"line": "mail"}]:
             self.functions.invoke(FunctionName=name, Payload=json.dumps(event))
 
     def come_due(self, id_: str, event_type: str = "mail") -> None:
+        """Let the time come that a message waits for, and release it."""
+        self.make_due(id_, event_type)
+        self.release()
+
+    def make_due(self, id_: str, event_type: str = "mail") -> None:
         """Let the time come that a message waits for."""
         now = time.time()
         self.dynamodb.update_item(
@@ -127,7 +133,6 @@ class Pipeline(StageClient):
             UpdateExpression="SET waits_at = :now, scheduledFor = :time",
             ExpressionAttributeValues=typed({":now": int(now), ":time": iso(now)}),
         )
-        self.release()
 
     @contextmanager
     def release_stopped(self) -> "Iterator[None]":

@@ -40,6 +40,11 @@ class Meddler:
         return [name for name, _ in self.calls]
 
 
+def never(*_: Any, **arguments: Any) -> None:
+    """Fail, because the test expects no such call."""
+    raise AssertionError(f"unexpected: {arguments}")
+
+
 def asked_twice(real: Callable[..., Any], **arguments: Any) -> Any:
     """Make the call twice, as the SDK does if the first response was lost; the second response counts."""
     real(**arguments)

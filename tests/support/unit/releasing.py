@@ -1,10 +1,11 @@
 """Messages that wait, and the rounds of `release` that hand them over."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mailroom.budget import Budget
 from mailroom.channels.mail.contract import Mail
@@ -38,6 +39,10 @@ class Waiting(Struct):
     lanes: str = "both"
     channels: Sequence[str] = ("mail",)
     """Channels, all of which have the queues of mail."""
+    invoke: Callable[..., Any] | None = None
+    """Replaces Lambda's Invoke; by default, an invocation is recorded in `started`."""
+    started: list[dict[str, Any]] = field(default_factory=list)
+    """Events with which `release` has invoked itself."""
 
     def meddle(self, **changes: Callable[..., Any]) -> None:
         """Change calls of `release`, by their names."""
@@ -124,8 +129,23 @@ class Waiting(Struct):
             Lease(database, BUDGETS, ROUND_SECONDS, self.clock),
             {"mail": self.settings},
             RunStates(database, RUNS, self.clock),
+            self.invoke or self._record,
             self.clock,
         )
+
+    def _record(self, *, Payload: bytes) -> None:  # noqa: N803 - the name of boto3
+        self.started.append(json.loads(Payload))
+
+    def release_minute(self, remaining: Callable[[], int] = plenty) -> list[dict[str, Any]]:
+        """Handle the event of the rule and then the events with which it invokes the function, and return
+        these."""
+        self.started.clear()
+        self.release().handle({"parts": "all"}, remaining)
+        events = [*self.started]
+        for event in events:
+            self.release().handle(event, remaining)
+        assert self.started == events, "only the event of the rule starts rounds"
+        return events
 
     def release_due(self, remaining: Callable[[], int] = plenty) -> None:
         """One round of each shard of what is due."""

@@ -12,6 +12,7 @@ from mailroom.ledger.run_states import RunStates
 from mailroom.ledger.waits import AHEAD_SECONDS, SHARDS
 from tests.support.unit.dispatching import at, made, numbered
 from tests.support.unit.events import lambda_context, plenty, stream_event
+from tests.support.unit.fakes import never
 from tests.support.unit.functions import Load
 from tests.support.unit.shared import BUDGETS, CONTENTS, MAILBOX, NOW, Aws, FakeClock, image, item
 from tests.support.unit.waiting import waits_of
@@ -37,6 +38,7 @@ class Waiting:
             Lease(aws.dynamodb, BUDGETS, 60, clock),
             lines={},
             runs=RunStates(aws.dynamodb, "", clock),
+            invoke=never,
             clock=clock,
         )
 

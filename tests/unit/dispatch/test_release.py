@@ -21,8 +21,6 @@ from tests.support.unit.fakes import client_error
 from tests.support.unit.releasing import ROUND_SECONDS, Waiting
 from tests.support.unit.shared import BUDGETS, CONTENTS, KEY, MAILBOX, NOW, claimed, image, item, mail
 
-Timed = Callable[[], dict[str, list[float]]]
-
 
 def schedule(waiting: Waiting, id_: str = "m-1", *, due: float = NOW, **changes: Any) -> None:
     """Put an item with a `send_at`, as `dispatch` lets it wait."""
@@ -183,7 +181,6 @@ def test_a_message_that_is_cancelled_during_its_wait_leaves_neither_mark_nor_con
 
 @pytest.mark.parametrize("reason", [SEND_AT, OUTSIDE_WINDOW])
 def test_a_stale_row_of_the_index_changes_no_handed_over_message(waiting: Waiting, reason: str) -> None:
-    waiting.clock.advance(60)  # the round of the full hour reads further lists
     waiting.hold("m-1", reason, NOW)
     waiting.aws.put(MAILBOX, **item(send_at=iso(NOW)))
     pages: list[Any] = []
@@ -226,10 +223,10 @@ def test_the_messages_of_a_removed_channel_end_as_failed_within_an_hour(
 ) -> None:
     waiting.hold(of_text("t-1"), reason, NOW, lines_up=True)
     waiting.clock.advance(60)
-    waiting.release_due()
+    waiting.release_minute()
     assert (waiting.marked, waiting.held) == (["t-1"], ["wait of t-1"])
     waiting.clock.advance(3540)
-    waiting.release_due()
+    waiting.release_minute()
     assert (waiting.sent, waiting.marked, waiting.held) == ([], [], [])
     ended = waiting.aws.item("t-1", "sms")
     assert (ended["status"], ended["error"]["message"]) == (
@@ -244,16 +241,16 @@ def test_a_message_of_a_removed_channel_that_was_claimed_meanwhile_only_loses_it
     message = of_text("t-1")
     waiting.hold(message, DAY_USED_UP, NOW, lines_up=True)
     claimed(waiting.ledger, message)
-    waiting.release_due()
+    waiting.release_minute()
     assert (waiting.aws.item("t-1", "sms")["status"], waiting.marked) == ("sending", [])
 
 
 def test_the_lists_of_removed_channels_are_read_once_an_hour(waiting: Waiting) -> None:
     removed = CONTRACTS.keys() - {"mail"}
-    for seconds, lists in ((0, 2 + 3 * len(removed)), (60, 2), (3480, 2), (60, 2 + 3 * len(removed))):
+    for seconds, lists in ((0, 5 + 3 * len(removed)), (60, 5), (3480, 5), (60, 5 + 3 * len(removed))):
         waiting.clock.advance(seconds)
         waiting.meddle()
-        waiting.release_due()
+        waiting.release_minute()
         assert waiting.dynamodb.names().count("query") == lists * SHARDS
 
 
@@ -304,16 +301,6 @@ def test_a_message_that_sqs_refuses_keeps_its_mark_and_its_content(waiting: Wait
     assert waiting.marked == ["m-1"]
     assert waiting.held == ["wait of m-1"]
     assert [each["id"] for each in waiting.aws.bodies("mail-bulk")] == ["m-2"]
-
-
-@pytest.mark.parametrize("lines_up", [False, True])
-def test_the_lateness_of_a_round_is_the_lateness_of_its_first_due_message(
-    waiting: Waiting, timed: Timed, *, lines_up: bool
-) -> None:
-    waiting.hold("m-1", OUTSIDE_WINDOW, NOW, lines_up=lines_up)
-    waiting.clock.advance(90)
-    waiting.release_due()
-    assert sorted(timed()["ReleaseLate"]) == [0] * 7 + [90_000]
 
 
 def test_a_round_with_too_little_time_left_hands_over_no_message(waiting: Waiting) -> None:

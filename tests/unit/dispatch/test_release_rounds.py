@@ -1,0 +1,197 @@
+"""Release: each minute one invocation looks at all lists of waiting messages, and starts a round for each
+part of the work that is not empty."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mailroom.channels.sms.contract import Sms
+from mailroom.ledger.items import PAUSED, RUN_UNKNOWN
+from mailroom.ledger.waits import DAY_USED_UP, OUTSIDE_WINDOW, SHARDS
+from mailroom.message.message import Message, parse
+from tests.support.unit.dispatching import Counted, Log
+from tests.support.unit.events import plenty
+from tests.support.unit.fakes import client_error, failing
+from tests.support.unit.releasing import Waiting
+from tests.support.unit.shared import NOW, mail
+
+Timed = Callable[[], dict[str, list[float]]]
+MINUTE, HOUR = 60, 3600
+IDS = tuple("abcdefghijklmnopqrstuvwxyz")
+"""Ids of messages in all shards."""
+LINE = {"line": "mail"}
+
+
+@pytest.fixture(autouse=True)
+def _after_the_full_hour(waiting: Waiting) -> None:
+    """Let it be a minute in which the lists of removed channels are not read."""
+    waiting.clock.advance(MINUTE)
+
+
+def shards(events: list[dict[str, Any]]) -> list[int]:
+    return [event["shard"] for event in events if "shard" in event]
+
+
+def text() -> Message:
+    item = {"id": "t-1", "event_type": "sms", "to": "+16175551234", "text": "Hi", "lane": "bulk"}
+    return parse(item, {"sms": Sms})
+
+
+# Which rounds are started
+
+
+def test_a_minute_without_work_starts_no_round_writes_nothing_and_reports_that_nothing_is_late(
+    waiting: Waiting, timed: Timed
+) -> None:
+    waiting.hold("m-1", OUTSIDE_WINDOW, NOW + HOUR)
+    assert waiting.release_minute() == []
+    assert {*waiting.dynamodb.names()} == {"query", "get_item"}
+    assert timed()["ReleaseLate"] == [0]
+
+
+def test_a_minute_without_work_reads_each_list_once(waiting: Waiting) -> None:
+    waiting.release_minute()
+    calls = [call for name, call in waiting.dynamodb.calls if name == "query"]
+    lists = [call["ExpressionAttributeValues"][":list"]["S"] for call in calls]
+    assert len({*lists}) == len(lists) == 5 * SHARDS
+    assert waiting.dynamodb.names().count("get_item") == 1
+
+
+@pytest.mark.parametrize("lines_up", [False, True])
+def test_a_round_is_started_for_the_shard_of_a_due_message(waiting: Waiting, *, lines_up: bool) -> None:
+    waiting.hold("m-1", OUTSIDE_WINDOW, NOW, lines_up=lines_up)
+    (event,) = waiting.release_minute()
+    assert event.keys() == {"shard", "removed"}
+    assert len(waiting.sent) == (0 if lines_up else 1)
+    assert waiting.release_minute() == ([LINE] if lines_up else [])
+    assert len(waiting.sent) == 1
+
+
+def test_each_shard_with_a_due_message_has_a_round(waiting: Waiting) -> None:
+    for id_ in IDS:
+        waiting.hold(id_, OUTSIDE_WINDOW, NOW)
+    assert shards(waiting.release_minute()) == [*range(SHARDS)]
+    assert len(waiting.sent) == len(IDS)
+    assert waiting.release_minute() == []
+
+
+@pytest.mark.parametrize("reason", [DAY_USED_UP, PAUSED, RUN_UNKNOWN])
+def test_a_round_is_started_for_the_channel_of_a_message_that_waits_for_the_day_or_its_run(
+    waiting: Waiting, reason: str
+) -> None:
+    waiting.hold(mail(lane="bulk"), reason, NOW, lines_up=True)
+    assert waiting.release_minute() == [LINE]
+
+
+def test_a_round_is_started_for_a_channel_whose_line_is_open_without_messages(waiting: Waiting) -> None:
+    waiting.budget.join(NOW)
+    assert waiting.release_minute() == [LINE]
+    assert waiting.release_minute() == []
+
+
+def test_a_round_ends_the_messages_of_a_removed_channel_even_if_it_starts_after_the_first_minute(
+    waiting: Waiting,
+) -> None:
+    waiting.hold(text(), DAY_USED_UP, NOW, lines_up=True)
+    waiting.clock.advance(HOUR - 1)
+    waiting.release().handle({"parts": "all"}, plenty)
+    (event,) = waiting.started
+    waiting.clock.advance(MINUTE)
+    waiting.release().handle(event, plenty)
+    assert waiting.aws.item("t-1", "sms")["status"] == "failed"
+
+
+def test_one_row_of_each_list_is_read_before_the_rounds(waiting: Waiting) -> None:
+    for id_ in IDS:
+        waiting.hold(id_, OUTSIDE_WINDOW, NOW)
+    waiting.release().handle({"parts": "all"}, plenty)
+    assert {call["Limit"] for name, call in waiting.dynamodb.calls if name == "query"} == {1}
+
+
+@pytest.mark.parametrize("event", [*({"shard": 0, "removed": removed} for removed in (False, True)), LINE])
+def test_a_round_invokes_no_function(waiting: Waiting, event: dict[str, Any]) -> None:
+    for id_ in IDS:
+        waiting.hold(id_, OUTSIDE_WINDOW, NOW)
+    waiting.line_up("1", "2")
+    waiting.hold(text(), DAY_USED_UP, NOW, lines_up=True)
+    waiting.release().handle(event, plenty)
+    assert waiting.started == []
+
+
+# The lateness
+
+
+@pytest.mark.parametrize("lines_up", [False, True])
+def test_the_lateness_is_that_of_the_oldest_due_message_of_all_shards(
+    waiting: Waiting, timed: Timed, *, lines_up: bool
+) -> None:
+    for id_ in IDS:
+        waiting.hold(id_, OUTSIDE_WINDOW, NOW + 30, lines_up=lines_up)
+    waiting.hold("m-1", OUTSIDE_WINDOW, NOW, lines_up=lines_up)
+    waiting.clock.advance(30)
+    waiting.release_minute()
+    assert timed()["ReleaseLate"] == [90_000]
+
+
+def test_a_message_that_is_queued_ahead_of_its_time_is_not_late(waiting: Waiting, timed: Timed) -> None:
+    waiting.hold("m-1", OUTSIDE_WINDOW, NOW + 2 * MINUTE)
+    assert len(waiting.release_minute()) == 1
+    assert timed()["ReleaseLate"] == [0]
+
+
+def test_the_lateness_grows_while_rounds_fail(waiting: Waiting, timed: Timed) -> None:
+    waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
+    for _ in range(3):
+        waiting.release().handle({"parts": "all"}, plenty)
+        waiting.clock.advance(MINUTE)
+    assert timed()["ReleaseLate"] == [60_000, 120_000, 180_000]
+
+
+# Trouble
+
+
+def test_a_round_that_cannot_be_started_is_logged_and_counted_and_is_started_in_the_next_minute(
+    waiting: Waiting, counted: Counted, log: Log
+) -> None:
+    for id_ in IDS:
+        waiting.hold(id_, OUTSIDE_WINDOW, NOW)
+    throttled = failing(client_error("TooManyRequestsException", status=429))
+    waiting.invoke = lambda **arguments: throttled(waiting._record, **arguments)
+    assert shards(waiting.release_minute()) == [*range(1, SHARDS)]
+    assert counted()["RoundsNotStarted"] == 1
+    assert [line["part"] for line in log() if line["level"] == "ERROR"] == ["due#0"]
+    assert shards(waiting.release_minute()) == [0]
+    assert len(waiting.sent) == len(IDS)
+
+
+def test_a_list_that_cannot_be_read_does_not_hinder_the_rounds_of_other_parts(
+    waiting: Waiting, timed: Timed
+) -> None:
+    waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
+    waiting.line_up("a")
+
+    def refusing(real: Callable[..., Any], **arguments: Any) -> Any:
+        if arguments["ExpressionAttributeValues"][":list"]["S"] == "due#0":
+            raise client_error("ThrottlingException", status=400)
+        return real(**arguments)
+
+    waiting.meddle(query=refusing)
+    with pytest.raises(Exception, match="ThrottlingException"):
+        waiting.release().handle({"parts": "all"}, plenty)
+    (shard,) = {*shards(waiting.started)} - {0}
+    assert waiting.started == [
+        {"shard": 0, "removed": False},
+        {"shard": shard, "removed": False},
+        LINE,
+    ]
+    assert "ReleaseLate" not in timed()
+
+
+def test_an_event_that_arrives_twice_queues_each_message_once(waiting: Waiting) -> None:
+    for id_ in IDS:
+        waiting.hold(id_, OUTSIDE_WINDOW, NOW)
+    events = waiting.release_minute()
+    for event in events:
+        waiting.release().handle(event, plenty)
+    assert len(waiting.sent) == len(IDS)
