@@ -63,7 +63,7 @@ sender's, the account is at fault.
 
 A fax that was accepted is attempted again after a failure of the line, as often as the settings allow, and
 after a `day` without a limit. After a fault of the `account` the fax becomes a dead letter, and is attempted
-again after its redrive. All these attempts are counted, so a later failure of the line may be the last one.
+again after its redrive. Attempts that failed by a `day` or the `account` do not count towards the limit.
 """
 
 
