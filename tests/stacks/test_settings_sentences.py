@@ -266,14 +266,19 @@ def test_the_stages_settings_override_the_local_profile_which_adds_no_section() 
     changes: dict[str, object] = {
         "profile": "local",
         "fax": None,
-        "channels.mail.messages_per_second": 100,
         "channels.sms.messages_per_second": 100,
         "webhook": {"delays_seconds": [7]},
     }
     settings = load(with_settings(changes), "dev")
     assert (settings.fax, settings.webhook.delays_seconds) == (None, (7,))
     assert settings.channels.keys() == {"mail", "sms"}
-    assert (settings.channels["mail"].timeout_seconds, settings.times) == (13, LOCAL)
+    assert (settings.channels["mail"].submit_seconds, settings.times) == (8, LOCAL)
+    # At the lane's rate of 0.5 messages a second, the workers of mail wait for 4 s after a submit.
+    assert {row.queue: row.timeout_seconds for row in settings.lane_rows()} == {
+        "mail": 15,
+        "mail-bulk": 15,
+        "sms": 13,
+    }
 
 
 def test_a_failed_batch_is_kept_for_less_time_than_every_ledger() -> None:
