@@ -41,10 +41,10 @@ FAULTS: dict[Fault, tuple[str, str]] = {
     ),
     "throttled": ("the message is retried after a growing wait", "the message ends as `undelivered`"),
     "undecided": (
-        "the message is retried. If the same sender function had another message accepted between its first "
-        "and second and between its second and third refusal, the message goes to the fallback provider, or "
-        "ends as `failed`: a fault of the account would have had to come and go three times. A refusal "
-        "without an acceptance since the one before is treated as for `account`",
+        "the message is retried. If acceptances of other messages of the same sender function separate "
+        "three of its refusals, it goes to the fallback provider, or ends as `failed`: a fault of the "
+        "account would have had to come and go three times. A refusal without an acceptance since the one "
+        "before is treated as for `account`",
         "the message ends as `undelivered`",
     ),
 }
