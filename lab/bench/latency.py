@@ -13,6 +13,7 @@ from lab import SHORT, size
 from lab.bench.functions import ANSWERS, context, in_a_process, queue_batch, report
 from mailroom_local.providers.http import Reply, Request, SimulatorServer
 from mailroom_ops.costs import prices
+from mailroom_stacks.settings.times import WHOLE_VCPU_MB
 
 MAILS = size(100, 10)
 DELAYS_MS = {"aws": (5, 70, 8), "far": (20, 200, 20)}
@@ -52,7 +53,7 @@ def measure() -> dict[str, Any]:
 
 def _at(memory_mb: int, results: dict[str, float], at_once: int) -> dict[str, float]:
     """Return the figures of a measured variant, computed for a memory size."""
-    cpu = results["cpu_ms"] / 1000 / min(1, memory_mb / prices.WHOLE_VCPU_MB)
+    cpu = results["cpu_ms"] / 1000 / min(1, memory_mb / WHOLE_VCPU_MB)
     waits = max(0.0, at_once / results["a_second"] - results["cpu_ms"] / 1000)
     rate = min(at_once / (cpu + waits), 1 / cpu)
     dollars = memory_mb / 1024 * prices.LAMBDA_GB_SECOND / rate * 1e6

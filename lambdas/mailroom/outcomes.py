@@ -19,6 +19,7 @@ from mailroom.clock import Clock
 from mailroom.environment import OutcomesSettings
 from mailroom.http.url_policy import host_of
 from mailroom.ledger.change import LedgerChange, change_of
+from mailroom.ledger.items import UNCOUNTED
 from mailroom.message.message import MAX_GROUP, Key, encode
 from mailroom.message.outcome import CODES, DETAIL_TYPE, FAILED, SILENT
 from mailroom.message.unless import Condition
@@ -154,10 +155,13 @@ def _fax(change: LedgerChange, max_attempts: int) -> dict[str, Any]:
 
 def _fax_sentence(change: LedgerChange, max_attempts: int) -> str:
     error = _error(change)
-    attempts = change.attempts + int(change.new.get("retry_count", 0))
+    before, uncounted = (int(item.get(UNCOUNTED, 0)) for item in (change.old, change.new))
+    attempts = change.attempts + int(change.new.get("retry_count", 0)) - uncounted
     match change.status:
         case "sent":
             return "Fax sent successfully"
+        case "retrying" if uncounted > before:
+            return f"Failed to deliver fax (this attempt does not count). Fax status: {error.get('code')}"
         case "retrying":
             attempt = f"attempt {attempts} of {max_attempts}"
             return f"Failed to deliver fax ({attempt}). Fax status: {error.get('code')}"

@@ -20,7 +20,6 @@ from msgspec import structs
 from mailroom.budget import PerDay
 from mailroom.channels.channel import Estimate
 from mailroom.channels.contracts import CHANNELS
-from mailroom_ops.costs.prices import WHOLE_VCPU_MB
 from mailroom_stacks.paths import CDK_JSON
 from mailroom_stacks.settings.channels import LaneRow
 from mailroom_stacks.settings.fax import Fax, fax_rules
@@ -29,6 +28,7 @@ from mailroom_stacks.settings.queues import DAY
 from mailroom_stacks.settings.sections import MEMORY_MB
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.settings import Settings
+from mailroom_stacks.settings.times import WHOLE_VCPU_MB
 from mailroom_stacks.settings.webhook import webhook_rules
 
 _BY_RESEND = structs.replace(

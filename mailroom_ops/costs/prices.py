@@ -31,9 +31,6 @@ KEY_ROTATIONS = 2
 """Number of rotations of a key that each add its monthly price once more; later rotations are free:
 https://aws.amazon.com/kms/pricing/."""
 
-WHOLE_VCPU_MB = 1769
-"""Memory in MB of a function with a whole vCPU. A function's share of a vCPU is proportional to its memory:
-https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html."""
 LOG_BYTES = 1_000
 """Assumed size of the log of one invocation: three lines of Lambda, and one of metrics."""
 SENT_AT_ONCE = 10

@@ -103,7 +103,7 @@ class ChannelsStack(StageStack):
             queue=row.queue,
             function=row.function,
             handler=needs.handler or row.channel.handler,
-            timeout_seconds=row.channel.timeout_seconds,
+            timeout_seconds=row.timeout_seconds,
             memory_mb=row.memory_mb,
             batch_size=row.batch_size,
             maximum_concurrency=row.polling.maximum_concurrency,

@@ -9,7 +9,7 @@ import pytest
 
 from lab.bench.latency import DELAYS_MS
 from mailroom.channels.channel import Estimate
-from mailroom_ops.costs.prices import WHOLE_VCPU_MB
+from mailroom_stacks.settings.times import WHOLE_VCPU_MB
 from tests.proof.counting import LABELS, TWO_PROVIDERS
 from tests.support import ROOT
 from tests.support.docs_pages import Page, pages

@@ -1,12 +1,19 @@
-"""The settings that docs/reference/limits.md shows pass the rules of synth."""
+"""Settings and numbers on pages are those of synth."""
 
 import copy
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from mailroom.content.own_process import MAX_CPU_SECONDS
+from mailroom_ops.costs.configured_lanes import lane_of
+from mailroom_ops.costs.message_cost import message_parts
+from mailroom_stacks.settings.channels import MOST_TOGETHER
 from mailroom_stacks.settings.load import load
+from mailroom_stacks.settings.queues import RESEND_DELAYS
+from mailroom_stacks.settings.times import AWS, WHOLE_VCPU_MB
 from tests.support.docs_pages import Page
 from tests.support.stacks.refusals import STAGES
 
@@ -19,3 +26,32 @@ def test_each_section_of_settings_passes_synth(block: str) -> None:
     for name, section in changes.items():
         stages["prod"][name] = stages["prod"].get(name, {}) | section
     assert load(stages, "prod").channels["mail"].messages_per_second
+
+
+def test_a_page_quotes_how_late_a_code_is_after_a_crash() -> None:
+    row = next(row for row in load(STAGES, "prod").lane_rows() if row.queue == "mail")
+    text = Page("docs/how-to/keep-codes-fast.md").text
+    assert f"| {row.rules.visibility} s, if the code was not sent: six times the time-out of " in text
+    assert f"the time-out of {row.timeout_seconds} s, as [AWS recommends]" in text
+    assert f"[{RESEND_DELAYS[1] // 60} minutes more]" in text
+    slowest = MAX_CPU_SECONDS * WHOLE_VCPU_MB / row.memory_mb
+    joined = " ".join(text.split())
+    assert f"{MAX_CPU_SECONDS} s of CPU time, which is {slowest:.1f} s with {row.memory_mb} MB." in joined
+
+
+def test_a_page_quotes_the_price_of_smaller_batches_and_the_rate_below_which_they_are_smaller() -> None:
+    settings = load(STAGES, "prod")
+    text = Page("docs/reference/limits.md").text
+    row = next(row for row in settings.lane_rows() if row.queue == "mail")
+    rest = AWS.urgent_timeout - row.channel.submit_seconds - AWS.record
+    gap = (rest - AWS.preparation * WHOLE_VCPU_MB / row.memory_mb) / MOST_TOGETHER
+    assert f"less than {row.polling.maximum_concurrency / gap:.1f} messages a second" in text
+    longest = row.polling.maximum_concurrency / (gap * MOST_TOGETHER)
+    codes = Page("docs/how-to/keep-codes-fast.md").text
+    assert f"a lane of less than {longest:.2f} messages a second" in " ".join(codes.split())
+    lane = lane_of(settings, "mail")
+    dearer = [sum(message_parts(settings, replace(lane, batch=batch)).values()) for batch in (1, 10)]
+    assert f"at most {(dearer[0] - dearer[1]) * 1e6:.2f} more for a million" in text
+    assert f"arrive one by one ({(dearer[0] - dearer[1]) * 1e6:.2f} more for a million)" in " ".join(
+        text.split()
+    )

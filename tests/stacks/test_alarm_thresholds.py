@@ -70,7 +70,10 @@ def test_a_function_without_redelivery_raises_its_alarm_at_the_first_error_and_o
 
 @pytest.mark.parametrize(
     ("function", "periods"),
-    [("send-mail", 5), ("feedback", 5), ("send-fax", 12), ("outcomes", 3), ("messages-api", 1)],
+    [
+        *(("send-mail", 3), ("send-mail-bulk", 5), ("feedback", 5), ("send-fax", 12)),
+        *(("outcomes", 3), ("messages-api", 1)),
+    ],
 )
 def test_the_alarm_of_a_slow_function_looks_back_further(
     whole: Templates, function: str, periods: int

@@ -58,14 +58,21 @@ def test_a_wrong_value_is_named_with_the_valid_values(key: str, value: object, s
             "channels.mail.lanes.bulk.maximum_concurrency",
             1000,
             "channels.mail.lanes.bulk.maximum_concurrency: with 1000 workers, each waits 2000 s between "
-            "submits; this wait, submit_seconds 10 and 5 s to record the outcome must be under "
-            "timeout_seconds 60 in total; lower it, or raise timeout_seconds or "
+            "submits; with this wait, the slowest message needs a time-out of over 2021 s, but Lambda "
+            "allows 900; lower it, or raise channels.mail.messages_per_second.",
+        ),
+        (
+            "channels.mail.timeout_seconds",
+            20,
+            "channels.mail.lanes.normal.maximum_concurrency: with 2 workers, each waits 4 s between "
+            "submits; with this wait, the slowest message needs a time-out of over 25 s, but "
+            "timeout_seconds is 20; lower it, or raise timeout_seconds or "
             "channels.mail.messages_per_second.",
         ),
         (
             "channels.mail.longest_throttling_seconds",
             172_800,
-            "channels.mail.longest_throttling_seconds: leads to 406 receives, which may take 370360 s (the "
+            "channels.mail.longest_throttling_seconds: leads to 406 receives, which may take 369100 s (the "
             "longest wait or visibility timeout after each); the limit is 259200 s, one day less than the 4 "
             "days after which SQS deletes a message; lower it.",
         ),
@@ -259,14 +266,19 @@ def test_the_stages_settings_override_the_local_profile_which_adds_no_section() 
     changes: dict[str, object] = {
         "profile": "local",
         "fax": None,
-        "channels.mail.messages_per_second": 100,
         "channels.sms.messages_per_second": 100,
         "webhook": {"delays_seconds": [7]},
     }
     settings = load(with_settings(changes), "dev")
     assert (settings.fax, settings.webhook.delays_seconds) == (None, (7,))
     assert settings.channels.keys() == {"mail", "sms"}
-    assert (settings.channels["mail"].timeout_seconds, settings.times) == (13, LOCAL)
+    assert (settings.channels["mail"].submit_seconds, settings.times) == (8, LOCAL)
+    # At the lane's rate of 0.5 messages a second, the workers of mail wait for 4 s after a submit.
+    assert {row.queue: row.timeout_seconds for row in settings.lane_rows()} == {
+        "mail": 15,
+        "mail-bulk": 15,
+        "sms": 13,
+    }
 
 
 def test_a_failed_batch_is_kept_for_less_time_than_every_ledger() -> None:

@@ -131,11 +131,11 @@ def test_a_stage_with_one_provider_has_nothing_of_a_second(dev: Templates) -> No
         (
             {
                 "mail.fallback": "resend",
-                "channels.mail.lanes.bulk.maximum_concurrency": 50,
+                "channels.mail.lanes.bulk.maximum_concurrency": 500,
                 "channels.mail.messages_per_second": 500,
                 "channels.mail.fallback": {"messages_per_second": 0.5},
             },
-            "lower it, or raise timeout_seconds or channels.mail.fallback.messages_per_second.",
+            "Lambda allows 900; lower it, or raise channels.mail.fallback.messages_per_second.",
         ),
         ({"sms.fallback": "aws"}, "sms.fallback_sender: is missing; use a number"),
         (

@@ -22,7 +22,16 @@ WORKERS = [
     ("campaigns", "collect", "collect"),
     ("campaigns", "audience", "compose"),
 ]
-BATCHES = {"fax": 1, "webhook": 1, "feedback": 100, "collect": 1, "audience": 1}
+BATCHES = {
+    "mail": 1,
+    "mail-bulk": 9,
+    "sms": 1,
+    "fax": 1,
+    "webhook": 1,
+    "feedback": 100,
+    "collect": 1,
+    "audience": 1,
+}
 CONCURRENCY = {"webhook": 10, "feedback": 10, "audience": 4}
 every_worker = pytest.mark.parametrize(("stack", "name", "function"), WORKERS)
 

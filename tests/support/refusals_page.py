@@ -32,7 +32,7 @@ FAULTS: dict[Fault, tuple[str, str]] = {
     ),
     "day": (
         "the message waits until the provider's limit has capacity, and the alarm "
-        "[day-used-up](../alarms/day-used-up.md) rings for mail",
+        "[day-used-up](../alarms/day-used-up.md) rings for mail, SMS by Twilio and faxes",
         "the message ends as `undelivered`, and the alarm [misconfigured](../alarms/misconfigured.md) rings",
     ),
     "account": (
@@ -41,9 +41,10 @@ FAULTS: dict[Fault, tuple[str, str]] = {
     ),
     "throttled": ("the message is retried after a growing wait", "the message ends as `undelivered`"),
     "undecided": (
-        "the message is retried once. If it is refused again, the provider's newest acceptance decides: if "
-        "the same sender function has had another message accepted in between, it goes to the fallback "
-        "provider, or ends as `failed`; otherwise it is treated as for `account`",
+        "the message is retried. If acceptances of other messages of the same sender function separate "
+        "three of its refusals, it goes to the fallback provider, or ends as `failed`: a fault of the "
+        "account would have had to come and go three times. A refusal without an acceptance since the one "
+        "before is treated as for `account`",
         "the message ends as `undelivered`",
     ),
 }
@@ -62,7 +63,7 @@ sender's, the account is at fault.
 
 A fax that was accepted is attempted again after a failure of the line, as often as the settings allow, and
 after a `day` without a limit. After a fault of the `account` the fax becomes a dead letter, and is attempted
-again after its redrive. All these attempts are counted, so a later failure of the line may be the last one.
+again after its redrive. Attempts that failed by a `day` or the `account` do not count towards the limit.
 """
 
 

@@ -96,6 +96,8 @@ class Attempt(Generic[M, R]):
         start = message.campaign_start
         self.halted = None if start is None else batch.halted.get(start)
         """STOPPED, PAUSED or RUN_UNKNOWN if the message's campaign run does not let it go on."""
+        self._began = self._newest = 0
+        """Attributes `refusals` and `newest` of UndecidedRefusals when the submit began."""
         self._may_be_sent = False
         """Whether the submit has begun. From then on, no error releases the claim."""
         self.sender = sender = batch.sender
@@ -206,6 +208,8 @@ class Attempt(Generic[M, R]):
     def submit(self, request: R) -> Outcome:
         """5. Submit the message once. After an error the claim lasts until its lease ends, and the next
         worker first looks for evidence of this submit."""
+        undecided = self.sender.undecided
+        self._began, self._newest = undecided.refusals, undecided.newest
         try:
             return self.batch.session.submit(request)
         except NotSent as error:
@@ -222,10 +226,12 @@ class Attempt(Generic[M, R]):
         """6. Record the outcome, and return the record's result. If the ledger does not respond, the claim
         lasts until its lease ends, as after an unknown outcome."""
         if isinstance(outcome, Rejected) and outcome.undecided:
-            outcome = self.sender.undecided.decided(self.record.key, outcome)
+            outcome = self.sender.undecided.decided(self.record.key, outcome, self._newest)
         self.sender.other.answered(outcome)
         if isinstance(outcome, Sent):
-            self.sender.undecided.accepted += 1
+            undecided = self.sender.undecided
+            if self._began > undecided.newest:
+                undecided.newest = self._began
             self._answer(outcome)
             return self.accepted(outcome)
         if isinstance(outcome, Conflict):

@@ -66,7 +66,7 @@ class SenderState(Generic[M, R]):
         """States of campaign runs, with a cache."""
         self.other = OtherProviderChoice(settings.other_provider, tools.clock)
         """Choice between the channel's two providers, with the latest refusals."""
-        self.undecided = UndecidedRefusals(settings.submits_at_once)
+        self.undecided = UndecidedRefusals()
         """Refusals whose cause is not known yet."""
         self.window = ClosedWindow(settings)
         self.day = Day(settings, tools)

@@ -62,6 +62,8 @@ class Claimed(Struct, frozen=True):
     settled: bool = False
     """True if there are earlier tries, and all tries together have certainly sent the message at most once.
     `Ledger.complete` then removes the tries from the ledger item."""
+    uncounted: int = 0
+    """Number of ended attempts of a fax that do not count towards the maximum."""
 
     def after(self, evidence: Evidence) -> "Claimed":
         """Return the claim after evidence about its earlier tries. The tries are removed if the evidence

@@ -50,6 +50,9 @@ RUN_UNKNOWN = "run_unknown"
 """State of a campaign run that does not exist or cannot be read, and the reason why its messages wait."""
 ARRIVED_BEFORE = "arrived_before"
 """Attribute with the number of resends by operators after the message may have arrived."""
+UNCOUNTED = "uncounted_attempts"
+"""Attribute with the number of ended attempts of a fax that do not count towards the maximum, because the
+account was at fault or its limit of a day was used up."""
 LINES = "lines"
 """Name of the index of messages by the attribute `line` (such as a telephone number) and by the time of the
 submit."""

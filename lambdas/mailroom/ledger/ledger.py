@@ -29,6 +29,7 @@ from mailroom.ledger.items import (
     PROVIDER_FACTS,
     REDIRECTED_TO,
     RESTARTED,
+    UNCOUNTED,
     about_of,
     addressing_of,
     addressing_of_any,
@@ -327,12 +328,13 @@ class Ledger(LedgerTable):
         handed_back = Update(trouble_of(code, message), removes=_CLAIM_OVER)
         self._write_own(claim, handed_back, f"{OWN} AND {SUBMITTED}")
 
-    def retry_later(self, claim: Claimed, code: str, message: str) -> None:
+    def retry_later(self, claim: Claimed, code: str, message: str, *, counts: bool = True) -> None:
         """Record that the attempt has failed and that the message is retried with a further attempt. The next
-        claim must be for the attempt number plus one."""
+        claim must be for the attempt number plus one. `counts`: whether the attempt counts towards the
+        maximum number of attempts."""
         retrying = Update(
             sets={"status": string("retrying"), **error_of(code, message)},
-            adds={"attempts": _ONE},
+            adds={"attempts": _ONE, **({} if counts else {UNCOUNTED: _ONE})},
             removes=(*_CLAIM_OVER, "provider_id"),
         )
         # Without the condition STARTED, the SDK's repeat of the write after a lost response would count the
@@ -707,6 +709,7 @@ def _claimed(new: NewClaim, item: Mapping[str, Any]) -> Claimed:
         new.redirected_to,
         "dead_lettered_at" in item,
         item.get("trouble", {}),
+        uncounted=int(item.get(UNCOUNTED, 0)),
     )
 
 

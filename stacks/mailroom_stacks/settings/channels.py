@@ -23,9 +23,11 @@ from mailroom_stacks.settings.queues import (
 )
 from mailroom_stacks.settings.sections import MEMORY_MB, HttpProvider, OnUnknown, Section, hours
 from mailroom_stacks.settings.sentences import number
-from mailroom_stacks.settings.times import Times
+from mailroom_stacks.settings.times import WHOLE_VCPU_MB, Times
 
 LaneName = Literal["normal", "bulk"]
+MAX_TIMEOUT = 900
+"""Longest time-out of a Lambda function, in seconds."""
 
 _ANY_DATE = "0001-01-01"
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
@@ -98,10 +100,11 @@ class Channel(HttpProvider):
     "zone": "Europe/Berlin"}. The window of a message overrides them."""
     longest_throttling_seconds: int = Field(default=14_400, ge=0, le=172_800)
     """Seconds for which the provider may throttle requests before messages become dead letters."""
-    timeout_seconds: int = Field(default=60, ge=13, le=900)
-    """Time-out of the sender function. The visibility timeout of its queue is six times as long. Before you
-    lower it, pause the lanes until running invocations have ended: they could run for longer than the
-    lease of a claim, which becomes shorter too."""
+    timeout_seconds: int | None = Field(default=None, ge=13, le=MAX_TIMEOUT)
+    """Time-out of the sender functions. After a crash, a message waits six times as long. null: 25 s for the
+    lane normal and 60 s for bulk, or longer if the slowest message needs it. Before you lower it, pause the
+    lanes until running invocations have ended: they could run for longer than the lease of a claim, which
+    becomes shorter too."""
     memory_mb: int = Field(default=MEMORY_MB, ge=128, le=10_240)
     """Memory of a sender function, in MiB. It gets more if large attachments or several messages at a time
     need more."""
@@ -170,6 +173,8 @@ class LaneRow:
     rules: QueueRules
     batch_size: int
     """Maximum number of messages in one invocation."""
+    timeout_seconds: int
+    """Time-out of the sender function."""
     memory_mb: int
     """Memory of the sender function, in MiB."""
     fallback: str = ""
@@ -211,19 +216,16 @@ def lane_rows(
     """Yield a row for each lane of each channel, and a further row for each lane of a channel in `fallbacks`,
     which has the names of second providers by channel."""
     for event_type, channel in channels.items():
-        rules = queue_rules(
-            times,
-            channel.timeout_seconds,
-            throttling=channel.longest_throttling_seconds,
-            batch_size=MOST_TOGETHER,
-            waits=Waits.of(times),
-        )
-        # After a submit with an unknown outcome, a message may wait for a resend instead of the usual retry.
-        rules = replace(rules, longest_stay=rules.longest_stay + sum(RESEND_DELAYS))
         memory_mb = max(channel.memory_mb, least_memory(event_type, channel, mail))
+        alone = _alone(channel, memory_mb, times)
         for lane, polling in channel.lanes.items():
-            batch_size = min(MOST_TOGETHER, _fitting(channel, polling, times))
-            yield LaneRow(event_type, lane, channel, polling, rules, batch_size, memory_mb)
+            gap = _gap(channel, polling)
+            usual = times.urgent_timeout if lane == "normal" else times.bulk_timeout
+            default = min(MAX_TIMEOUT, max(usual, math.floor(alone + gap) + 1))
+            timeout = channel.timeout_seconds or default
+            batch_size = min(MOST_TOGETHER, math.ceil((timeout - alone) / gap - 1e-9) - 1)
+            rules = _rules(channel, timeout, times)
+            yield LaneRow(event_type, lane, channel, polling, rules, batch_size, timeout, memory_mb)
         if event_type in fallbacks:
             limits = {name: getattr(channel.fallback, name) for name in ("messages_per_second", "per_day")}
             second = {event_type: channel.model_copy(update=limits)}
@@ -239,11 +241,24 @@ def _gap(channel: Channel, polling: Lane) -> float:
     return polling.maximum_concurrency / (channel.messages_per_second * polling.share)
 
 
-def _fitting(channel: Channel, polling: Lane, times: Times) -> int:
-    """Return the number of messages for which one invocation has time, including the wait after each. The
-    last submit and the recording of its outcome must also end before the time-out."""
-    seconds = channel.timeout_seconds - channel.submit_seconds - times.record
-    return math.ceil(seconds / _gap(channel, polling) - 1e-9) - 1
+def _alone(channel: Channel, memory_mb: int, times: Times) -> float:
+    """Return the seconds that the slowest message needs: its preparation, its submit, and the recording of
+    its outcome. If the rest of an invocation were shorter, the message would go back to the queue each time,
+    and in the end become a dead letter. Messages that are prepared at the same time share the processor."""
+    preparation = channel.submits_at_once * times.preparation / min(1, memory_mb / WHOLE_VCPU_MB)
+    return preparation + channel.submit_seconds + times.record
+
+
+def _rules(channel: Channel, timeout: int, times: Times) -> QueueRules:
+    rules = queue_rules(
+        times,
+        timeout,
+        throttling=channel.longest_throttling_seconds,
+        batch_size=MOST_TOGETHER,
+        waits=Waits.of(times),
+    )
+    # After a submit with an unknown outcome, a message may wait for a resend instead of the usual retry.
+    return replace(rules, longest_stay=rules.longest_stay + sum(RESEND_DELAYS))
 
 
 OWN_SECTIONS = ("fax", "webhook")
@@ -301,9 +316,9 @@ def channels_faults(
     yield from _names(rows)
     for row in rows:
         key = f"channels.{row.event_type}"
-        yield from stay_faults(f"{key}.longest_throttling_seconds", row.rules, keep)
         limits = f"{key}.fallback.messages_per_second" if row.fallback else f"{key}.messages_per_second"
         yield from _pace(f"{key}.lanes.{row.lane}", row, times, limits)
+        yield from stay_faults(f"{key}.longest_throttling_seconds", row.rules, keep)
     if mail.fallback == mail.provider:
         yield f"mail.fallback: {mail.fallback!r} is mail.provider already; use the other provider, or null."
 
@@ -368,9 +383,12 @@ def _names(rows: Sequence[LaneRow]) -> Iterator[str]:
 
 def _pace(key: str, row: LaneRow, times: Times, rate: str) -> Iterator[str]:
     if row.batch_size < 1:
+        needed = _alone(row.channel, row.memory_mb, times) + row.pace
+        is_default = row.channel.timeout_seconds is None
+        limit = f"Lambda allows {MAX_TIMEOUT}" if is_default else f"timeout_seconds is {row.timeout_seconds}"
         yield (
             f"{key}.maximum_concurrency: with {row.polling.maximum_concurrency} workers, each waits "
-            f"{number(row.pace)} s between submits; this wait, submit_seconds {row.channel.submit_seconds} "
-            f"and {times.record} s to record the outcome must be under timeout_seconds "
-            f"{row.channel.timeout_seconds} in total; lower it, or raise timeout_seconds or {rate}."
+            f"{number(row.pace)} s between submits; with this wait, the slowest message needs a time-out of "
+            f"over {math.floor(needed)} s, but {limit}; lower it, or raise "
+            f"{'' if is_default else 'timeout_seconds or '}{rate}."
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 from mailroom_stacks.merging import merged
 
-_CHANNEL: Mapping[str, Any] = {"timeout_seconds": 13, "submit_seconds": 8, "longest_throttling_seconds": 300}
+_CHANNEL: Mapping[str, Any] = {"submit_seconds": 8, "longest_throttling_seconds": 300}
 _WEBHOOK: Mapping[str, Any] = {
     "delays_seconds": [1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 5, 5, 5, 5],
 }

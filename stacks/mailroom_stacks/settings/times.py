@@ -3,6 +3,10 @@ seconds replace minutes."""
 
 from msgspec import Struct
 
+WHOLE_VCPU_MB = 1769
+"""Memory in MiB of a function with a whole vCPU. A function's share of a vCPU is proportional to its memory:
+https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html."""
+
 
 class Times(Struct, frozen=True, kw_only=True):
     """Times in seconds, and one number of retries. The defaults are those on AWS."""
@@ -21,6 +25,13 @@ class Times(Struct, frozen=True, kw_only=True):
     misconfigured: int = 10
     """Wait after a fault of the configuration. It is short, so that the alarm of the dead-letter queue rings
     soon."""
+    urgent_timeout: int = 25
+    """Least time-out of the senders of a lane normal. After a crash, a code waits for six times as long."""
+    bulk_timeout: int = 60
+    """Least time-out of the senders of a lane bulk. A longer time allows larger batches at a low rate."""
+    preparation: float = 1
+    """CPU time to prepare the slowest message: 0.9 s for the slowest template that is not refused, and less
+    than 0.1 s to read and parse the largest payload, or the largest attachments."""
     record: int = 5
     """Part of a sender's time-out that is reserved for recording the outcome after a submit."""
     longest_fax: int = 7_200
@@ -83,6 +94,9 @@ LOCAL = Times(
     backoff=1,
     backoff_cap=20,
     misconfigured=0,
+    urgent_timeout=13,
+    bulk_timeout=13,
+    preparation=0.1,
     record=2,
     longest_fax=301,
     fax_timeout=8,

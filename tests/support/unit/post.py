@@ -138,6 +138,9 @@ class WorkerPost:
         """Visibilities in seconds that the worker has set since the last batch began, by record."""
         return self._sqs.waits
 
+    def forget_visibilities(self) -> None:
+        self._sqs.calls.clear()
+
 
 class Post(WorkerPost):
     """Worker with a fake adapter."""

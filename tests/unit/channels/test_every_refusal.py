@@ -141,7 +141,7 @@ def test_a_refused_message_ends_waits_or_comes_back_by_the_fault_of_its_row(
     outcome = submit(row)
     assert not isinstance(outcome, Sent)
     assert row.words.rstrip(".")[:40] in outcome.reason or row.code in outcome.reason
-    worker = post(outcome, Sent("p-2"), outcome)
+    worker = post(outcome, Sent("p-2"), outcome, Sent("p-3"), outcome)
     waits = worker.handle(item())
     match row.fault:
         case "message" | "destination":
@@ -161,7 +161,9 @@ def test_a_refused_message_ends_waits_or_comes_back_by_the_fault_of_its_row(
         case "undecided":
             assert counted() == {"Retried": 1}
             worker.handle(item(id="m-2"))
-            assert worker.handle(item(), receives=2) == {}
+            assert worker.handle(item(), receives=2) != {}
+            worker.handle(item(id="m-3"))
+            assert worker.handle(item(), receives=3) == {}
             assert (aws.item()["status"], aws.item()["error"]["message"]) == ("failed", outcome.reason)
 
 

@@ -12,6 +12,7 @@ from tests.support.unit.shared import NOW
 
 BUSY = {"code": "busy", "message": "Fax status: busy"}
 SEVENTH = "Failed to deliver fax (attempt 7 of 20). Fax status: busy"
+UNCOUNTED = "Failed to deliver fax (this attempt does not count). Fax status: busy"
 LAST = "Failed to deliver fax after 20 tries. Last attempt status: busy"
 FAX = {
     "id": "abc123",
@@ -35,6 +36,11 @@ def reported(old: dict[str, Any] = FAX, **changes: Any) -> Callback:
     return callback
 
 
+def test_the_sentence_about_a_later_failure_of_the_line_leaves_out_attempts_that_do_not_count() -> None:
+    before = {**FAX, "attempts": 8, "uncounted_attempts": 2}
+    assert reported(before, status="retrying", attempts=9, error=BUSY).payload["message"] == SEVENTH
+
+
 @pytest.mark.parametrize(
     ("changes", "status", "message"),
     [
@@ -42,6 +48,11 @@ def reported(old: dict[str, Any] = FAX, **changes: Any) -> Callback:
         ({"status": "sent", "attempts": 7, "error": BUSY}, "sent", "Fax sent successfully"),
         ({"status": "retrying", "attempts": 7, "error": BUSY}, "tmp_fail", SEVENTH),
         ({"status": "retrying", "attempts": 4, "retry_count": 3, "error": BUSY}, "tmp_fail", SEVENTH),
+        (
+            {"status": "retrying", "attempts": 9, "uncounted_attempts": 2, "error": BUSY},
+            "tmp_fail",
+            UNCOUNTED,
+        ),
         ({"status": "failed", "attempts": 1, "retry_count": 19, "error": BUSY}, "perm_fail", LAST),
         ({"status": "failed", "attempts": 20, "error": BUSY}, "perm_fail", LAST),
         (

@@ -170,12 +170,14 @@ class FaxAttempt(Attempt[Fax, FaxRequest]):
         fax = self.message
         if state.fault == "account" and not self.claim.redriven:
             return self._misconfigured(reason)
-        # Neither a limit of the day is the last attempt, nor the fault of an account that an operator has
-        # corrected. They are counted like other attempts.
-        unlimited = state.fault in ("account", "day")
-        if unlimited or (state.again and fax.attempt + fax.retry_count < self.settings.max_attempts):
-            self.ledger.retry_later(self.claim, state.status, reason)
-            self.tally.note("Retrying", "not delivered; another attempt follows", status=state.status)
+        # Neither a limit of the day nor the fault of an account that an operator has corrected is an attempt
+        # of the line.
+        counts = state.fault not in ("account", "day")
+        attempts = fax.attempt + fax.retry_count - self.claim.uncounted
+        if not counts or (state.again and attempts < self.settings.max_attempts):
+            self.ledger.retry_later(self.claim, state.status, reason, counts=counts)
+            metric = "DayUsedUp" if state.fault == "day" else "Retrying"
+            self.tally.note(metric, "not delivered; another attempt follows", status=state.status)
             return DONE
         self.ledger.fail(self.claim, state.status, reason)
         self.tally.note("Rejected", "not delivered, and not retried", status=state.status)

@@ -3,6 +3,8 @@ again, and the evidence about refusals whose cause the provider's words do not s
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import NamedTuple
 
 from mailroom.budget import CLOSED_SECONDS
 from mailroom.delivery.waiting.reason import Answer, Due, Entry, WaitReason
@@ -16,39 +18,55 @@ LATEST_MESSAGES, MOST_REFUSED = 20, 10
 """The bulk lane waits as soon as MOST_REFUSED of its LATEST_MESSAGES latest messages were refused because of
 the configuration, not because of the message."""
 MOST_UNDECIDED = 1000
-"""Number of undecided messages that a sender remembers. A forgotten message is retried once more."""
+"""Number of undecided messages that a sender remembers. A forgotten message is retried more often."""
+SEPARATED = 2
+"""Number of pairs of a message's refusals that acceptances must separate before the message is at fault."""
+
+
+class Refused(NamedTuple):
+    """Latest undecided refusal of a message."""
+
+    number: int
+    """Number of the refusal, counted from 1."""
+    separated: int
+    """Number of the message's refusals that an acceptance separates from the refusal before."""
 
 
 class UndecidedRefusals:
     """Refusals for which either the message or the configuration may be at fault, such as "no number can send
-    to this destination": also the words if the stage's pool of numbers was deleted. A message that is refused
-    twice is at fault itself if the provider has accepted another message of this sender in between. Otherwise
-    the configuration is at fault. Each execution environment decides by the messages that it has
+    to this destination": also the words if the stage's pool of numbers was deleted.
+
+    A fault of the configuration refuses every message. So if another message was submitted and accepted
+    between two refusals of a message, the configuration was not at fault for the whole time. The message is
+    at fault itself if acceptances separate three of its refusals: otherwise the fault of the configuration
+    would have to come and go three times, each time while this message was submitted. A message without a
+    newer acceptance is not at fault. Each execution environment decides by the messages that it has
     submitted."""
 
-    def __init__(self, at_once: int) -> None:
-        """`at_once`: number of messages that the sender submits at the same time."""
-        self.accepted = 0
-        """Number of messages that the provider has accepted."""
-        self._older = at_once - 1
-        """Maximum number of acceptances after a refusal whose submit began before the refusal. They do not
-        count as evidence, because the configuration may have changed since."""
-        self._refused: OrderedDict[Key, int] = OrderedDict()
-        """`accepted` at the first refusal of each undecided message."""
+    def __init__(self) -> None:
+        self.refusals = 0
+        """Number of undecided refusals so far. A submit that begins at a lower number may have reached the
+        provider before the latest refusal."""
+        self.newest = 0
+        """`refusals` when the latest of the accepted submits began."""
+        self._refused: OrderedDict[Key, Refused] = OrderedDict()
+        self._lock = Lock()
 
-    def decided(self, key: Key, refusal: Rejected) -> Refusal:
-        """Return the outcome of an undecided refusal of the message `key`: Retry for the first refusal."""
-        before = self._refused.get(key)
-        if before is None:
-            self._refused[key] = self.accepted
+    def decided(self, key: Key, refusal: Rejected, newest: int) -> Refusal:
+        """Return the outcome of an undecided refusal of the message `key`. `newest`: the attribute of this
+        name when the submit began. A later acceptance does not separate this refusal from the one before."""
+        with self._lock:
+            self.refusals += 1
+            before = self._refused.pop(key, None)
+            is_separated = before is not None and newest >= before.number
+            separated = is_separated + (0 if before is None else before.separated)
+            if separated >= SEPARATED:
+                return refusal
+            self._refused[key] = Refused(self.refusals, separated)
             if len(self._refused) > MOST_UNDECIDED:
                 self._refused.popitem(last=False)
-            return Retry(refusal.reason)
-        if self.accepted - before > self._older:
-            return refusal
-        # The next refusal is a first one again: what is accepted after a correction is not evidence about it.
-        del self._refused[key]
-        return Misconfigured(refusal.reason)
+        is_misconfigured = before is not None and not is_separated
+        return Misconfigured(refusal.reason) if is_misconfigured else Retry(refusal.reason)
 
 
 class ProviderRefusals(WaitReason):

@@ -103,10 +103,26 @@ def test_after_a_redrive_a_fax_that_failed_by_the_account_is_attempted_again(
     assert (worker.line.submits, entry(aws)["status"]) == (2, "sent")
 
 
-def test_a_daily_spend_limit_does_not_use_up_the_attempts_of_a_fax(fax_post: FaxMake, aws: Aws) -> None:
-    worker = fax_post(FakeLine(SPENT, SPENT, Delivered()), max_attempts=1)
-    for attempt in (1, 2):
-        assert worker.handle(fax_body(attempt=attempt)) is None
+@pytest.mark.parametrize("retry_count", [0, 3])
+def test_a_daily_spend_limit_does_not_use_up_the_attempts_of_a_fax(
+    fax_post: FaxMake, aws: Aws, counted: Counted, retry_count: int
+) -> None:
+    states = (SPENT, BUSY, SPENT, SPENT, BUSY, BUSY)
+    worker = fax_post(FakeLine(*states), max_attempts=retry_count + 3)
+    for attempt in range(1, 6):
+        assert worker.handle(fax_body(attempt=attempt, retry_count=retry_count)) is None
         assert (entry(aws)["status"], entry(aws)["attempts"]) == ("retrying", attempt)
-    assert worker.handle(fax_body(attempt=3)) is None
-    assert entry(aws)["status"] == "sent"
+    assert worker.handle(fax_body(attempt=6, retry_count=retry_count)) is None
+    assert (entry(aws)["status"], entry(aws)["attempts"]) == ("failed", 6)
+    assert counted() == {"Submitted": 6, "DayUsedUp": 3, "Retrying": 2, "Rejected": 1}
+
+
+def test_the_fault_of_an_account_that_an_operator_has_corrected_is_no_attempt_of_the_line(
+    fax_post: FaxMake, fax_ledger: Ledger, aws: Aws
+) -> None:
+    worker = fax_post(FakeLine(NO_PROFILE, NO_PROFILE, BUSY, BUSY), max_attempts=2)
+    worker.handle(fax_body())
+    fax_ledger.dead_lettered(Key("f-1", "fax"))
+    for attempt, status in ((1, "retrying"), (2, "retrying"), (3, "failed")):
+        assert worker.handle(fax_body(attempt=attempt)) is None
+        assert (entry(aws)["status"], entry(aws)["attempts"]) == (status, attempt)
