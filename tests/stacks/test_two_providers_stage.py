@@ -189,7 +189,10 @@ def test_the_graph_of_the_daily_limit_counts_the_first_providers_messages_alone(
 
 @pytest.mark.parametrize(
     ("budget", "services"),
-    [("mail", {"send-mail-bulk", "collect"}), ("mail-fallback", {"send-mail-bulk-fallback"})],
+    [
+        ("mail", {"send-mail", "send-mail-bulk", "collect"}),
+        ("mail-fallback", {"send-mail-fallback", "send-mail-bulk-fallback"}),
+    ],
 )
 def test_an_alarm_rings_if_bulk_waits_for_the_day_of_either_provider(
     two_providers: Templates, budget: str, services: set[str]

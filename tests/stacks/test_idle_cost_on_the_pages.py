@@ -1,0 +1,31 @@
+"""The price of a stage without messages, as README and docs/reference/limits.md quote it."""
+
+import re
+
+from mailroom_ops.costs.configured_lanes import read_settings
+from mailroom_ops.costs.cost import month_cost
+from mailroom_ops.costs.prices import ALARM, FREE_ALARMS
+from mailroom_stacks.deploy_policy.policies import read
+from tests.support import ROOT
+
+WORDS = {"alarms": "alarms {}", "dashboards": "dashboards {}", "metrics": "metrics {}", "keys": "KMS keys {}"}
+WORDS |= {
+    "secrets": "secrets {}",
+    "polling of queues": "polling of seven queues {}",
+    "canaries": "canaries {}",
+}
+WORDS |= {"rounds of release": "rounds of `release` {}"}
+
+
+def test_the_pages_quote_the_price_of_the_stage_prod_without_messages_and_its_parts() -> None:
+    parts = month_cost(read_settings("prod"), read("prod", {})[1], {}).stage_parts
+    page = " ".join((ROOT / "docs" / "reference" / "limits.md").read_text().split())
+    (sentence,) = re.findall(r"Without messages, the stage `prod`.*? less than 10\.", page)
+    assert [
+        words for name, words in WORDS.items() if words.format(f"{parts[name]:.2f}") not in sentence
+    ] == []
+    assert {*WORDS} == {name for name, price in parts.items() if price}
+    total = f"{sum(parts.values()):.2f}"
+    assert f"costs **{total}** US dollars a month" in sentence
+    assert f"({round(parts['alarms'] / ALARM) + FREE_ALARMS} metrics;" in sentence
+    assert f"A stage without messages costs ${total} a" in " ".join((ROOT / "README.md").read_text().split())
