@@ -13,8 +13,8 @@ from mailroom.message.message import Key, Message
 from mailroom.message.outcome import DayUsedUp, Sent
 
 USED_UP_SECONDS = 900
-"""Seconds that a message waits if its provider refuses it because the daily quota is used up, and its lane
-has no budget, as normal lanes. The quota is of the last 24 hours, so the provider frees it bit by bit."""
+"""Seconds that a message waits if its provider refuses it because the daily quota is used up, unless its lane
+waits for a budget. The quota is of the last 24 hours, so the provider frees it bit by bit."""
 
 
 class Day(WaitReason):
