@@ -2,12 +2,12 @@
 
 import re
 
-from mailroom_ops.costs.configured_lanes import read_settings
 from mailroom_ops.costs.cost import month_cost
 from mailroom_ops.costs.prices import ALARM, FREE_ALARMS
-from mailroom_stacks.deploy_policy.policies import read
 from tests.support import ROOT
 
+PROD = {"monitoring.canary": True}
+"""Setting of the stage `prod` of cdk.json that the tests' stages lack."""
 WORDS = {"alarms": "alarms {}", "dashboards": "dashboards {}", "metrics": "metrics {}", "keys": "KMS keys {}"}
 WORDS |= {
     "secrets": "secrets {}",
@@ -18,7 +18,8 @@ WORDS |= {"rounds of release": "rounds of `release` {}"}
 
 
 def test_the_pages_quote_the_price_of_the_stage_prod_without_messages_and_its_parts() -> None:
-    parts = month_cost(read_settings("prod"), read("prod", {})[1], {}).stage_parts
+    templates = [stack.body for stack in variant(PROD, "prod").stacks.values()]
+    parts = month_cost(load(with_settings(PROD, "prod"), "prod"), templates, {}).stage_parts
     page = " ".join((ROOT / "docs" / "reference" / "limits.md").read_text().split())
     (sentence,) = re.findall(r"Without messages, the stage `prod`.*? less than 10\.", page)
     assert [
