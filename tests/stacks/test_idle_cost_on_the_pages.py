@@ -4,7 +4,10 @@ import re
 
 from mailroom_ops.costs.cost import month_cost
 from mailroom_ops.costs.prices import ALARM, FREE_ALARMS
+from mailroom_stacks.settings.load import load
 from tests.support import ROOT
+from tests.support.stacks.refusals import with_settings
+from tests.support.stacks.variants import variant
 
 PROD = {"monitoring.canary": True}
 """Setting of the stage `prod` of cdk.json that the tests' stages lack."""
