@@ -271,27 +271,18 @@ UNKNOWN = "unknown"
 """Channel in the metric for items whose `event_type` is not a channel of the stage."""
 
 
-class Failures:
-    """Counts the failed messages in one batch of the ledger's stream. If the stream repeats a record, its
-    failure is counted again."""
-
-    def __init__(self, channels: Container[str]) -> None:
-        """Create the counter of failures for a stage with these channels."""
-        self._channels = channels
-        self._counts: Counter[tuple[str, str]] = Counter()
-
-    def add(self, change: LedgerChange) -> None:
-        """Count a change of the ledger if the change reports a failure."""
+def count_failures(changes: Iterable[LedgerChange], channels: Container[str]) -> None:
+    """Write the metric `Failed` by channel, and by channel and reason, for the changes that report failures.
+    `channels` are the channels of the stage."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for change in changes:
         if change.moved and change.status in FAILED:
             # A producer may write any `event_type`, so unknown channels are counted together: each different
             # value would become a metric.
-            channel = change.key.event_type if change.key.event_type in self._channels else UNKNOWN
-            self._counts[channel, _reason(change)] += 1
-
-    def write(self) -> None:
-        """Write the metric `Failed` by channel, and by channel and reason."""
-        for (channel, reason), failures in self._counts.items():
-            count_by("Failed", failures, {"channel": channel}, {"channel": channel, "reason": reason})
+            channel = change.key.event_type if change.key.event_type in channels else UNKNOWN
+            counts[channel, _reason(change)] += 1
+    for (channel, reason), failures in counts.items():
+        count_by("Failed", failures, {"channel": channel}, {"channel": channel, "reason": reason})
 
 
 def _reason(change: LedgerChange) -> str:
@@ -348,7 +339,7 @@ class Outcomes(Struct, frozen=True):
         entries: dict[str, list[Entry]] = defaultdict(list)
         events: list[tuple[str, OutcomeEvent]] = []
         failed: set[str] = set()
-        failures = Failures(self.settings.channels)
+        changes: list[tuple[str, LedgerChange]] = []
         for record in records:
             sequence = str(record["dynamodb"]["SequenceNumber"])
             try:
@@ -357,7 +348,7 @@ class Outcomes(Struct, frozen=True):
                     self._follow(change, sequence, entries)
                     if self.bus is not None and (event := self.bus.event_of(change)):
                         events.append((sequence, event))
-                    failures.add(change)
+                    changes.append((sequence, change))
             except Exception:  # noqa: BLE001 - logged, and the stream keeps the record
                 logger.exception("a ledger change was not handled; it is tried again", sequence=sequence)
                 failed.add(sequence)
@@ -367,7 +358,9 @@ class Outcomes(Struct, frozen=True):
             # The events are sent after the queue entries: if the event bus does not respond, the function's
             # time-out may end this call.
             failed |= self.bus.put(events)
-        failures.write()
+        # The stream repeats failed records, so their failures are counted later.
+        handled = (change for sequence, change in changes if sequence not in failed)
+        count_failures(handled, self.settings.channels)
         return failed
 
     def _follow(self, change: LedgerChange, sequence: str, entries: dict[str, list[Entry]]) -> None:

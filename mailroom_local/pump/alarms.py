@@ -30,6 +30,7 @@ LOGGED = "Mailroom"
 MINUTE = 60
 _OPERATORS: dict[type[ast.AST], Callable[[float, float], float]] = {
     ast.Add: operator.add,
+    ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
     ast.GtE: operator.ge,

@@ -164,7 +164,7 @@ def failure_of(item: dict[str, Any], *, full: bool) -> Failure:
     if full:
         recipients = ", ".join(to) if isinstance(to, list) else to or ""
     else:
-        recipients, message = recipient(to), _masked_error(reason, message)
+        recipients, message = recipient(to), masked_error(reason, message)
     return Failure(
         ended_at,
         item["id"],
@@ -187,7 +187,7 @@ def _error(item: dict[str, Any]) -> tuple[str, str, str]:
     return str(reason), str(error.get("message", "")), str(error.get("field", ""))
 
 
-def _masked_error(reason: str, message: str) -> str:
+def masked_error(reason: str, message: str) -> str:
     """Return an error message with recipients masked. Mailroom's own messages, whose reason is `invalid`,
     quote values of the item: these are masked, because other numbers in the message are times, files or
     examples. In a provider's message only addresses are masked here: numbers were masked before it was

@@ -4,16 +4,22 @@ import re
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from mailroom.clock import epoch
+from mailroom.clock import iso
+from mailroom.errors import Invalid
 from mailroom.ledger.status_reader import MessageStatus
 from mailroom.search.finder import Filter, Finder
-from mailroom_ops.messages.failed_messages import Failure, FailureFilter
+from mailroom_ops.messages.failed_messages import Failure, FailureFilter, masked_error
+from mailroom_ops.shared.screen import Refused
 
 MOST = 5_000
 """Maximum number of failures that are read for groups."""
-TRIED = 500
-"""Maximum number of messages in trouble that are read for groups."""
+MOST_TRIED, PAGES = 1_000, 10
+"""Maximum number of messages in trouble, and of pages of the search, that are read for groups. A page takes
+two seconds at most."""
+LONGEST_TRIES_SECONDS = 14_400
+"""Seconds for which a message is usually tried until it becomes a dead letter."""
 DEAD_LETTER = "dead letter"
 """Status of a group of messages that are dead letters."""
 _VARYING = re.compile(r"'[^']*'|\"[^\"]*\"|[^\s@]{0,64}@\S*|…?\d+")
@@ -71,25 +77,48 @@ class _Troubled(Filter, frozen=True):
         return bool(message.trouble) and super().takes(message)
 
 
-def tried(finder: Finder, start: float, criteria: FailureFilter) -> list[Failure]:
-    """Return the newest messages that were put after `start` (epoch seconds) and are tried again, or are dead
-    letters, in the form of failures. Raises Invalid."""
+class Tried(Struct, frozen=True):
+    """Messages that are tried again, or are dead letters."""
+
+    messages: list[Failure]
+    """The newest first, in the form of failures."""
+    since: str
+    """Time of the put (ISO 8601) after which they are complete; empty if older ones are complete too."""
+
+
+def tried(finder: Finder, start: float, criteria: FailureFilter) -> Tried:
+    """Search for messages that are tried again, or are dead letters. A message may be tried for hours, so the
+    search begins LONGEST_TRIES_SECONDS before `start` (epoch seconds). It ends earlier after MOST_TRIED
+    messages or PAGES pages. Raises Refused for an invalid status."""
     filter_ = _Troubled(criteria.event_type, criteria.status, criteria.template, criteria.campaign)
-    messages = finder.newest(filter_, size=TRIED).messages
-    failures = (_failure(message) for message in messages if epoch(message.times["putAt"]) >= start)
-    return [failure for failure in failures if criteria.takes(failure)]
+    earliest, since, cursor = iso(start - LONGEST_TRIES_SECONDS), "", ""
+    troubled: list[MessageStatus] = []
+    for _ in range(PAGES):
+        try:
+            page = finder.newest(filter_, cursor, MOST_TRIED - len(troubled))
+        except Invalid as fault:
+            raise Refused(f"{fault}.") from None
+        troubled += page.messages
+        since, cursor = page.looked_back_to or "", page.cursor or ""
+        if not cursor or since < earliest or len(troubled) == MOST_TRIED:
+            break
+    failures = map(_failure, troubled)
+    complete = not cursor or since < earliest
+    criteria = replace(criteria, status="")  # the search has compared the status
+    return Tried([failure for failure in failures if criteria.takes(failure)], "" if complete else since)
 
 
 def _failure(message: MessageStatus) -> Failure:
     trouble = message.trouble or {}
+    code = trouble.get("code", "")
     return Failure(
         message.times["putAt"],
         message.id,
         message.event_type,
         DEAD_LETTER if "dead_lettered_at" in message.times else message.status,
         "",
-        trouble.get("code", ""),
-        trouble.get("message", ""),
+        code,
+        masked_error(code, trouble.get("message", "")),
         message.attempts,
         template=message.template or "",
         campaign=message.campaign or "",

@@ -75,15 +75,16 @@ def test_messages_that_are_tried_again_and_dead_letters_are_groups_with_the_prov
         troubled(stage, f"code-{number}", 5, f"Twilio answered 500 to request {number}", template="code")
     troubled(stage, "dead", 30, "Twilio answered 500", dead_lettered_at=int(time.time() * 1000))
     troubled(stage, "old", 90, "Twilio answered 500 to request 9", template="code")
+    troubled(stage, "older", 400, "Twilio answered 500 to request 9", template="code")
     stage.put(
         LEDGER, id="fine", event_type="sms", to="+16175551234", status="sent", putAt=1, ttl=9_999_999_999
     )
     index(stage.dynamodb)
     listed = [(group["messages"], group["status"], group["reason"]) for group in groups("--since", "1h")]
-    assert listed == [(3, "sending", "retry"), (1, "dead letter", "retry")]
+    assert listed == [(5, "sending", "retry"), (1, "dead letter", "retry")]
     assert groups("--since", "1h", "--channel", "mail") == []
     result = run("failures", "--groups", "--since", "1h")
-    for text in ("3", "code: sending, retry", "Twilio answered 500 to request", "such as code-"):
+    for text in ("5", "code: sending, retry", "Twilio answered 500 to request", "such as code-"):
         assert text in result.stdout
 
 
@@ -106,10 +107,44 @@ def test_a_misspelt_filter_is_refused(stage: Stage) -> None:
     assert (result.exit_code, "'fxa' is not one of" in result.stderr) == (2, True)
 
 
-@pytest.mark.parametrize("other", ["--groups", "--json"])
-def test_groups_and_json_exclude_csv(stage: Stage, other: str) -> None:
-    result = run("failures", "--csv", other)
-    assert (result.exit_code, f"--csv and {other} exclude each other" in result.stderr) == (2, True)
+@pytest.mark.parametrize(
+    ("first", "second"), [("--csv", "--json"), ("--groups", "--csv"), ("--groups", "--full")]
+)
+def test_options_that_exclude_each_other_are_refused(stage: Stage, first: str, second: str) -> None:
+    result = run("failures", first, second)
+    assert (result.exit_code, f"{first} and {second} exclude each other" in result.stderr) == (2, True)
+
+
+def test_addresses_in_the_words_about_messages_that_are_tried_again_are_masked(stage: Stage) -> None:
+    troubled(stage, "m-1", 5, "Email address is not verified: ada.lovelace@customer.example")
+    index(stage.dynamodb)
+    assert [group["message"] for group in groups()] == [
+        "Email address is not verified: a***@customer.example"
+    ]
+
+
+def test_the_search_for_messages_that_are_tried_again_goes_on_behind_pages_of_sent_messages(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    troubled(stage, "m-1", 90, "Twilio answered 500")
+    for number in range(5):
+        sent = {"status": "sent", "trouble": None}
+        troubled(stage, f"sent-{number}", 5 + number, "", **sent)
+    index(stage.dynamodb)
+    monkeypatch.setattr("mailroom.search.finder.SECONDS", 0.0)  # a page ends after one message
+    assert [group["example"] for group in groups()] == ["m-1"]
+    monkeypatch.setattr("mailroom_ops.messages.failure_groups.PAGES", 3)
+    assert groups() == []
+    result = run("failures", "--groups")
+    assert "Messages that are tried again are counted if they were put after " in result.stdout
+
+
+def test_groups_filtered_by_a_status_contain_dead_letters_of_that_status(stage: Stage) -> None:
+    troubled(stage, "dead", 30, "Twilio answered 500", dead_lettered_at=int(time.time() * 1000))
+    index(stage.dynamodb)
+    assert [group["status"] for group in groups("--status", "sending")] == ["dead letter"]
+    result = run("failures", "--groups", "--status", "dead letter")
+    assert (result.exit_code, "is not a status" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("seed", range(5))

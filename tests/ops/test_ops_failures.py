@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mailroom_ops.messages.failed_messages import _masked, _masked_error, days, moment, recipient
+from mailroom_ops.messages.failed_messages import _masked, days, masked_error, moment, recipient
 from mailroom_ops.shared.screen import Refused
 from tests.support.fuzz.work import assert_linear_time
 from tests.support.ops.message import LEDGER, Stage, answer, run
@@ -114,7 +114,7 @@ def test_the_recipient_is_masked_in_every_text_unless_full_is_given(stage: Stage
     ],
 )
 def test_a_text_that_resembles_a_recipient_is_not_masked_in_mailrooms_own_sentence(said: str) -> None:
-    assert _masked_error("invalid", said) == said
+    assert masked_error("invalid", said) == said
 
 
 def test_the_faulty_attribute_is_printed_beside_the_reason(stage: Stage) -> None:

@@ -4,13 +4,14 @@ from random import Random
 
 import pytest
 
-from mailroom.delivery.backoff import backoff
 from mailroom_local.pump.alarms import state_of
 from mailroom_stacks.settings.load import load
+from tests.support.failing_tries import KINDS, failing_tries
 from tests.support.stacks.alarm import alarm, alarms
 from tests.support.stacks.metric_log import BEGIN, MetricLog
 from tests.support.stacks.refusals import STAGES
 from tests.support.stacks.templates import Templates
+from tests.support.stacks.variants import variant
 
 HOUR = 60
 """Minutes of an hour."""
@@ -25,51 +26,78 @@ def log_tries(log: MetricLog, name: str, seconds: list[float], function: str = "
         log.add(name, second, service=function, stage="dev")
 
 
-def tries_of_one(random: Random, put: float, until: float) -> list[float]:
-    """Return the seconds at which a message is tried that its provider never answers."""
-    times, seconds, receives = load(STAGES, "dev").times, [], 0
-    second = put
-    while second < until:
-        seconds.append(second)
-        receives += 1
-        second += backoff(receives, times.backoff, times.backoff_cap, random.random)
-    return seconds
+def tries_of_one(kind: str, random: Random, put: float) -> list[tuple[float, str]]:
+    """Return the tries of an hour of a message that the provider of a lane `normal` never accepts."""
+    settings = load(STAGES, "prod")
+    times, (row,) = settings.times, [row for row in settings.lane_rows() if row.queue == "sms"]
+    tries = failing_tries(
+        kind,
+        HOUR * 60,
+        lease=row.rules.lease,
+        base=times.backoff,
+        cap=times.backoff_cap,
+        misconfigured=times.misconfigured,
+        random=random.random,
+    )
+    return [(put + second, name) for second, name in tries]
 
 
-@pytest.mark.parametrize("seed", range(15))
-def test_one_message_that_is_retried_for_an_hour_rings_nothing(whole: Templates, seed: int) -> None:
+def log_messages(log: MetricLog, messages: int, kind: str, random: Random, spread: float) -> None:
+    """Log the tries of messages that are put within `spread` seconds."""
+    for _ in range(messages):
+        for second, name in tries_of_one(kind, random, random.random() * spread):
+            log_tries(log, name, [second])
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_single_message_that_is_tried_again_for_an_hour_rings_nothing(
+    whole: Templates, kind: str, seed: int
+) -> None:
     random, log = Random(seed), idle(whole, release_from=0, canary_from=0)
-    log_tries(log, random.choice(["Retried", "Unknown"]), tries_of_one(random, random.random() * 60, 3600))
+    log_messages(log, 1, kind, random, spread=60)
     assert [each.name for each in alarms(whole) if log.ringing_minutes(each.properties, HOUR)] == []
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_a_provider_that_is_down_rings_in_the_third_minute_with_twelve_codes(
-    whole: Templates, seed: int
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_provider_that_is_down_rings_within_three_minutes_with_twelve_codes_put_at_once(
+    whole: Templates, kind: str, seed: int
 ) -> None:
     random, log = Random(seed), MetricLog()
-    for _ in range(12):
-        log_tries(log, random.choice(UNANSWERED[:2]), tries_of_one(random, random.random() * 10, 3600))
-    assert log.ringing_minutes(alarm(whole, TRIES), HOUR)[:1] == [2]
+    log_messages(log, 12, kind, random, spread=10)
+    first, *_ = log.ringing_minutes(alarm(whole, TRIES), HOUR)
+    assert first <= 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_provider_that_is_down_rings_within_five_minutes_with_three_codes_a_minute(
+    whole: Templates, kind: str
+) -> None:
+    random, log = Random(kind), MetricLog()
+    log_messages(log, 3 * HOUR, kind, random, spread=HOUR * 60)
+    first, *others = log.ringing_minutes(alarm(whole, TRIES), HOUR)
+    assert first <= 5
+    assert len(others) > HOUR * 0.9 - first
 
 
 def test_the_alarm_of_a_lane_ends_after_the_provider_answers_again(whole: Templates) -> None:
     log = MetricLog()
     log_tries(log, "Retried", [second * 5.0 for second in range(120)])
     log_tries(log, "Sent", [600.0 + second for second in range(600)])
-    assert log.ringing_minutes(alarm(whole, TRIES), HOUR) == [*range(2, 12)]
+    assert log.ringing_minutes(alarm(whole, TRIES), HOUR) == [*range(1, 13)]
 
 
 def test_the_alarm_of_faxes_counts_the_submits(whole: Templates) -> None:
     log = MetricLog()
     log_tries(log, "Misconfigured", [second * 10.0 for second in range(60)], "send-fax")
-    assert log.ringing_minutes(alarm(whole, FAX_TRIES), 10) == [*range(2, 10)]
+    assert log.ringing_minutes(alarm(whole, FAX_TRIES), 10) == [*range(1, 10)]
     log_tries(log, "Submitted", [second * 7.0 for second in range(86)], "send-fax")
     assert log.ringing_minutes(alarm(whole, FAX_TRIES), 10) == []
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_a_lane_rings_if_half_of_the_tries_fail_in_three_of_five_minutes(whole: Templates, seed: int) -> None:
+def test_a_lane_rings_if_half_of_the_tries_fail_in_two_of_five_minutes(whole: Templates, seed: int) -> None:
     random, log = Random(seed), MetricLog()
     failing = [random.choice([0, 0, 3, 4, 5, 50]) for _ in range(HOUR)]
     answered = [random.choice([0, 3, 4, 5, 6, 50]) for _ in range(HOUR)]
@@ -77,7 +105,7 @@ def test_a_lane_rings_if_half_of_the_tries_fail_in_three_of_five_minutes(whole: 
         log_tries(log, random.choice(UNANSWERED), [minute * 60.0] * failing[minute])
         log_tries(log, random.choice(ANSWERED), [minute * 60.0] * answered[minute])
     bad = [no >= 4 and no >= yes for no, yes in zip(failing, answered, strict=True)]
-    expected = [minute for minute in range(HOUR) if sum(bad[max(0, minute + 1 - LATEST) : minute + 1]) >= 3]
+    expected = [minute for minute in range(HOUR) if sum(bad[max(0, minute + 1 - LATEST) : minute + 1]) >= 2]
     assert log.ringing_minutes(alarm(whole, TRIES), HOUR) == expected
     assert expected
 
@@ -92,31 +120,45 @@ def test_each_lane_and_channel_has_its_alarm_and_no_other(whole: Templates, dev:
     assert not {name for name in names if name.startswith(("webhook", "feedback"))}
 
 
-def log_ended(log: MetricLog, minute: int, sent: int, failed: int, lane: str = "send-mail") -> None:
-    log.add("Sent", minute * 60, sent, service=lane, stage="dev")
-    log.add("Failed", minute * 60, failed, channel="mail", stage="dev")
+def log_ended(log: MetricLog, minute: int, sent: int, failed: int = 0, late: int = 0) -> None:
+    """Log mails that ended in a minute: `late` are those that bounced after their acceptance."""
+    log.add("Sent", minute * 60, sent, service="send-mail", stage="dev")
+    for number, reason in ((failed, "invalid"), (late, "bounced")):
+        if number:
+            log.add("Failed", minute * 60, number, channel="mail", stage="dev")
+            log.add("Failed", minute * 60, number, channel="mail", reason=reason, stage="dev")
 
 
 def test_forty_mails_that_fail_by_a_renamed_variable_ring_at_once(whole: Templates) -> None:
     log = MetricLog()
-    log_ended(log, 0, 100, 0)
-    log_ended(log, 30, 0, 40)
+    log_ended(log, 0, 100)
+    log_ended(log, 30, 0, failed=40)
     assert log.ringing_minutes(alarm(whole, MESSAGES), 2 * HOUR) == [*range(30, 60)]
+
+
+def test_late_bounces_of_a_campaign_ring_nothing_when_few_mails_are_sent(whole: Templates) -> None:
+    log = MetricLog()
+    log_ended(log, 0, 10_000)
+    for minute in range(70, 110):
+        log_ended(log, minute, minute % 2, late=3)
+    assert log.ringing_minutes(alarm(whole, MESSAGES), 3 * HOUR) == []
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_channel_rings_if_a_fifth_of_fifty_messages_of_an_hour_fail(whole: Templates, seed: int) -> None:
     random, log = Random(seed), MetricLog()
     minutes = 3 * HOUR
-    ended = [(random.choice([0, 1, 2]), random.choice([0, 0, 0, 1])) for _ in range(minutes)]
-    for minute, (sent, failed) in enumerate(ended):
-        log_ended(log, minute, sent, failed, random.choice(["send-mail", "send-mail-bulk"]))
+    ended = [
+        (random.choice([0, 1, 2]), random.choice([0, 0, 0, 1]), random.choice([0, 0, 0, 0, 1]))
+        for _ in range(minutes)
+    ]
+    for minute, (sent, failed, late) in enumerate(ended):
+        log_ended(log, minute, sent, failed, late)
 
     def is_bad(minute: int) -> bool:
         window = ended[max(0, minute + 1 - HOUR) : minute + 1]
-        all_sent = sum(sent for sent, _ in window)
-        all_failed = sum(failed for _, failed in window)
-        return all_sent + all_failed >= 50 and 5 * all_failed >= all_sent + all_failed
+        sent, failed, late = (sum(part[at] for part in window) for at in range(3))
+        return sent + failed >= 50 and 5 * (failed + late) >= sent + failed
 
     expected = [minute for minute in range(minutes) if is_bad(minute)]
     assert log.ringing_minutes(alarm(whole, MESSAGES), minutes) == expected
@@ -140,6 +182,13 @@ def test_the_alarm_of_a_used_up_day_and_its_warning_never_ring_together(whole: T
     assert urgent
     assert warning
     assert not urgent & warning
+
+
+def test_a_used_up_day_of_a_bulk_lane_without_a_daily_limit_rings_the_warning() -> None:
+    lanes = {"normal": {"share": 0.5}, "bulk": {"share": 0.5}}
+    stage, log = variant({"channels.sms.lanes": lanes}), MetricLog()
+    log.add("WaitsForDay", 0, 10, service="send-sms-bulk", stage="dev")
+    assert log.ringing_minutes(alarm(stage, "mailroom-dev-sms-day-used-up-warning"), HOUR) == [*range(25)]
 
 
 @pytest.mark.parametrize("name", ["dev", "prod", "whole", "lean", "by_resend", "two_providers"])

@@ -130,6 +130,7 @@ class Attempt(Generic[M, R]):
             if self._may_be_sent:
                 return self._keep_claim()
             logger.exception("not submitted; it goes back to the queue")
+            self.tally.add("Retried")
             return self.release(ReleaseReason("unprepared", _cause(error)), self.retry())
 
     def choose_provider(self) -> None:
@@ -157,6 +158,7 @@ class Attempt(Generic[M, R]):
                 raise Ended(self._not_ready(reason)) from None
             except Exception as error:  # noqa: BLE001 - logged, and the queue keeps the record
                 logger.exception("the provider could not be asked about an earlier try")
+                self.tally.add("Retried")
                 failed = ReleaseReason("look_up_failed", _cause(error))
                 raise Ended(self.release(failed, self.look_up_wait())) from None
         self.claim = claim.after(evidence)
@@ -229,9 +231,8 @@ class Attempt(Generic[M, R]):
             outcome = self.sender.undecided.decided(self.record.key, outcome, self._newest)
         self.sender.other.answered(outcome)
         if isinstance(outcome, Sent):
-            undecided = self.sender.undecided
-            if self._began > undecided.newest:
-                undecided.newest = self._began
+            if self._began != (undecided := self.sender.undecided).newest:
+                undecided.accepted(self._began)
             self._answer(outcome)
             return self.accepted(outcome)
         if isinstance(outcome, Conflict):

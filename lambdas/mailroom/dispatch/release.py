@@ -186,8 +186,9 @@ class Release(Struct, frozen=True):
 
     def _start_rounds(self) -> None:
         """Look at each part of the work, start a round for each part that is not empty, and report the
-        lateness of the oldest due message. Raises the error of a part that cannot be read, after it has
-        started the rounds of the other parts, and that part's own."""
+        lateness of the oldest due message. Raises the error of a part that cannot be read, and RuntimeError
+        if a round was not started, after it has started the other rounds. Then it reports no lateness, so
+        that the alarm `release-late` rings if this lasts."""
         removed = self.clock() % _HOUR < _MINUTE
         events: list[Mapping[str, Any]] = [
             *({"shard": shard, "removed": removed} for shard in range(SHARDS)),
@@ -195,9 +196,13 @@ class Release(Struct, frozen=True):
         ]
         with ThreadPoolExecutor(self.threads) as threads:
             looks = [threads.submit(self._look, event) for event in events]
-        for event, look in zip(events, looks, strict=True):
-            if look.exception() or look.result() is not None:
-                self._start(event)
+        started = [
+            self._start(event)
+            for event, look in zip(events, looks, strict=True)
+            if look.exception() or look.result() is not None
+        ]
+        if not all(started):
+            raise RuntimeError("not all rounds were started")
         # The lateness is reported even if no message waits: without values, the alarm would ring.
         record_duration("ReleaseLate", max(look.result() or 0 for look in looks))
 
@@ -221,13 +226,14 @@ class Release(Struct, frozen=True):
     def _any_of(self, channel: str, shards: Iterable[int]) -> bool:
         return any(next(self.waits.all_of(channel, shard, page=1), None) for shard in shards)
 
-    def _start(self, event: Mapping[str, Any]) -> None:
-        """Start the round of a part. Never raises."""
+    def _start(self, event: Mapping[str, Any]) -> bool:
+        """Start the round of a part, and return whether that succeeded. Never raises."""
         try:
             self.invoke(Payload=encode(event))
         except Exception:  # noqa: BLE001 - logged, and the next minute starts the round again
             logger.exception("not started; the next minute starts it again", part=_name_of(event))
-            count("RoundsNotStarted")
+            return False
+        return True
 
     def _put_canary(self, time: str, address: str) -> None:
         """Put the canary for a time into the mailbox. EventBridge may send an event twice, but the mailbox

@@ -23,9 +23,11 @@ def watch_days(scope: Construct, settings: Settings) -> None:
     if settings.twilio:
         with_limit.add("sms")
     for row in settings.lane_rows():
-        if row.lane == "normal" and (row.event_type in with_limit or row.channel.days):
+        if row.event_type not in with_limit and not row.channel.days:
+            continue
+        if row.lane == "normal":
             _codes_wait(scope, settings, row.budget, row.function)
-        if row.lane == "bulk" and row.channel.days:
+        else:
             _bulk_waits(scope, settings, row)
     if settings.fax and settings.fax.provider == "telnyx":
         _codes_wait(scope, settings, "fax", "send-fax")

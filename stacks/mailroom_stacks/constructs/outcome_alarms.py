@@ -18,20 +18,23 @@ from mailroom_stacks.settings.settings import Settings
 TRIES, MESSAGES = "tries-failing", "messages-failing"
 """Kinds of the alarms, and the names of their pages."""
 MINUTE, HOUR = 60, 3_600
-FAILING_TRIES, MINUTES, OF_MINUTES = 4, 3, 5
+FAILING_TRIES, MINUTES, OF_MINUTES = 4, 2, 5
 """Minimum number of failing tries in a minute, number of such minutes, and number of latest minutes that the
-alarm looks at. A single message is tried four times in its first minute, and rarely afterwards, so it never
-sets off the alarm alone; three messages of one minute may."""
+alarm looks at. A single message has four tries only in its first minute, so it never sets off the alarm
+alone. Three minutes would be too many: a mail whose outcome is unknown is tried twice in
+its first half hour, so the alarm would not ring for codes that were put at the same time."""
 FAILING_SHARE = 50
 """Percentage of a lane's tries."""
 FAILED_SHARE = 20
 """Percentage of a channel's messages. It is higher than the usual share of old addresses and numbers."""
 FAILED_OF = 50
 """Minimum number of messages in an hour from which the share counts."""
+AFTER_ACCEPTANCE = ("undelivered", "bounced", "complained")
+"""Values of the metric's dimension `reason` for messages that failed after the provider had accepted them."""
 UNANSWERED = ("Retried", "Unknown", "Misconfigured")
 """Metrics of tries that did not end in an answer: throttled, failed, or of unknown outcome."""
 ANSWERED = ("Sent", "Rejected")
-"""Metrics of tries that the provider answered."""
+"""Metrics of tries that ended in an answer, or by Mailroom's own refusal."""
 OF_FAX = ("Submitted",)
 """The same for faxes: a fax is sent long after its provider has accepted it."""
 
@@ -57,8 +60,8 @@ def _watch_tries(
         subject=queue,
         kind=TRIES,
         meaning=f"In {MINUTES} of the last {OF_MINUTES} minutes, half or more of the tries of {queue} did "
-        "not end in an answer of the provider: it is down, throttles, or refuses the stage's account. The "
-        "messages are tried again; after hours they become dead letters.",
+        "not end in an answer of the provider: it is down, throttles, or refuses the stage's account; or "
+        "AWS fails. The messages are tried again; after hours they become dead letters.",
         next_step=f"mailroom failures --groups --since 1h --channel {channel} --stage {settings.stage} "
         "(the provider's words)",
     )
@@ -83,21 +86,22 @@ def _watch_messages(scope: Construct, settings: Settings, channel: str, senders:
     text = AlarmText(
         subject=channel,
         kind=MESSAGES,
-        meaning=f"{FAILED_SHARE} % or more of at least {FAILED_OF} messages of {channel} within an hour "
-        "failed, bounced or were not delivered. They are not sent again. A template, a producer's data, a "
-        "list of recipients or the account is at fault.",
+        meaning=f"Within an hour, messages of {channel} failed, bounced or were not delivered: "
+        f"{FAILED_SHARE} % or more of those that were accepted or failed, which are {FAILED_OF} or more. "
+        "They are not sent again. A template, a producer's data, a list of recipients or the account is at "
+        "fault.",
         next_step=f"mailroom failures --groups --since 1h --channel {channel} --stage {settings.stage} "
         "(the reason of most of them)",
     )
-    sent = {
-        identifier(function): counted(settings, function, "Sent").with_(period=Duration.seconds(HOUR))
-        for function in senders
-    }
-    failed = counted_of_channel(settings, channel, "Failed").with_(period=Duration.seconds(HOUR))
-    total = _sum(["failed", *sent])
+    sent = {identifier(function): counted(settings, function, "Sent") for function in senders}
+    late = {reason: counted_of_channel(settings, channel, "Failed", reason) for reason in AFTER_ACCEPTANCE}
+    metrics = {"failed": counted_of_channel(settings, channel, "Failed"), **late, **sent}
+    # Messages that failed after their acceptance are in both metrics, and count once. Each sum contains
+    # `failed`, so that it has a value even if its other metrics lack data.
+    total = f"({_sum(['failed', *sent])} + failed - {_sum(['failed', *late])})"
     share = MathExpression(
         expression=f"IF({total} >= {FAILED_OF}, 100 * failed / {total}, 0)",
-        using_metrics={"failed": failed, **sent},
+        using_metrics={name: metric.with_(period=Duration.seconds(HOUR)) for name, metric in metrics.items()},
         period=Duration.seconds(HOUR),
         label=channel,
     )

@@ -50,9 +50,11 @@ def counted(settings: Settings, function: str, name: str, statistic: Statistic =
     return metric("Mailroom", name, statistic, {"service": function, "stage": settings.stage})
 
 
-def counted_of_channel(settings: Settings, channel: str, name: str) -> cloudwatch.Metric:
-    """Build a metric that the function `outcomes` reports for a channel, such as Failed."""
-    return metric("Mailroom", name, "Sum", {"channel": channel, "stage": settings.stage})
+def counted_of_channel(settings: Settings, channel: str, name: str, reason: str = "") -> cloudwatch.Metric:
+    """Build a metric that the function `outcomes` reports for a channel, such as Failed: for all reasons, or
+    for one."""
+    dimensions = {"channel": channel, **({"reason": reason} if reason else {}), "stage": settings.stage}
+    return metric("Mailroom", name, "Sum", dimensions)
 
 
 @dataclass(frozen=True)

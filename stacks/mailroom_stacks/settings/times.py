@@ -22,9 +22,9 @@ class Times(Struct, frozen=True, kw_only=True):
     """Wait after the first throttled receive; it doubles with each further receive."""
     backoff_cap: int = 900
     """Longest wait between two receives."""
-    misconfigured: int = 10
+    misconfigured: int = 20
     """Wait after a fault of the configuration. It is short, so that the alarm of the dead-letter queue rings
-    soon."""
+    soon, but long enough for a single message not to set off the alarm `tries-failing`."""
     urgent_timeout: int = 25
     """Least time-out of the senders of a lane normal. After a crash, a code waits for six times as long."""
     bulk_timeout: int = 60

@@ -205,7 +205,7 @@ class World:
         submit.ended_at = self.step
         self.ended.append(submit)
         if submit.accepted:
-            self.rule.newest = max(self.rule.newest, submit.began)
+            self.rule.accepted(submit.began)
         elif self.rule.decided(Key(str(submit.message), "sms"), UNDECIDED, submit.newest) == UNDECIDED:
             self.condemned.add(submit.message)
         else:

@@ -178,12 +178,12 @@ def test_a_failed_look_up_neither_uses_the_days_budget_nor_adds_an_unsettled_try
     crash(ledger, clock, account="p/1")
     budget = Budget(aws.dynamodb, BUDGETS, "mail", A_HUNDRED_A_DAY, 0.1, clock)
     of_day = {"budgets_table": BUDGETS, "per_day": A_HUNDRED_A_DAY, "reserve": 0.1}
-    for _ in range(3):
+    for number in range(3):
         worker = post(evidence=ConnectionError("the list is down"), on_unknown=on_unknown, **of_day)
         worker.adapter.account = "p/1"
         assert worker.handle(item()) == {"r-0": int(LEASE) + 1}
         clock.advance(LEASE)
-        assert (worker.submitted, counted()) == ([], {})
+        assert (worker.submitted, counted()) == ([], {"Retried": number + 1})
         assert sum(budget.spent()) == 0
         assert (len(aws.item()["unsettled_tries"]), "startedAt" in aws.item()) == (1, False)
         assert aws.item()["trouble"] == {"code": "look_up_failed", "message": "ConnectionError"}

@@ -10,7 +10,7 @@ from mailroom.channels.sms.contract import Sms
 from mailroom.ledger.items import PAUSED, RUN_UNKNOWN
 from mailroom.ledger.waits import DAY_USED_UP, OUTSIDE_WINDOW, SHARDS
 from mailroom.message.message import Message, parse
-from tests.support.unit.dispatching import Counted, Log
+from tests.support.unit.dispatching import Log
 from tests.support.unit.events import plenty
 from tests.support.unit.fakes import client_error, failing
 from tests.support.unit.releasing import Waiting
@@ -151,17 +151,19 @@ def test_the_lateness_grows_while_rounds_fail(waiting: Waiting, timed: Timed) ->
 # Trouble
 
 
-def test_a_round_that_cannot_be_started_is_logged_and_counted_and_is_started_in_the_next_minute(
-    waiting: Waiting, counted: Counted, log: Log
+def test_a_round_that_cannot_be_started_fails_the_invocation_and_is_started_in_the_next_minute(
+    waiting: Waiting, timed: Timed, log: Log
 ) -> None:
     for id_ in IDS:
         waiting.hold(id_, OUTSIDE_WINDOW, NOW)
     throttled = failing(client_error("TooManyRequestsException", status=429))
     waiting.invoke = lambda **arguments: throttled(waiting._record, **arguments)
-    assert shards(waiting.release_minute()) == [*range(1, SHARDS)]
-    assert counted()["RoundsNotStarted"] == 1
+    with pytest.raises(RuntimeError, match="not all rounds were started"):
+        waiting.release_minute()
+    assert shards(waiting.started) == [*range(1, SHARDS)]
+    assert "ReleaseLate" not in timed(), "the alarm rings without values"
     assert [line["part"] for line in log() if line["level"] == "ERROR"] == ["due#0"]
-    assert shards(waiting.release_minute()) == [0]
+    assert shards(waiting.release_minute()) == [*range(SHARDS)]
     assert len(waiting.sent) == len(IDS)
 
 

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from mailroom.ledger.change import LedgerChange
-from mailroom.outcomes import REASON_CHARACTERS, Failures
+from mailroom.outcomes import REASON_CHARACTERS, count_failures
 from tests.support.unit.consequences import Consequences, change
+from tests.support.unit.fakes import Meddler, client_error, failing
+from tests.support.unit.shared import Aws, FakeClock
 
 CHANNELS = ("mail", "fax")
 INVALID = {"code": "invalid", "message": "to: is missing"}
@@ -19,10 +21,7 @@ def changed(old: str | None, new: str, event_type: str = "mail", **attributes: A
 
 
 def written(capsys: pytest.CaptureFixture[str], *changes: LedgerChange) -> dict[tuple[str, str], float]:
-    failures = Failures(CHANNELS)
-    for ledger_change in changes:
-        failures.add(ledger_change)
-    failures.write()
+    count_failures(changes, CHANNELS)
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     return {(row["channel"], row["reason"]): sum(row["Failed"]) for row in rows}
 
@@ -71,9 +70,7 @@ def test_failed_messages_without_an_error_code_or_with_a_very_long_code_are_coun
 def test_the_metric_of_failed_messages_has_the_dimensions_channel_and_reason(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    failures = Failures(CHANNELS)
-    failures.add(changed(None, "failed", error=INVALID))
-    failures.write()
+    count_failures([changed(None, "failed", error=INVALID)], CHANNELS)
     row = json.loads(capsys.readouterr().out)
     (directive,) = row["_aws"]["CloudWatchMetrics"]
     assert directive["Namespace"] == "Mailroom"
@@ -91,6 +88,18 @@ def test_handling_a_batch_of_the_ledgers_stream_writes_the_metric_of_failed_mess
     outcomes.handle(change(status="failed", error=INVALID), change(number=101, status="sent"))
     (line,) = (line for line in capsys.readouterr().out.splitlines() if "CloudWatchMetrics" in line)
     assert (json.loads(line)["channel"], json.loads(line)["Failed"]) == ("fax", [1.0])
+
+
+def test_a_failed_message_whose_callback_cannot_be_queued_is_counted_once_when_it_is_queued(
+    aws: Aws, clock: FakeClock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    down = failing(*[client_error("InternalError", status=500)] * 2)
+    record = change(status="failed", error=INVALID)
+    troubled = Consequences(aws, clock, Meddler(aws.sqs, send_message_batch=down))
+    assert troubled.handle(record) == {"100"}
+    assert "Failed" not in capsys.readouterr().out
+    assert troubled.handle(record) == set()
+    assert capsys.readouterr().out.count('"Failed":[1.0]') == 1
 
 
 @pytest.mark.parametrize("name", ["ada@example.com", "3f2a", "", "café", "x" * 300])

@@ -52,6 +52,12 @@ class UndecidedRefusals:
         self._refused: OrderedDict[Key, Refused] = OrderedDict()
         self._lock = Lock()
 
+    def accepted(self, began: int) -> None:
+        """Note that the provider has accepted a message. `began`: the attribute `refusals` when its submit
+        began."""
+        if began > self.newest:
+            self.newest = began
+
     def decided(self, key: Key, refusal: Rejected, newest: int) -> Refusal:
         """Return the outcome of an undecided refusal of the message `key`. `newest`: the attribute of this
         name when the submit began. A later acceptance does not separate this refusal from the one before."""
