@@ -43,8 +43,10 @@ class Update(NamedTuple):
     @property
     def values(self) -> Sets:
         """Values for the placeholders in the expression."""
-        no_entries = {"no_entries": {"L": []}} if self.appends else _NO_ATTRIBUTES
-        return values_of({**self.sets, **self.once, **self.appends, **self.adds, **no_entries})
+        values = values_of({**self.sets, **self.once, **self.appends, **self.adds})
+        if self.appends:
+            values[":no_entries"] = {"L": []}
+        return values
 
 
 @lru_cache(maxsize=512)  # cached, because a process changes few different combinations of attributes

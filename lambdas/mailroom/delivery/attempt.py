@@ -168,7 +168,7 @@ class Attempt(Generic[M, R]):
         """3. Decision: may the message be submitted now? It ends if it has expired, its run is stopped, or
         its `unless` is fulfilled. A message that was certainly not sent may have to wait."""
         message = self.message
-        if message.expired(self.tools.clock()):
+        if message.expires_at is not None and message.expired(self.tools.clock()):
             reason = f"expires_at: {message.expires_at} is past"
             raise Ended(self._fail("expired", reason, metric="Expired"))
         if self.halted == STOPPED:

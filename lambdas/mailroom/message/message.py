@@ -402,25 +402,27 @@ class Message(Struct, frozen=True, kw_only=True):
             raise Invalid("ttl", "is not after send_at; the item would be deleted before its message is sent")
         if self.topic is not None and not (1 <= len(self.topic) <= MAX_TOPIC and self.topic.isprintable()):
             raise Invalid("topic", f"is not a topic's name; use 1 to {MAX_TOPIC} printable characters")
-        self._check_window()
-        self._check_conditions()
+        if self.window is not None:
+            self._check_window(self.window)
+        if self.unless:
+            self._check_conditions()
         if self.lane not in LANES:
             raise Invalid("lane", f"{self.lane!r:.60} is not a lane; use {' or '.join(LANES)}")
         if self.callback_url is not None and not re.fullmatch(r"https?://[!-~]{1,2000}", self.callback_url):
             raise Invalid("callback_url", "is not an https URL; use https://host/path")
-        self._check_payload_ref()
+        if self.payload_ref is not None:
+            _check_payload_ref(self.payload_ref)
         if self.payload_prefix:
             self.check_objects(self.payload_prefix)
 
-    def _check_window(self) -> None:
-        if self.window is not None and not self.windowed:
+    def _check_window(self, window: Window) -> None:
+        if not self.windowed:
             raise Invalid("window", f"is not allowed in {self.event_type} messages; use send_at")
-        if self.window is not None:
-            self.window.check(self.time_zone)
+        window.check(self.time_zone)
 
     def _check_conditions(self) -> None:
         conditions = self.conditions
-        if conditions and self.send_at is None:
+        if self.send_at is None:
             raise Invalid("unless", "needs send_at, the time at which the conditions are checked")
         if len(conditions) > MAX_CONDITIONS:
             raise Invalid("unless", f"has {len(conditions)} conditions; use at most {MAX_CONDITIONS}")
@@ -448,11 +450,6 @@ class Message(Struct, frozen=True, kw_only=True):
                     f"{ref!r:.120} has a key that the caller may not use; use a key in the payload bucket "
                     f"that begins with {prefix}",
                 )
-
-    def _check_payload_ref(self) -> None:
-        if self.payload_ref is not None and (size := len(self.payload_ref.encode())) > MAX_REF_BYTES:
-            problem = f"has {size} bytes; an object's s3://bucket/key has at most {MAX_REF_BYTES}"
-            raise Invalid("payload_ref", problem)
 
     def due(self) -> float | None:
         """Return the earliest time to send the message, in epoch seconds, or None if it may be sent at
@@ -639,6 +636,12 @@ def _below(prefix: str, ref: str) -> bool:
     # S3 treats . and .. as ordinary text, but other software may resolve them, and the key could leave the
     # prefix.
     return key.startswith(prefix) and not {".", ".."} & {*key.split("/")}
+
+
+def _check_payload_ref(ref: str) -> None:
+    if (size := len(ref.encode())) > MAX_REF_BYTES:
+        problem = f"has {size} bytes; an object's s3://bucket/key has at most {MAX_REF_BYTES}"
+        raise Invalid("payload_ref", problem)
 
 
 def _check_id(id_: str, field: str = "id") -> None:
