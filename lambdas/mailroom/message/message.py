@@ -173,6 +173,9 @@ def encoded(id_: str) -> str:
     return base64.urlsafe_b64encode(id_.encode()).rstrip(b"=").decode()
 
 
+_MISSING = (None,) * 5
+
+
 class Message(Struct, frozen=True, kw_only=True):
     """Attributes that the contracts of all channels share. A subclass for each channel adds the channel's
     attributes."""
@@ -400,20 +403,27 @@ class Message(Struct, frozen=True, kw_only=True):
             raise Invalid("send_at", "is not before expires_at; the message would expire before it is sent")
         if due is not None and self.ttl is not None and self.ttl <= due:
             raise Invalid("ttl", "is not after send_at; the item would be deleted before its message is sent")
+        if self.lane not in LANES:
+            raise Invalid("lane", f"{self.lane!r:.60} is not a lane; use {' or '.join(LANES)}")
+        optional = (self.topic, self.window, self.unless or None, self.callback_url, self.payload_ref)
+        if optional != _MISSING:
+            self._check_optional()
+        if self.payload_prefix:
+            self.check_objects(self.payload_prefix)
+
+    def _check_optional(self) -> None:
+        """Raise Invalid for faults of attributes that most messages lack."""
         if self.topic is not None and not (1 <= len(self.topic) <= MAX_TOPIC and self.topic.isprintable()):
             raise Invalid("topic", f"is not a topic's name; use 1 to {MAX_TOPIC} printable characters")
         if self.window is not None:
             self._check_window(self.window)
         if self.unless:
             self._check_conditions()
-        if self.lane not in LANES:
-            raise Invalid("lane", f"{self.lane!r:.60} is not a lane; use {' or '.join(LANES)}")
         if self.callback_url is not None and not re.fullmatch(r"https?://[!-~]{1,2000}", self.callback_url):
             raise Invalid("callback_url", "is not an https URL; use https://host/path")
-        if self.payload_ref is not None:
-            _check_payload_ref(self.payload_ref)
-        if self.payload_prefix:
-            self.check_objects(self.payload_prefix)
+        if self.payload_ref is not None and (size := len(self.payload_ref.encode())) > MAX_REF_BYTES:
+            problem = f"has {size} bytes; an object's s3://bucket/key has at most {MAX_REF_BYTES}"
+            raise Invalid("payload_ref", problem)
 
     def _check_window(self, window: Window) -> None:
         if not self.windowed:
@@ -636,12 +646,6 @@ def _below(prefix: str, ref: str) -> bool:
     # S3 treats . and .. as ordinary text, but other software may resolve them, and the key could leave the
     # prefix.
     return key.startswith(prefix) and not {".", ".."} & {*key.split("/")}
-
-
-def _check_payload_ref(ref: str) -> None:
-    if (size := len(ref.encode())) > MAX_REF_BYTES:
-        problem = f"has {size} bytes; an object's s3://bucket/key has at most {MAX_REF_BYTES}"
-        raise Invalid("payload_ref", problem)
 
 
 def _check_id(id_: str, field: str = "id") -> None:
