@@ -3,7 +3,7 @@ queue."""
 
 from mailroom import environment
 from mailroom.environment import ResendMailEventsSettings
-from mailroom.feedback.resend_mail_events import ResendMailEvents
+from mailroom.providers.resend.webhook import ResendMailEvents
 from mailroom.telemetry import instrumented
 
 events = ResendMailEvents.of(environment.read(ResendMailEventsSettings))

@@ -1,10 +1,10 @@
 """Sends mail by SES: handles a queue's batch, and returns the records that SQS must deliver again."""
 
 from mailroom import environment
-from mailroom.channels.mail.ses import SesMail
 from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import Worker
 from mailroom.environment import SesSender
+from mailroom.providers.ses.sender import SesMail
 from mailroom.telemetry import instrumented
 
 settings = environment.read(SesSender)

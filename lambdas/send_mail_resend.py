@@ -1,10 +1,10 @@
 """Sends mail by Resend: handles a queue's batch, and returns the records that SQS must deliver again."""
 
 from mailroom import environment
-from mailroom.channels.mail.resend_mail import ResendMail
 from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import Worker
 from mailroom.environment import ResendSender
+from mailroom.providers.resend.sender import ResendMail
 from mailroom.telemetry import instrumented
 
 settings = environment.read(ResendSender)

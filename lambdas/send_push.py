@@ -1,10 +1,10 @@
 """Sends push notifications: handles a queue's batch, and returns the records that SQS must deliver again."""
 
 from mailroom import environment
-from mailroom.channels.push.sns import SnsPush
 from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import Worker
 from mailroom.environment import PushSender
+from mailroom.providers.sns.sender import SnsPush
 from mailroom.telemetry import instrumented
 
 settings = environment.read(PushSender)

@@ -3,9 +3,9 @@ must deliver again."""
 
 from mailroom import environment
 from mailroom.channels.webhook.delivery import WebhookDelivery
-from mailroom.channels.webhook.standard_webhooks import StandardWebhooks
 from mailroom.delivery.worker import Worker
 from mailroom.environment import WebhookSender
+from mailroom.providers.webhooks.sender import StandardWebhooks
 from mailroom.telemetry import instrumented
 
 settings = environment.read(WebhookSender)

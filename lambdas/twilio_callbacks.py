@@ -3,7 +3,7 @@ and puts a callback, STOP or START into the feedback queue."""
 
 from mailroom import environment
 from mailroom.environment import TwilioCallbacksSettings
-from mailroom.feedback.twilio_callbacks import TwilioCallbacks
+from mailroom.providers.twilio.callbacks import TwilioCallbacks
 from mailroom.telemetry import instrumented
 
 callbacks = TwilioCallbacks.of(environment.read(TwilioCallbacksSettings))

@@ -7,9 +7,9 @@ from typing import Any
 import boto3
 
 from mailroom.channels.mail.rendering import MailRenderer
-from mailroom.channels.mail.ses import SesMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
+from mailroom.providers.ses.sender import SesMail
 
 adapter: Any = SesMail(
     boto3.client("sesv2"),

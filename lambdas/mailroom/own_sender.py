@@ -1,6 +1,5 @@
 """Names that the adapter and the function of your own channel may import."""
 
-from mailroom.channels.provider_adapter import Provider, ProviderAdapter, WithoutLookUp, credentials
 from mailroom.delivery.delivery import Adapter, Delivery, Session, to_people
 from mailroom.delivery.worker import Worker
 from mailroom.environment import Sender, SuppressingSender
@@ -22,6 +21,7 @@ from mailroom.message.outcome import (
     Sent,
     Unknowable,
 )
+from mailroom.providers.adapter import Provider, ProviderAdapter, WithoutLookUp, credentials
 from mailroom.telemetry import instrumented, redact
 
 __all__ = ["Adapter", "Answer", "Conflict", "ConnectError", "DayUsedUp", "Delivery", "Evidence"]

@@ -39,8 +39,8 @@ from msgspec import Meta, Struct, field
 from standardwebhooks import Webhook
 
 from mailroom.channels.mail.contract import UNSUPPORTED
-from mailroom.channels.mail.resend_mail import REFUSALS as ROWS
 from mailroom.clock import Clock
+from mailroom.providers.resend.sender import REFUSALS as ROWS
 from mailroom_local.providers.delay_queue import DelayQueue, post
 from mailroom_local.providers.http import NoAnswer, Occurrences, Reply, Request, iso_milliseconds, json_reply
 from mailroom_local.providers.inbox import Accepted, InboxStore, attached

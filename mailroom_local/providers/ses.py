@@ -42,8 +42,8 @@ from botocore.loaders import Loader
 from botocore.model import ServiceModel
 
 from mailroom.channels.mail.contract import UNSUPPORTED
-from mailroom.channels.mail.ses import REFUSALS as ROWS
-from mailroom.channels.mail.ses import TEXTS
+from mailroom.providers.ses.sender import REFUSALS as ROWS
+from mailroom.providers.ses.sender import TEXTS
 from mailroom_local.aws import REGION
 from mailroom_local.providers.http import NoAnswer, Occurrences, Reply, Request, json_reply
 from mailroom_local.providers.inbox import Accepted, InboxStore, attached

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
-from mailroom.channels.fax.signalwire import REFUSALS as ROWS
+from mailroom.providers.signalwire.sender import REFUSALS as ROWS
 from mailroom_local.providers.fax import FaxLine, FaxOrder, SimulatedFax
 from mailroom_local.providers.http import E164, Reply, Request, SubmitRefused, epoch, iso, json_reply
 from mailroom_local.providers.rows import number_code

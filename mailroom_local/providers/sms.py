@@ -34,7 +34,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from mailroom.channels.sms.twilio_refusals import EVENTS
+from mailroom.providers.twilio.refusals import EVENTS
 from mailroom_local.providers.http import Occurrences, SubmitRefused, number_ending
 from mailroom_local.providers.inbox import Accepted, InboxStore
 from mailroom_local.providers.rows import number_code

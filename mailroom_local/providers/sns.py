@@ -25,8 +25,8 @@ from typing import Any
 from urllib.parse import urlencode
 from xml.sax.saxutils import escape
 
-from mailroom.channels.push.sns import REFUSALS as ROWS
-from mailroom.channels.push.sns import TEXTS
+from mailroom.providers.sns.sender import REFUSALS as ROWS
+from mailroom.providers.sns.sender import TEXTS
 from mailroom_local.aws import authorization
 from mailroom_local.providers.http import NoAnswer, Occurrences, Reply, Request
 from mailroom_local.providers.inbox import Accepted, InboxStore

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct, field
 
-from mailroom.channels.fax.telnyx import EVENTS
-from mailroom.channels.fax.telnyx import REFUSALS as ROWS
+from mailroom.providers.telnyx.sender import EVENTS
+from mailroom.providers.telnyx.sender import REFUSALS as ROWS
 from mailroom_local.providers.fax import FaxLine, FaxOrder, SimulatedFax
 from mailroom_local.providers.http import E164, Reply, Request, SubmitRefused, epoch, iso, json_reply
 from mailroom_local.providers.rows import number_code

@@ -15,8 +15,8 @@ from typing import Any
 from urllib.parse import parse_qs, urldefrag, urlencode
 
 from mailroom.channels.sms.segments import segments_of
-from mailroom.channels.sms.twilio_refusals import EVENTS
-from mailroom.channels.sms.twilio_refusals import REFUSALS as ROWS
+from mailroom.providers.twilio.refusals import EVENTS
+from mailroom.providers.twilio.refusals import REFUSALS as ROWS
 from mailroom_local.providers.http import E164, NoAnswer, Reply, Request, SubmitRefused, json_reply
 from mailroom_local.providers.rows import number_code
 from mailroom_local.providers.sms import SimulatedSms, SmsNetwork, SmsOrder, answer_to

@@ -11,8 +11,8 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mailroom.channels.webhook.signing import host_key
 from mailroom.content.versions import CURRENT, DEPLOYED, read_choices
+from mailroom.providers.webhooks.signing import host_key
 from mailroom_local.aws import ACCOUNT, REGION, STAGE, LocalSession, patient
 from mailroom_local.processes import wait_until
 from mailroom_local.providers.server import CREDENTIALS

@@ -13,9 +13,9 @@ from msgspec import Struct
 from rich.text import Text
 
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.channels.push.sns import endpoint_of
 from mailroom.clock import iso, milliseconds
 from mailroom.message.message import Message
+from mailroom.providers.sns.sender import endpoint_of
 from mailroom.recipients.choices import Reason, Suppression, Suppressions
 from mailroom_ops.people.recipients import canonical_at, forms_at
 from mailroom_ops.shared.deployed_stage import aws_session, caller, function_variables, name

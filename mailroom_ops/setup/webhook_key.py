@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import Struct
 
-from mailroom.channels.webhook.signing import host_key
 from mailroom.errors import InvalidRequest, InvalidSecret
 from mailroom.http.url_policy import UrlPolicy
+from mailroom.providers.webhooks.signing import host_key
 from mailroom_ops.shared.deployed_stage import aws_session, name
 from mailroom_ops.shared.options import AsJson, Stage
 from mailroom_ops.shared.screen import NotDeployed, Refused, aws_faults, print_answer

@@ -15,12 +15,12 @@ from msgspec import structs
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.mail.contract import Attachment, Mail
 from mailroom.channels.mail.rendering import MailRenderer
-from mailroom.channels.mail.resend_mail import Resend, ResendMail
-from mailroom.channels.mail.ses import SesMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.message.message import parse
 from mailroom.message.outcome import Misconfigured, Outcome, Sent
+from mailroom.providers.resend.sender import Resend, ResendMail
+from mailroom.providers.ses.sender import SesMail
 from mailroom_local.aws import LocalSession, fetch, patient
 from mailroom_local.providers.http import SimulatorServer
 from mailroom_local.providers.inbox import InboxStore

@@ -12,7 +12,6 @@ from msgspec import structs
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.mail.contract import Mail
 from mailroom.channels.mail.rendering import MailRenderer
-from mailroom.channels.mail.resend_mail import Resend, ResendMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.errors import OutcomeUnknown
@@ -29,6 +28,7 @@ from mailroom.message.outcome import (
     Retry,
     Sent,
 )
+from mailroom.providers.resend.sender import Resend, ResendMail
 from mailroom_local.providers.http import Reply, Request, SimulatorServer
 from mailroom_local.providers.inbox import InboxStore
 from mailroom_local.providers.resend_mail import KEY_SECONDS, SECRET, WEBHOOK_SECRET, ResendSimulator

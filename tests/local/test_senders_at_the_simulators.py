@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from mailroom.channels.push.contract import push_to
-from mailroom.channels.push.sns import SnsPush
 from mailroom.channels.sms.contract import SmsRequest
-from mailroom.channels.sms.twilio import TwilioSms
-from mailroom.channels.sms.twilio_account import TwilioAccount
 from mailroom.errors import OutcomeUnknown
 from mailroom.message.message import parse
 from mailroom.message.outcome import NotFound, NotReady, Outcome, Rejected, Retry, Sent, Unknowable
+from mailroom.providers.sns.sender import SnsPush
+from mailroom.providers.twilio.account import TwilioAccount
+from mailroom.providers.twilio.sender import TwilioSms
 from mailroom_local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN, REDACTING_SID
 from tests.support.local.fax import NOW
 from tests.support.local.feedback import Stage

@@ -9,7 +9,7 @@ import pytest
 from moto import mock_aws
 
 from mailroom.aws.secret import CachedSecret
-from mailroom.channels.webhook.signing import Signer
+from mailroom.providers.webhooks.signing import Signer
 from mailroom_local.aws import open_url
 from mailroom_local.providers.http import SimulatorServer
 from mailroom_local.providers.inbox import Accepted, InboxStore

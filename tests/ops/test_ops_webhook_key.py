@@ -11,7 +11,7 @@ from standardwebhooks import Webhook as Receiver
 from typer.testing import CliRunner, Result
 
 from mailroom.aws.secret import CachedSecret
-from mailroom.channels.webhook.signing import Signer
+from mailroom.providers.webhooks.signing import Signer
 from mailroom_ops import cli
 from tests.support.ops.shared import Session
 from tests.support.unit.webhooks import KEY, KEY_2, key_of

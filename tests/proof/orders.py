@@ -15,9 +15,9 @@ from itertools import product
 from typing import Any
 
 from mailroom.aws.dynamo_values import plain
-from mailroom.channels.mail.resend_mail import Request
 from mailroom.mailbox import MailboxWriter
 from mailroom.message.message import Reference
+from mailroom.providers.resend.sender import Request
 from tests.proof.counting import SIDES, Counts
 from tests.support.faults.outside import Stopped
 from tests.support.faults.world import World, create_table, mail

@@ -20,8 +20,8 @@ from aws_lambda_powertools.utilities.idempotency.persistence import datarecord, 
 from lab.bench import handwritten_sender, plain_sender, powertools_sender
 from lab.bench.functions import context, create_table, report
 from mailroom.channels.mail.contract import Mail
-from mailroom.channels.mail.resend_mail import ResendMail
 from mailroom.message.outcome import Outcome, Sent
+from mailroom.providers.resend.sender import ResendMail
 from tests.proof.counting import NAMES, TWO_PROVIDERS, Trial, count
 from tests.support.faults.outside import Trouble
 from tests.support.faults.world import FALLBACK, MAIL, OnUnknown, World, mail

@@ -227,7 +227,7 @@ def test_a_package_with_a_missing_or_wrong_hash_is_not_bundled(
     ("changed", "differ"),
     [
         ("lambdas/mailroom/ledger/ledger.py", {"send_mail", "send_sms", "dispatch"}),
-        ("lambdas/mailroom/channels/mail/ses.py", {"send_mail"}),
+        ("lambdas/mailroom/providers/ses/sender.py", {"send_mail"}),
         ("lambdas/mailroom/api/application.py", set()),
         ("lambdas/send_mail.py", {"send_mail"}),
         ("lambdas/requirements/dispatch.txt", {"dispatch"}),

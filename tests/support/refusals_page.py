@@ -5,12 +5,15 @@
 
 from collections.abc import Iterator, Mapping
 
-from mailroom.channels.fax import signalwire, telnyx
-from mailroom.channels.mail import resend_mail, ses
-from mailroom.channels.push import sns
-from mailroom.channels.sms import aws_refusals, twilio_refusals
-from mailroom.feedback import resend_mail as resend_events
 from mailroom.message.outcome import Fault, Row
+from mailroom.providers.aws_sms import refusals as aws_refusals
+from mailroom.providers.resend import events as resend_events
+from mailroom.providers.resend import sender as resend_mail
+from mailroom.providers.ses import sender as ses
+from mailroom.providers.signalwire import sender as signalwire
+from mailroom.providers.sns import sender as sns
+from mailroom.providers.telnyx import sender as telnyx
+from mailroom.providers.twilio import refusals as twilio_refusals
 from tests.support import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "refusals.md"

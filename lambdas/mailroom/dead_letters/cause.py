@@ -10,8 +10,8 @@ from mailroom.campaigns.queue_bodies import Chunk, Next, Start, chunk_of, collec
 from mailroom.channels.fax import contract as fax
 from mailroom.dead_letters.queue import DeadLetter
 from mailroom.errors import Malformed
-from mailroom.feedback.values import decoded
 from mailroom.message.message import ID_TAG, Key, Reference, decode, key_of
+from mailroom.providers.values import decoded
 
 
 class Subject(Struct, frozen=True):

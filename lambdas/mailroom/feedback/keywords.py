@@ -13,7 +13,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from mailroom.errors import Malformed
-from mailroom.feedback import values
+from mailroom.providers import values
 from mailroom.telemetry import count
 
 SOURCE = "twilio-text"

@@ -7,10 +7,14 @@ from typing import Any
 from msgspec import Struct
 
 from mailroom.errors import Malformed
-from mailroom.feedback import aws_sms, keywords, resend_mail, ses, twilio, values
+from mailroom.feedback import keywords
 from mailroom.feedback.keywords import KNOWN, Keywords, KeywordText
-from mailroom.feedback.ses import READERS
 from mailroom.message.outcome import Event
+from mailroom.providers import values
+from mailroom.providers.aws_sms import events as aws_sms
+from mailroom.providers.resend import events as resend
+from mailroom.providers.ses import events as ses
+from mailroom.providers.twilio import events as twilio
 from mailroom.telemetry import count, logger
 
 VALIDATED = "Successfully validated SNS topic for Amazon SES event publishing."
@@ -39,8 +43,8 @@ def _read(value: Any, topics: Container[str], region: str, words: Keywords) -> S
     match value:
         case {"source": twilio.SOURCE}:
             return twilio.read(value, region)
-        case {"source": resend_mail.SOURCE}:
-            return resend_mail.read(value)
+        case {"source": resend.SOURCE}:
+            return resend.read(value)
         case {"source": keywords.SOURCE}:
             return keywords.read_twilio(value, region)
     payload, published = _unwrapped(value, topics)
@@ -55,7 +59,7 @@ def _by_type(payload: Mapping[str, Any], region: str) -> list[Event]:
     kind = payload.get("eventType", payload.get("notificationType"))
     if not isinstance(kind, str):
         raise Malformed("is not an event of SES, AWS SMS, Twilio or Resend")
-    if kind in READERS:
+    if kind in ses.READERS:
         return ses.read(kind, payload)
     if kind.startswith(aws_sms.PREFIXES):
         return aws_sms.read(payload, region)

@@ -9,14 +9,14 @@ from typing import Any
 from mailroom import environment
 from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.contract import Fax
-from mailroom.channels.look_up import is_masked
-from mailroom.channels.sms.twilio_account import TwilioAccount, account_at
-from mailroom.channels.twilio_api import client as twilio_client
 from mailroom.clock import epoch
 from mailroom.environment import FaxSender
 from mailroom.errors import InvalidSecret, NotSent, OutcomeUnknown, RequestFailed
 from mailroom.http.provider_api import body_of
 from mailroom.message.outcome import NotReady
+from mailroom.providers.look_up import is_masked
+from mailroom.providers.twilio.account import TwilioAccount, account_at
+from mailroom.providers.twilio_api import client as twilio_client
 from mailroom.telemetry import redact
 from mailroom_ops.doctor.examined_stage import READ_SECONDS, ExaminedStage, Variables
 from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning

@@ -5,8 +5,8 @@ from collections.abc import Callable, Container
 from dataclasses import dataclass
 
 from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
-from mailroom.channels.look_up import single
 from mailroom.message.outcome import Evidence, Outcome, Rejected, Retry, Sent
+from mailroom.providers.look_up import single
 
 GOOD_SECONDS, BUSY_SECONDS, SLOW_SECONDS, ENDLESS_SECONDS = 25.0, 5.0, 150.0, 1e6
 

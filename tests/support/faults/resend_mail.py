@@ -4,9 +4,9 @@ import json
 import math
 from typing import Any
 
-from mailroom.channels.mail.resend_mail import Request
 from mailroom.errors import ConnectError, OutcomeUnknown
 from mailroom.message.outcome import Conflict, Outcome, Rejected, Retry, Sent
+from mailroom.providers.resend.sender import Request
 from tests.support.faults.outside import Clock, Trouble
 
 KEY_SECONDS = 24 * 3600

@@ -10,10 +10,8 @@ from typing import Any
 from botocore.exceptions import ReadTimeoutError
 
 from mailroom.aws.dynamo_values import plain
-from mailroom.channels.push.sns import SnsPush
 from mailroom.channels.sms.adapter import SmsAdapter, text_delivery
 from mailroom.channels.sms.contract import SmsRequest
-from mailroom.channels.sms.twilio import evidence
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import Pace, Tools, Worker
@@ -22,6 +20,8 @@ from mailroom.feedback.consumer import Feedback
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Reference
 from mailroom.message.outcome import Evidence, Outcome, Rejected, Retry, Sent, Unknowable
+from mailroom.providers.sns.sender import SnsPush
+from mailroom.providers.twilio.sender import evidence
 from mailroom.recipients.choices import Suppressions
 from tests.support.bodies import SENT, TOPIC, twilio
 from tests.support.dynamodb import in_memory_client

@@ -12,8 +12,6 @@ from standardwebhooks import Webhook as Signature
 from mailroom.aws.dynamo_values import plain
 from mailroom.aws.secret import CachedSecret
 from mailroom.channels.webhook.delivery import WebhookDelivery
-from mailroom.channels.webhook.signing import Signer
-from mailroom.channels.webhook.standard_webhooks import StandardWebhooks
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.environment import WebhookSender
@@ -23,6 +21,8 @@ from mailroom.http.url_policy import RequestTarget, UrlPolicy
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Message
 from mailroom.outcomes import Callback
+from mailroom.providers.webhooks.sender import StandardWebhooks
+from mailroom.providers.webhooks.signing import Signer
 from tests.support.dynamodb import in_memory_client
 from tests.support.faults.outside import NO_BUCKET, Clock, Outside, Queues, Stopped
 from tests.support.tables import create_table

@@ -14,8 +14,6 @@ from mailroom.aws.dynamo_values import image_of, plain
 from mailroom.budget import Budget
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.mail.rendering import MailRenderer
-from mailroom.channels.mail.resend_mail import ResendMail
-from mailroom.channels.mail.ses import SesMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.delivery.delivery import to_people
@@ -30,6 +28,8 @@ from mailroom.ledger.observer import observe
 from mailroom.ledger.run_states import RunStates
 from mailroom.ledger.waits import AHEAD_SECONDS, OF_RUNS, Waits
 from mailroom.message.message import DEFAULT_TEMPLATE, Key, Reference
+from mailroom.providers.resend.sender import ResendMail
+from mailroom.providers.ses.sender import SesMail
 from mailroom.recipients.choices import Suppressions
 from tests.support import ROOT
 from tests.support.dynamodb import in_memory_client

@@ -21,7 +21,6 @@ from mailroom.channels.fax.contract import Delivered, item_of
 from mailroom.channels.fax.delivery import FaxDelivery
 from mailroom.channels.fax.retry_mover import RetryMover
 from mailroom.channels.mail.rendering import MailRenderer
-from mailroom.channels.mail.ses import SesMail
 from mailroom.channels.sms.adapter import SmsAdapter, text_delivery
 from mailroom.channels.webhook.delivery import WebhookDelivery
 from mailroom.content.payloads import Payloads
@@ -48,6 +47,7 @@ from mailroom.ledger.run_states import RunStates
 from mailroom.ledger.waits import DAY_USED_UP, Wait, Waits
 from mailroom.message.message import decode, key_of
 from mailroom.outcomes import EventBus, Outcomes
+from mailroom.providers.ses.sender import SesMail
 from mailroom.recipients.choices import Suppressions
 from tests.support.faults.campaign_world import RUN, CampaignWorld, People
 from tests.support.fuzz.inputs import bent, bodies

@@ -16,9 +16,6 @@ from mailroom.campaigns.queue_bodies import chunk_of, collect_body
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.fax.contract import item_of
 from mailroom.channels.preview import Previews
-from mailroom.channels.sms import twilio as twilio_sms
-from mailroom.channels.sms.twilio_account import account_of
-from mailroom.channels.webhook.signing import host_key
 from mailroom.content.payload_attributes import expanded
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
@@ -32,6 +29,9 @@ from mailroom.http import provider_api
 from mailroom.http.url_policy import UrlPolicy, host_of
 from mailroom.message import address
 from mailroom.message.message import Reference, decode, parse, scheduled
+from mailroom.providers.twilio import sender as twilio_sms
+from mailroom.providers.twilio.account import account_of
+from mailroom.providers.webhooks.signing import host_key
 from mailroom.recipients.unsubscribe_links import Choice, Tokens
 from mailroom_ops.campaigns.import_source import FileEntries, Source
 from mailroom_ops.campaigns.imported_items import Items, Options

@@ -9,9 +9,9 @@ from typing import Any
 
 from mailroom.channels.fax.adapter import FaxProvider
 from mailroom.channels.fax.contract import FaxRequest
-from mailroom.channels.fax.signalwire import SignalWire
-from mailroom.channels.fax.telnyx import Telnyx
 from mailroom.message.outcome import Evidence
+from mailroom.providers.signalwire.sender import SignalWire
+from mailroom.providers.telnyx.sender import Telnyx
 from mailroom_local.providers.fax import FaxLine
 from mailroom_local.providers.http import SimulatorServer
 from mailroom_local.providers.inbox import InboxStore

@@ -12,10 +12,10 @@ from lab.harness.callbacks import ReceivedCallback
 from lab.harness.expected import Item
 from lab.harness.stage_client import StageClient, typed
 from mailroom.aws.dynamo_values import plain
-from mailroom.channels.webhook.signing import host_key
 from mailroom.clock import iso
 from mailroom.http.url_policy import host_of
 from mailroom.ledger.waits import SHARDS
+from mailroom.providers.webhooks.signing import host_key
 from mailroom_local.aws import STAGE, LocalSession, patient
 from mailroom_local.stage.workspace import LEDGER, MAILBOX, State, Workspace
 from tests.support.pipeline.items import correlation

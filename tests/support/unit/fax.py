@@ -5,11 +5,11 @@ from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 from mailroom.channels.fax.contract import Delivered, Fax, FaxRequest, FaxState, Pending, Undelivered
-from mailroom.channels.look_up import single
 from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key, parse
 from mailroom.message.outcome import Evidence, Outcome, Sent
+from mailroom.providers.look_up import single
 from tests.support.unit.post import SETTINGS
 from tests.support.unit.shared import Aws, FakeClock, Item, claimed
 

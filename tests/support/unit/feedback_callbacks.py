@@ -6,10 +6,10 @@ from urllib.parse import urlencode
 
 from twilio.request_validator import RequestValidator
 
-from mailroom.channels.sms.twilio_account import TwilioAccount
 from mailroom.environment import TwilioCallbacksSettings
-from mailroom.feedback.twilio_callbacks import NO_ANSWER, TwilioCallbacks
 from mailroom.message.message import Reference
+from mailroom.providers.twilio.account import TwilioAccount
+from mailroom.providers.twilio.callbacks import NO_ANSWER, TwilioCallbacks
 from tests.support.unit.feedback_words import NUMBER, OURS, SID
 from tests.support.unit.webhooks import ARN, Secrets, secret
 

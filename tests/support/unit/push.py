@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from mailroom.channels.push.contract import Push, push_to
-from mailroom.channels.push.sns import SnsPush
 from mailroom.message.message import parse
+from mailroom.providers.sns.sender import SnsPush
 from tests.support.unit.shared import REGION, FakeClock, Item
 
 _SNS = f"arn:aws:sns:{REGION}:123456789012"

@@ -8,12 +8,12 @@ from typing import Any
 from standardwebhooks import Webhook
 
 from mailroom.channels.mail.rendering import MailRenderer
-from mailroom.channels.mail.resend_mail import Resend, ResendMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.environment import ResendMailEventsSettings
-from mailroom.feedback.resend_mail_events import ResendMailEvents
 from mailroom.message.message import encoded
+from mailroom.providers.resend.sender import Resend, ResendMail
+from mailroom.providers.resend.webhook import ResendMailEvents
 from mailroom.recipients.unsubscribe_links import Links
 from tests.support.unit.feedback_callbacks import Queue
 from tests.support.unit.shared import BUCKET, NOW, SENDER

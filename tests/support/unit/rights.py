@@ -17,9 +17,9 @@ from mailroom.delivery.worker import Worker
 from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.dispatch.release import Release
 from mailroom.feedback.consumer import Feedback
-from mailroom.feedback.resend_mail_events import ResendMailEvents
-from mailroom.feedback.twilio_callbacks import TwilioCallbacks
 from mailroom.outcomes import Outcomes
+from mailroom.providers.resend.webhook import ResendMailEvents
+from mailroom.providers.twilio.callbacks import TwilioCallbacks
 from mailroom.search.indexer import Indexer
 from mailroom.unsubscribe.application import Unsubscribe
 from mailroom_local.aws import ACCOUNT, REGION

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from mailroom.channels.mail.rendering import MailRenderer
-from mailroom.channels.mail.ses import SesMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.errors import Invalid
+from mailroom.providers.ses.sender import SesMail
 from mailroom.recipients.unsubscribe_links import Links
 from tests.support.unit.shared import BUCKET, SENDER, mail
 from tests.support.unit.shelf import OURS

@@ -8,12 +8,12 @@ from typing import Any
 
 from mailroom.aws.secret import READ_AGAIN_SECONDS, CachedSecret
 from mailroom.channels.webhook.contract import Webhook
-from mailroom.channels.webhook.signing import Signer
-from mailroom.channels.webhook.standard_webhooks import StandardWebhooks
 from mailroom.errors import RequestFailed
 from mailroom.http.https import Answer, Deadline, HttpClient
 from mailroom.http.url_policy import RequestTarget, UrlPolicy
 from mailroom.message.message import parse
+from mailroom.providers.webhooks.sender import StandardWebhooks
+from mailroom.providers.webhooks.signing import Signer
 from tests.support.unit.fakes import client_error
 from tests.support.unit.shared import NOW, Item
 

@@ -13,16 +13,21 @@ import pytest
 from botocore.exceptions import ClientError
 
 from mailroom.aws.queues import AT_ONCE
-from mailroom.channels.fax import signalwire, telnyx
 from mailroom.channels.fax.contract import FaxRequest, Undelivered
-from mailroom.channels.mail import resend_mail, ses
-from mailroom.channels.push import sns
-from mailroom.channels.sms import aws, aws_refusals, twilio, twilio_refusals
 from mailroom.channels.sms.contract import Sms
 from mailroom.environment import FeedbackSettings
 from mailroom.feedback.consumer import Feedback
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import Outcome, Row, Sent
+from mailroom.providers.aws_sms import refusals as aws_refusals
+from mailroom.providers.aws_sms import sender as aws
+from mailroom.providers.resend import sender as resend_mail
+from mailroom.providers.ses import sender as ses
+from mailroom.providers.signalwire import sender as signalwire
+from mailroom.providers.sns import sender as sns
+from mailroom.providers.telnyx import sender as telnyx
+from mailroom.providers.twilio import refusals as twilio_refusals
+from mailroom.providers.twilio import sender as twilio
 from mailroom.recipients.choices import Suppressions
 from mailroom_local.providers.http import Reply, Request, SimulatorServer
 from mailroom_local.providers.inbox import InboxStore

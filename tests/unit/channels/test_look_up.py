@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailroom.channels.fax import signalwire, telnyx
-from mailroom.channels.look_up import Entry, is_masked, is_other_number, search
-from mailroom.channels.sms import twilio
 from mailroom.channels.sms.contract import SmsRequest
 from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Evidence, NotFound, Sent
+from mailroom.providers.look_up import Entry, is_masked, is_other_number, search
+from mailroom.providers.signalwire import sender as signalwire
+from mailroom.providers.telnyx import sender as telnyx
+from mailroom.providers.twilio import sender as twilio
 from tests.support.unit.shared import NOW
 
 TO, OTHER = "+16175551234", "+16175559876"

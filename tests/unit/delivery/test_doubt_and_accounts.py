@@ -7,7 +7,6 @@ import pytest
 
 from mailroom.aws.dynamo_values import size_of
 from mailroom.channels.mail.contract import Mail
-from mailroom.channels.provider_adapter import ProviderAdapter
 from mailroom.clock import iso
 from mailroom.dead_letters.cause import Subject, cause_of
 from mailroom.dead_letters.queue import DeadLetter
@@ -24,6 +23,7 @@ from mailroom.message.outcome import (
     Sent,
     Unknowable,
 )
+from mailroom.providers.adapter import ProviderAdapter
 from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom_ops.messages.advice import advice, commands
 from mailroom_ops.repair.resender import judge

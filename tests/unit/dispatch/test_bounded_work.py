@@ -11,13 +11,13 @@ import pytest
 from msgspec import structs
 
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.channels.sms.twilio import reason_of
 from mailroom.content.payloads import Payloads
 from mailroom.dispatch.dispatcher import Dispatcher, Validator
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.waits import Waits
+from mailroom.providers.twilio.sender import reason_of
 from mailroom.telemetry import masked, redact
 from tests.support.fuzz.inputs import PIECES
 from tests.support.fuzz.work import assert_linear_time, lines_of

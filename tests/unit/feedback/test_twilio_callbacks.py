@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from twilio.request_validator import RequestValidator
 
 from mailroom.aws.secret import CachedSecret
-from mailroom.channels.sms.twilio import RETRIED
 from mailroom.message.message import Key, Reference
+from mailroom.providers.twilio.sender import RETRIED
 from tests.support.unit.feedback_callbacks import (
     ACCOUNT,
     FIELDS,

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from mailroom.channels.sms.twilio_account import TwilioAccount
 from mailroom.errors import InvalidRequest, NotSent, OutcomeUnknown
 from mailroom.feedback.keywords import KeywordText
-from mailroom.feedback.twilio_callbacks import message_created
+from mailroom.providers.twilio.account import TwilioAccount
+from mailroom.providers.twilio.callbacks import message_created
 from tests.support.unit.feedback_callbacks import ACCOUNT, TOKEN, Door, sign, text
 from tests.support.unit.feedback_words import NUMBER, OURS, SID, fault, items_of
 from tests.support.unit.post import Counted, Log

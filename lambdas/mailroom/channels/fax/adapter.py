@@ -6,11 +6,11 @@ from typing import Any, Protocol
 
 from mailroom.aws import clients
 from mailroom.channels.fax.contract import Fax, FaxRequest, FaxState, check_sender
-from mailroom.channels.provider_adapter import Provider, ProviderAdapter, credentials
 from mailroom.content.payloads import Payloads
 from mailroom.environment import FaxSender
 from mailroom.message.message import encoded
 from mailroom.message.outcome import Evidence
+from mailroom.providers.adapter import Provider, ProviderAdapter, credentials
 
 SECRET = "the fax provider's secret"  # noqa: S105 - name of the secret in error messages
 
@@ -84,11 +84,11 @@ def _open(settings: FaxSender) -> FaxProvider:
         "seconds": settings.submit_seconds,
     }
     if settings.fax_provider == "telnyx":
-        from mailroom.channels.fax.telnyx import Telnyx
+        from mailroom.providers.telnyx.sender import Telnyx
 
         (api_key,) = credentials(SECRET, settings.fax_secret_arn, "api_key")
         return Telnyx(api_key, connection_id=settings.fax_connection_id, **common)
-    from mailroom.channels.fax.signalwire import SignalWire
+    from mailroom.providers.signalwire.sender import SignalWire
 
     project, token = credentials(SECRET, settings.fax_secret_arn, "project", "token")
     return SignalWire(project, token, ttl_minutes=settings.fax_ttl_minutes, **common)

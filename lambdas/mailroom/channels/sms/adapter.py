@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import structs
 
 from mailroom.aws import clients
-from mailroom.channels.provider_adapter import Provider, ProviderAdapter
 from mailroom.channels.sms.contract import Sms, SmsRequest, sms_in
 from mailroom.channels.sms.segments import checked
 from mailroom.channels.sms.text import text_of
@@ -19,6 +18,7 @@ from mailroom.environment import SmsSender
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
 from mailroom.message.outcome import Evidence, Unknowable
+from mailroom.providers.adapter import Provider, ProviderAdapter
 
 if TYPE_CHECKING:
     from mailroom.content.templates import Templates
@@ -113,15 +113,15 @@ def _open(settings: SmsSender) -> SmsProvider:
     """Create the client of the provider that the settings name. Only the module of this provider is
     imported."""
     if settings.sms_provider == "aws":
-        from mailroom.channels.sms.aws import AwsSms
+        from mailroom.providers.aws_sms.sender import AwsSms
 
         return AwsSms(
             clients.sms(settings.submit_seconds),
             sender=settings.sms_sender,
             configuration_set=settings.sms_configuration_set,
         )
-    from mailroom.channels.sms.twilio import TwilioSms
-    from mailroom.channels.sms.twilio_account import account_at
+    from mailroom.providers.twilio.account import account_at
+    from mailroom.providers.twilio.sender import TwilioSms
 
     return TwilioSms(
         account_at(clients.secretsmanager(), settings.twilio_secret_arn),

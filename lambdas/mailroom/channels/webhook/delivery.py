@@ -9,7 +9,6 @@ import msgspec
 
 from mailroom.aws.dynamo_values import Sets, number, string
 from mailroom.channels.webhook.contract import Webhook, tries_that_may_fail
-from mailroom.channels.webhook.standard_webhooks import Post, PostResult, StandardWebhooks
 from mailroom.clock import milliseconds
 from mailroom.delivery.batch import Batch
 from mailroom.delivery.delivery import Delivery
@@ -19,6 +18,7 @@ from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import Message, encode
 from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
 from mailroom.outcomes import Callback
+from mailroom.providers.webhooks.sender import Post, PostResult, StandardWebhooks
 from mailroom.telemetry import logger
 
 JITTER = 0.2

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
-from mailroom.channels.fax.signalwire import SignalWire
 from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
+from mailroom.providers.signalwire.sender import SignalWire
 from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Step, closed, scripted
 
 PROJECT = "b3877c40-da60-4998-90ad-b792e98472ac"

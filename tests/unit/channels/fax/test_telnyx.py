@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
-from mailroom.channels.fax.telnyx import Telnyx
 from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
+from mailroom.providers.telnyx.sender import Telnyx
 from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Step, closed, scripted
 
 REQUEST = FaxRequest("+15555550100", "+15555550199", "https://example.com/a.pdf?X-Amz-Signature=1f", "ref/7")

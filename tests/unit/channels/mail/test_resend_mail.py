@@ -8,7 +8,6 @@ import pytest
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.mail.contract import Mail
-from mailroom.channels.mail.resend_mail import Request
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.errors import OutcomeUnknown
@@ -23,6 +22,7 @@ from mailroom.message.outcome import (
     Retry,
     Sent,
 )
+from mailroom.providers.resend.sender import Request
 from mailroom.telemetry import masked
 from tests.support.unit.publishing import publish
 from tests.support.unit.resend_mail import adapter

@@ -10,9 +10,9 @@ import pytest
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.push.contract import Push, push_to
-from mailroom.channels.push.sns import MAX_BYTES, PLATFORMS, attributes_of, identity, message_for
 from mailroom.errors import Invalid
 from mailroom.message.message import Key, parse
+from mailroom.providers.sns.sender import MAX_BYTES, PLATFORMS, attributes_of, identity, message_for
 from tests.support.unit.push import ENDPOINT, IOS_ENDPOINT, TOKEN, TOPIC, payloads, push, push_item
 from tests.support.unit.shared import BUCKET
 

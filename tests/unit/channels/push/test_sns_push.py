@@ -9,9 +9,9 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 
 from mailroom.aws import clients
-from mailroom.channels.push.sns import SnsPush
 from mailroom.errors import Invalid, OutcomeUnknown
 from mailroom.message.outcome import Misconfigured, NotReady, Outcome, Rejected, Retry, Sent
+from mailroom.providers.sns.sender import SnsPush
 from tests.support.unit.aws_models import problems
 from tests.support.unit.fakes import client_error
 from tests.support.unit.push import (

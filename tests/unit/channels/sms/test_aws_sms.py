@@ -9,10 +9,10 @@ from botocore.session import get_session
 from botocore.stub import Stubber
 
 from mailroom.aws import clients
-from mailroom.channels.sms.aws import VALID_SECONDS, AwsSms
 from mailroom.channels.sms.contract import SmsRequest
 from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Facts, Misconfigured, Outcome, Rejected, Retry, Sent, Unknowable
+from mailroom.providers.aws_sms.sender import VALID_SECONDS, AwsSms
 from tests.support.unit.aws_models import problems
 from tests.support.unit.fakes import client_error
 from tests.support.unit.shared import NOW, Aws, FakeClock
@@ -195,8 +195,8 @@ def test_the_reason_that_aws_returns_with_a_refusal_is_recorded(stub: Stubber) -
 
 
 def test_every_refusal_reason_and_field_in_the_code_exists_in_the_aws_api_model() -> None:
-    from mailroom.channels.sms import aws as errors
-    from mailroom.channels.sms.aws_refusals import REFUSALS
+    from mailroom.providers.aws_sms import sender as errors
+    from mailroom.providers.aws_sms.refusals import REFUSALS
 
     model: Any = get_session().get_service_model("pinpoint-sms-voice-v2")
     raised = model.operation_model("SendMediaMessage").error_shapes

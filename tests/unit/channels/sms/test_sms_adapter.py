@@ -10,11 +10,11 @@ import pytest
 
 from mailroom.aws import clients
 from mailroom.channels.sms.adapter import SmsAdapter
-from mailroom.channels.sms.aws import AwsSms
-from mailroom.channels.sms.twilio import TwilioSms
-from mailroom.channels.sms.twilio_account import TwilioAccount, account_of
 from mailroom.errors import Invalid, InvalidRequest, InvalidSecret
 from mailroom.message.outcome import Misconfigured, NotFound, Sent, Unknowable
+from mailroom.providers.aws_sms.sender import AwsSms
+from mailroom.providers.twilio.account import TwilioAccount, account_of
+from mailroom.providers.twilio.sender import TwilioSms
 from tests.support import ROOT
 from tests.support.unit.fakes import client_error, why_not
 from tests.support.unit.shared import BUCKET, NOW_MS, Aws

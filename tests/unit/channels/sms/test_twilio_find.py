@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from mailroom.channels.sms.contract import SmsRequest
-from mailroom.channels.sms.twilio import same_text
 from mailroom.errors import NotSent, OutcomeUnknown
 from mailroom.message.outcome import Evidence, Facts, NotFound, Sent, Unknowable
+from mailroom.providers.twilio.sender import same_text
 from tests.support.unit.scripted_server import Answer, closed, scripted
 from tests.support.unit.shared import NOW
 from tests.support.unit.sms import FROM, MEDIA, REQUEST, TO, request

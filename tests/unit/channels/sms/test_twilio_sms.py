@@ -10,10 +10,10 @@ from urllib.parse import parse_qs
 import pytest
 
 from mailroom.channels.sms.contract import SmsRequest
-from mailroom.channels.sms.twilio import TwilioSms
-from mailroom.channels.sms.twilio_account import TwilioAccount
 from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import DayUsedUp, Misconfigured, Outcome, Rejected, Retry, Sent
+from mailroom.providers.twilio.account import TwilioAccount
+from mailroom.providers.twilio.sender import TwilioSms
 from tests.support import ROOT
 from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Step, closed, scripted
 from tests.support.unit.shared import NOW, FakeClock

@@ -7,8 +7,8 @@ import pytest
 from standardwebhooks import Webhook as Receiver
 from standardwebhooks import WebhookVerificationError
 
-from mailroom.channels.webhook.signing import host_key
 from mailroom.errors import InvalidSecret
+from mailroom.providers.webhooks.signing import host_key
 from tests.support.unit.shared import NOW, FakeClock
 from tests.support.unit.webhooks import HOST, KEY, KEY_2, OVERLAP, Secrets, key_of, signer
 

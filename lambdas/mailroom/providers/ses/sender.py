@@ -11,10 +11,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 from mailroom.aws import clients
 from mailroom.channels.mail.contract import Mail
 from mailroom.channels.mail.rendering import LoadedAttachment, MailRenderer, RenderedMail
-from mailroom.channels.provider_adapter import WithoutLookUp, code_of, not_sent, refused
 from mailroom.environment import SesSender
 from mailroom.message.message import MAX_SUBJECT
 from mailroom.message.outcome import Misconfigured, Outcome, Refusal, Rejected, Row, Sent, table
+from mailroom.providers.adapter import WithoutLookUp, code_of, not_sent, refused
 
 if TYPE_CHECKING:
     from types_boto3_sesv2 import SESV2Client

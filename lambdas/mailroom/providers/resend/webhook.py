@@ -20,10 +20,10 @@ from mailroom.aws.secret import CachedSecret, read_secret
 from mailroom.clock import Clock
 from mailroom.environment import ResendMailEventsSettings
 from mailroom.errors import HttpError, InvalidSecret
-from mailroom.feedback.resend_mail import SOURCE, ResendEvent
 from mailroom.http import event as http_event
 from mailroom.http.event import HttpRequest
 from mailroom.message.message import encode
+from mailroom.providers.resend.events import SOURCE, ResendEvent
 from mailroom.telemetry import count
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from mailroom.feedback import values
-from mailroom.feedback.meaning import Meaning, bounced, filled
-from mailroom.feedback.values import sentence, word
 from mailroom.message import address
 from mailroom.message.message import Key, Reference
 from mailroom.message.outcome import Event, Facts, Status
+from mailroom.providers import values
+from mailroom.providers.meaning import Meaning, bounced, filled
+from mailroom.providers.values import sentence, word
 from mailroom.telemetry import count, logger
 
 HEADER = "x-correlation-id"

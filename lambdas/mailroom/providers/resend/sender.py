@@ -18,12 +18,12 @@ from msgspec import Struct
 from mailroom.channels.mail.contract import Mail
 from mailroom.channels.mail.media_types import type_of
 from mailroom.channels.mail.rendering import LoadedAttachment, MailRenderer, RenderedMail
-from mailroom.channels.provider_adapter import ProviderAdapter, credentials
 from mailroom.environment import ResendSender
 from mailroom.errors import ConnectError, OutcomeUnknown
 from mailroom.http.provider_api import ProviderApi, body_of, object_in, refusal, retry_after, text_of
 from mailroom.message.message import MAX_SUBJECT, SEVERAL_TAG
 from mailroom.message.outcome import Conflict, Evidence, Outcome, Repeatable, Retry, Row, Sent, table
+from mailroom.providers.adapter import ProviderAdapter, credentials
 from mailroom.telemetry import masked, redact
 
 KEY_SECONDS = 24 * 3600

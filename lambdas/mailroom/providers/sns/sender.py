@@ -11,13 +11,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
 from mailroom.aws import clients
-from mailroom.channels.provider_adapter import WithoutLookUp, code_of, not_sent, reason_of, refused
 from mailroom.channels.push.contract import ENDPOINT, Push, push_to
 from mailroom.clock import Clock
 from mailroom.environment import PushSender
 from mailroom.errors import Invalid
 from mailroom.message.message import Key, encode, seconds_left
 from mailroom.message.outcome import Facts, NotReady, Outcome, Refusal, Rejected, Sent, table
+from mailroom.providers.adapter import WithoutLookUp, code_of, not_sent, reason_of, refused
 
 if TYPE_CHECKING:
     from types_boto3_sns import SNSClient

@@ -10,11 +10,11 @@ from typing import Any
 from urllib.parse import quote
 
 from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
-from mailroom.channels.look_up import Entry, is_other_number, is_other_text, search, single
 from mailroom.errors import ConnectError, OutcomeUnknown
 from mailroom.http.https import Answer
 from mailroom.http.provider_api import ProviderApi, body_of, epoch, object_in, refusal, text_of
 from mailroom.message.outcome import Evidence, Outcome, Retry, Sent, table
+from mailroom.providers.look_up import Entry, is_other_number, is_other_text, search, single
 from mailroom.telemetry import logger, redact
 
 _PENDING = {"queued", "initiated", "media.processing", "media.processed", "originated", "sending"}

@@ -24,17 +24,17 @@ from twilio.request_validator import RequestValidator, add_port, remove_port
 
 from mailroom.aws import clients
 from mailroom.aws.secret import CachedSecret
-from mailroom.channels.sms.twilio_account import TwilioAccount, account_of
 from mailroom.clock import Clock, milliseconds
 from mailroom.environment import TwilioCallbacksSettings
 from mailroom.errors import HttpError, InvalidSecret, Malformed, OutcomeUnknown, RequestFailed
 from mailroom.feedback import keywords
 from mailroom.feedback.keywords import Keywords, Wish
-from mailroom.feedback.twilio import SOURCE
-from mailroom.feedback.values import word
 from mailroom.http import event as http_event
 from mailroom.http.provider_api import ProviderApi, body_of, epoch, text_of
 from mailroom.message.message import Reference, encode
+from mailroom.providers.twilio.account import TwilioAccount, account_of
+from mailroom.providers.twilio.events import SOURCE
+from mailroom.providers.values import word
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:

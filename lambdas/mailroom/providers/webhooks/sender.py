@@ -12,9 +12,7 @@ from msgspec import Struct
 
 from mailroom.aws import clients
 from mailroom.aws.secret import CachedSecret, unreadable
-from mailroom.channels.provider_adapter import WithoutLookUp
 from mailroom.channels.webhook.contract import Webhook
-from mailroom.channels.webhook.signing import Signer
 from mailroom.clock import Clock
 from mailroom.environment import WebhookSender
 from mailroom.errors import InvalidRequest, InvalidSecret, RequestFailed
@@ -23,6 +21,8 @@ from mailroom.http.provider_api import seconds_until
 from mailroom.http.url_policy import UrlPolicy, host_of
 from mailroom.message.message import encode
 from mailroom.message.outcome import Evidence, Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
+from mailroom.providers.adapter import WithoutLookUp
+from mailroom.providers.webhooks.signing import Signer
 
 _FIXED = {"Content-Type": "application/json", "User-Agent": "mailroom-webhook", "Accept": "*/*"}
 

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from mailroom.channels.sms.twilio_refusals import TABLE
 from mailroom.errors import Malformed
-from mailroom.feedback import values
 from mailroom.message.message import Key, Reference
 from mailroom.message.outcome import Event, Facts, Row, Status
+from mailroom.providers import values
+from mailroom.providers.twilio.refusals import TABLE
 from mailroom.telemetry import count, logger
 
 SOURCE = "twilio"

@@ -9,16 +9,16 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
-from mailroom.channels.look_up import is_other_number, is_other_text, search
 from mailroom.channels.sms.contract import SmsRequest
-from mailroom.channels.sms.twilio_account import TwilioAccount
-from mailroom.channels.sms.twilio_refusals import TABLE
-from mailroom.channels.twilio_api import TwilioApi
 from mailroom.clock import Clock
 from mailroom.errors import ConnectError
 from mailroom.http.provider_api import body_of, epoch, object_in, refusal, retry_after, text_of
 from mailroom.message.message import seconds_left
 from mailroom.message.outcome import Evidence, NotFound, Outcome, Retry, Sent, Unknowable
+from mailroom.providers.look_up import is_other_number, is_other_text, search
+from mailroom.providers.twilio.account import TwilioAccount
+from mailroom.providers.twilio.refusals import TABLE
+from mailroom.providers.twilio_api import TwilioApi
 from mailroom.telemetry import redact
 
 VALID_SECONDS = (1, 36_000)

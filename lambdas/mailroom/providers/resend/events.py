@@ -9,11 +9,11 @@ from typing import Any
 from msgspec import Struct
 
 from mailroom.errors import Malformed
-from mailroom.feedback import values
-from mailroom.feedback.meaning import Meaning, bounced, filled
-from mailroom.feedback.values import sentence, word
 from mailroom.message.message import SEVERAL_TAG, Key, Reference
 from mailroom.message.outcome import Event, Facts, Status, table
+from mailroom.providers import values
+from mailroom.providers.meaning import Meaning, bounced, filled
+from mailroom.providers.values import sentence, word
 from mailroom.telemetry import count, logger
 
 SOURCE = "resend"

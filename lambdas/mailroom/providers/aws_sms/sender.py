@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, cast
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
-from mailroom.channels.provider_adapter import code_of, not_sent, reason_of, refused
-from mailroom.channels.sms.aws_refusals import REFUSALS
 from mailroom.channels.sms.contract import SmsRequest
 from mailroom.clock import Clock
 from mailroom.message.message import seconds_left
 from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Refusal, Sent, Unknowable
+from mailroom.providers.adapter import code_of, not_sent, reason_of, refused
+from mailroom.providers.aws_sms.refusals import REFUSALS
 from mailroom.telemetry import redact
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from mailroom.channels.sms.aws_refusals import EVENTS
-from mailroom.feedback import values
 from mailroom.message.message import Key, Reference
 from mailroom.message.outcome import Event, Facts, Row, Status
+from mailroom.providers import values
+from mailroom.providers.aws_sms.refusals import EVENTS
 from mailroom.telemetry import count, logger
 
 PREFIXES = ("TEXT_", "MEDIA_", "RCS_")

@@ -9,11 +9,11 @@ from itertools import chain
 from urllib.parse import quote
 
 from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
-from mailroom.channels.look_up import Entry, is_other_number, search, single
-from mailroom.channels.twilio_api import TwilioApi
 from mailroom.errors import ConnectError, OutcomeUnknown
 from mailroom.http.provider_api import body_of, epoch, object_in, refusal, text_of
 from mailroom.message.outcome import Evidence, Outcome, Retry, Sent, table
+from mailroom.providers.look_up import Entry, is_other_number, search, single
+from mailroom.providers.twilio_api import TwilioApi
 from mailroom.telemetry import logger, redact
 
 _PENDING = {"queued", "processing", "sending"}
