@@ -1,4 +1,5 @@
-"""Conversions of times, and the type of clocks that are passed as arguments."""
+"""Conversions of times, the waits between two receives of a queue record, and the type of clocks that are
+passed as arguments."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -9,6 +10,8 @@ Clock = Callable[[], float]
 END_OF_TIME = 1e11
 """Time in epoch seconds, about 3,000 years from today. A greater number is a mistake, and may be too large
 for a date."""
+_SHARE = 0.5
+"""Share of each wait that is fixed; the rest is random."""
 
 
 def milliseconds(seconds: float) -> int:
@@ -38,3 +41,14 @@ def epoch(text: str) -> float:
     """Return an ISO 8601 time as epoch seconds. A time without an offset is in UTC. Raises ValueError."""
     moment = datetime.fromisoformat(text)
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def backoff(receives: int, base: float, cap: float, random: Callable[[], float]) -> float:
+    """Return the seconds to wait after receive number `receives` of a queue record: 50 to 100 % of base,
+    2·base, 4·base … cap.
+
+    The random part keeps records that failed together from being retried together. A queue's maxReceiveCount
+    is derived from the fixed part, which is the shortest sum of these waits.
+    """
+    longest = min(cap, base * 2.0 ** min(receives - 1, 32))
+    return longest * (_SHARE + random() * (1 - _SHARE))

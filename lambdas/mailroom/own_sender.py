@@ -1,5 +1,6 @@
 """Names that the adapter and the function of your own channel may import."""
 
+from mailroom.delivery.adapter import ProviderAdapter, ProviderClient, WithoutLookUp, credentials
 from mailroom.delivery.delivery import Adapter, Delivery, Session, to_people
 from mailroom.delivery.worker import Worker
 from mailroom.environment import Sender, SuppressingSender
@@ -21,11 +22,10 @@ from mailroom.message.outcome import (
     Sent,
     Unknowable,
 )
-from mailroom.providers.adapter import Provider, ProviderAdapter, WithoutLookUp, credentials
 from mailroom.telemetry import instrumented, redact
 
 __all__ = ["Adapter", "Answer", "Conflict", "ConnectError", "DayUsedUp", "Delivery", "Evidence"]
 __all__ += ["InvalidRequest", "Misconfigured", "NotFound", "NotReady", "Outcome", "OutcomeUnknown"]
-__all__ += ["Provider", "ProviderAdapter", "ProviderApi", "Rejected", "Repeatable", "Retry", "Sender"]
+__all__ += ["ProviderAdapter", "ProviderApi", "ProviderClient", "Rejected", "Repeatable", "Retry", "Sender"]
 __all__ += ["Sent", "Session", "SuppressingSender", "Unknowable", "WithoutLookUp", "Worker"]
 __all__ += ["credentials", "instrumented", "read_settings", "redact", "refusal", "to_people"]

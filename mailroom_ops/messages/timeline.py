@@ -10,6 +10,7 @@ from mailroom.channels.contracts import CHANNELS
 from mailroom.clock import epoch
 from mailroom.ledger.items import ERASED_AT, RESTARTED
 from mailroom.ledger.status_reader import FORGOTTEN, READY, MessageStatus
+from mailroom.providers.registry import PROVIDERS
 from mailroom_ops.messages.waiting import SEND_AT, WAITS_FOR
 
 FEW = 5
@@ -55,7 +56,7 @@ class Step(Struct, frozen=True):
     """Seconds since the step before."""
 
 
-_NAMES = {name: words for each in CHANNELS.values() for name, words in each.providers.items()}
+_NAMES = {name: each.title for name, each in PROVIDERS.items()}
 """Names of providers for people, by their names in the ledger. Names without an entry are shown unchanged."""
 
 

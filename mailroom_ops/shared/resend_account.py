@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
+from mailroom.delivery.adapter import credentials
 from mailroom.errors import InvalidSecret, OutcomeUnknown, RequestFailed
 from mailroom.http.provider_api import ProviderApi, object_in
-from mailroom.providers.adapter import credentials
 from mailroom.providers.resend.sender import SECRET
 from mailroom.telemetry import redact
 from mailroom_ops.shared.deployed_stage import function_variables, name

@@ -13,6 +13,7 @@ from constructs import Construct
 from mailroom.channels.sms.segments import MAX_SEGMENTS
 from mailroom.environment import OtherProvider, PushSender, ResendSender, Sender, SesSender, SmsSender
 from mailroom.ledger.items import LINES
+from mailroom.providers import client_modules
 from mailroom_stacks.api import ApiStack
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.naming import StageStack, pascal
@@ -40,6 +41,8 @@ class Needs:
     handler: str = ""
     """Name, without .py, of the file in lambdas/ for the provider, if it differs from the channel's setting
     `handler`."""
+    modules: Sequence[str] = ()
+    """Modules of the provider, which the handler imports by name."""
     by_number: bool = False
     """Whether a look-up of a message at the provider queries the ledger for other messages to the same
     number, to exclude the ids that the provider gave to them."""
@@ -136,6 +139,7 @@ class ChannelsStack(StageStack):
                 **other_provider,
             ),
             templates=needs.templates,
+            modules=needs.modules,
             channel=row.event_type,
             loop_ends=TWO_PROVIDERS_END if other_provider else "",
         )
@@ -305,6 +309,7 @@ def _sms(stack: ChannelsStack, fallback: str) -> Needs:
     return Needs(
         grants=[*grants, *templates, stack.find_unwilling(), stack.mark_suppressed()],
         by_number=True,
+        modules=client_modules(section.provider),
         kind=SmsSender,
         own={
             **stack.unwilling(),

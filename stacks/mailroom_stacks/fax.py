@@ -6,6 +6,7 @@ from constructs import Construct
 
 from mailroom.environment import FaxSender, RetryFaxSettings
 from mailroom.ledger.items import LINES
+from mailroom.providers import client_modules
 from mailroom_stacks.channels import CLOCK_SKEW_SECONDS, MEDIA_SECONDS, reachable, sender_fields
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.naming import StageStack
@@ -50,6 +51,7 @@ class FaxStack(StageStack):
             maximum_concurrency=fax.concurrent_calls,
             rules=rules,
             channel="fax",
+            modules=client_modules(fax.provider),
             loop_ends="A fax is queued again only once, in the message group of its number.",
             grants=[
                 # For a message with `unless`, the sender reads the outcomes of other messages.

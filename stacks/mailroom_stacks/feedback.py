@@ -9,6 +9,7 @@ from aws_cdk.aws_cloudwatch import MathExpression, TreatMissingData
 from constructs import Construct
 
 from mailroom.environment import FeedbackSettings
+from mailroom.providers import reader_modules
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.logical_ids import hold_logical_id
 from mailroom_stacks.constructs.naming import StageStack, publish
@@ -107,6 +108,7 @@ class FeedbackStack(StageStack):
         return Work(
             queue="feedback",
             function="feedback",
+            modules=reader_modules(),
             timeout_seconds=times.feedback_timeout,
             batch_size=FEEDBACK_BATCH,
             window_seconds=FEEDBACK_WINDOW,

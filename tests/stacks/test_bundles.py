@@ -9,6 +9,7 @@ from pathlib import Path
 import grimp
 import pytest
 
+from mailroom.providers import client_modules, reader_modules
 from mailroom_stacks.constructs import bundle
 from mailroom_stacks.constructs.bundle import Bundle, Target, library_files
 from mailroom_stacks.paths import LAMBDAS, TEMPLATES
@@ -42,6 +43,12 @@ HANDLERS = {
 }
 EXTRAS = {handler: {"campaigns.json": b"{}"} for handler in ("collect", "compose")}
 """What the stack puts there: the definitions of its campaigns."""
+MODULES_OF = {
+    "send_sms": (*client_modules("twilio"), *client_modules("aws")),
+    "send_fax": (*client_modules("signalwire"), *client_modules("telnyx")),
+    "feedback": reader_modules(),
+}
+"""Modules that the stacks add, because the handler imports them by the names in descriptors."""
 TEMPLATES_OF = {"send_mail": "mail", "send_mail_resend": "mail", "send_sms": "sms", "messages_api": "."}
 # Its wheel has none; METADATA says MIT.
 WITHOUT_LICENCE = {"standardwebhooks-1.1.0.dist-info"}
@@ -58,7 +65,8 @@ def test_every_handler_has_a_bundle() -> None:
 def build(handler: str, target: Target, folder: Path) -> Path:
     """Build the bundle of a handler as its stack does, and return its folder."""
     templates = TEMPLATES_OF.get(handler, "")
-    Bundle(handler, target, templates=templates, extras=EXTRAS.get(handler)).build(folder)
+    modules = MODULES_OF.get(handler, ())
+    Bundle(handler, target, templates=templates, extras=EXTRAS.get(handler), modules=modules).build(folder)
     return folder
 
 
@@ -124,7 +132,7 @@ def library_of(handler: str) -> set[str]:
     tree = ast.parse((LAMBDAS / f"{handler}.py").read_text())
     froms = [each for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)]
     named = {f"{each.module}{at}" for each in froms for at in ("", *(f".{one.name}" for one in each.names))}
-    modules = named & imports().modules
+    modules = {*(named & imports().modules), *MODULES_OF.get(handler, ())}
     before: set[str] = set()
     while modules != before:
         before = modules

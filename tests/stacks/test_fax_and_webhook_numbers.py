@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from mailroom.delivery.backoff import backoff
+from mailroom.clock import backoff
 from mailroom_stacks.settings.fax import fax_rules, mover_rules
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.queues import CRASH_ALLOWANCE, DAY, MARGIN_DAYS, RESEND_DELAYS, Waits

@@ -1,5 +1,5 @@
-"""Class of channel descriptors. Each channel's package has a descriptor `CHANNEL` with the properties of the
-channel that shared code needs."""
+"""Classes of descriptors, with the properties that shared code needs: each channel's package has a descriptor
+`CHANNEL`, and each provider's package a descriptor `PROVIDER`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -36,6 +36,28 @@ class Estimate(Struct, frozen=True, kw_only=True):
     """Sentence about costs or delays that the command `cost` cannot compute."""
 
 
+class Provider(Struct, frozen=True, kw_only=True):
+    """Descriptor of a provider, for code that handles all providers alike.
+
+    It refers to code by names, `module:attribute`. So a function imports the code of its own provider only,
+    and its bundle does not contain operators' tools and the local stage.
+    """
+
+    title: str
+    """Name of the provider in sentences for users, such as "Twilio"."""
+    channel: str = ""
+    """Channel of a provider of Mailroom. It is empty for the provider of an own channel, whose channel has
+    this descriptor."""
+    client: str = ""
+    """Class of the client, whose method `of` opens the account in the sender's settings. Empty if the
+    provider has a handler of its own."""
+    events: Mapping[str, str] = {}
+    """Functions that read the provider's events in the feedback queue, by the value of `source` that the
+    function for the provider's requests writes into a queue message."""
+    topic_events: str = ""
+    """Function that reads the events that the provider publishes to the stage's topic."""
+
+
 class Channel(Struct, frozen=True, kw_only=True):
     """Descriptor of a channel, for code that handles all channels alike.
 
@@ -57,8 +79,9 @@ class Channel(Struct, frozen=True, kw_only=True):
     """Initial values of the local stage's form for a new message, by attribute."""
     rendered: bool = False
     """Whether a message's content can be rendered from a template."""
-    providers: Mapping[str, str] = {}
-    """Display names of the channel's providers, by the names that the ledger stores."""
+    providers: Mapping[str, Provider] = {}
+    """Descriptors of an own channel's providers, by the names that the ledger stores. Empty for the built-in
+    channels, whose providers are in mailroom/providers."""
     sent: str = "{provider} accepted it."
     """Explanation of the status `sent`, used until the provider reports a later status."""
     personal: bool = False

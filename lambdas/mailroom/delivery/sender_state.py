@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Generic
 
+from mailroom.clock import backoff
 from mailroom.delivery.adapter import Adapter, M, R
-from mailroom.delivery.backoff import backoff
 from mailroom.delivery.other_provider import OtherProviderChoice
 from mailroom.delivery.waiting.day import Day
 from mailroom.delivery.waiting.halted_run import HaltedRun

@@ -14,7 +14,6 @@ from msgspec import Struct
 from mailroom.aws import clients, queues
 from mailroom.environment import FEEDBACK_KEPT_BACK_SECONDS, FeedbackSettings
 from mailroom.errors import Malformed
-from mailroom.feedback.keywords import Keywords, KeywordText
 from mailroom.feedback.reader import read
 from mailroom.ledger.items import REDIRECTED_TO
 from mailroom.ledger.ledger import Ledger
@@ -23,6 +22,7 @@ from mailroom.message import address
 from mailroom.message.address import spellings, to_e164
 from mailroom.message.message import CANARY, Key
 from mailroom.message.outcome import Event
+from mailroom.providers.keywords import Keywords, KeywordText
 from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom.telemetry import about, count, logger
 

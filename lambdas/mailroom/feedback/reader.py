@@ -1,29 +1,33 @@
 """Reads the events in the body of a feedback queue message: removes SNS's envelope, then calls the reader of
 the provider that sent the event."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from pkgutil import resolve_name
 from typing import Any
 
 from msgspec import Struct
 
 from mailroom.errors import Malformed
-from mailroom.feedback import keywords
-from mailroom.feedback.keywords import KNOWN, Keywords, KeywordText
-from mailroom.message.outcome import Event
-from mailroom.providers import values
-from mailroom.providers.aws_sms import events as aws_sms
-from mailroom.providers.resend import events as resend
-from mailroom.providers.ses import events as ses
-from mailroom.providers.twilio import events as twilio
+from mailroom.providers import MODULES, provider, values
+from mailroom.providers.keywords import KNOWN, Keywords
+from mailroom.providers.received import FeedbackItem, Received
 from mailroom.telemetry import count, logger
 
+Reader = Callable[[Received], Sequence[FeedbackItem] | None]
 VALIDATED = "Successfully validated SNS topic for Amazon SES event publishing."
 """Test message that SES publishes to an SNS topic when the topic becomes the destination of
 a configuration set."""
 _SUBSCRIPTION_TYPES = {"SubscriptionConfirmation", "UnsubscribeConfirmation"}
 
 
-FeedbackItem = Event | KeywordText
+_PROVIDERS = [provider(name) for name in MODULES]
+READERS: dict[str, Reader] = {
+    source: resolve_name(reader) for each in _PROVIDERS for source, reader in each.events.items()
+}
+"""Functions that read a queue message's payload, by the value of `source` that their provider's function
+writes into the message."""
+TOPIC_READERS: list[Reader] = [resolve_name(each.topic_events) for each in _PROVIDERS if each.topic_events]
+"""Functions that read a payload from the stage's topic. They return None for payloads of other providers."""
 
 
 def read(body: str, topics: Container[str], region: str = "", words: Keywords = KNOWN) -> list[FeedbackItem]:
@@ -36,34 +40,22 @@ def read(body: str, topics: Container[str], region: str = "", words: Keywords = 
     # SNS delivers the test message of SES without an envelope if the subscription uses raw message delivery.
     if body.strip() == VALIDATED:
         return []
-    return [*_read(values.decoded("the body", body), topics, region, words)]
-
-
-def _read(value: Any, topics: Container[str], region: str, words: Keywords) -> Sequence[FeedbackItem]:
+    value = values.decoded("the body", body)
     match value:
-        case {"source": twilio.SOURCE}:
-            return twilio.read(value, region)
-        case {"source": resend.SOURCE}:
-            return resend.read(value)
-        case {"source": keywords.SOURCE}:
-            return keywords.read_twilio(value, region)
+        case {"source": str(source)} if source in READERS:
+            return [*(READERS[source](Received(value, region, words)) or ())]
     payload, published = _unwrapped(value, topics)
-    if payload is None:
-        return []
-    if "inboundMessageId" in payload:
-        return keywords.read_aws(payload, published, words, region)
-    return _by_type(payload, region)
+    return [] if payload is None else [*_published(Received(payload, region, words, published))]
 
 
-def _by_type(payload: Mapping[str, Any], region: str) -> list[Event]:
-    kind = payload.get("eventType", payload.get("notificationType"))
-    if not isinstance(kind, str):
-        raise Malformed("is not an event of SES, AWS SMS, Twilio or Resend")
-    if kind in ses.READERS:
-        return ses.read(kind, payload)
-    if kind.startswith(aws_sms.PREFIXES):
-        return aws_sms.read(payload, region)
-    logger.warning("an event of an unknown type", kind=values.word(kind))
+def _published(received: Received) -> Sequence[FeedbackItem]:
+    answers = (reader(received) for reader in TOPIC_READERS)
+    events = next((events for events in answers if events is not None), None)
+    if events is not None:
+        return events
+    if received.kind is None:
+        raise Malformed("is not an event of a provider")
+    logger.warning("an event of an unknown type", kind=values.word(received.kind))
     count("EventsUnknown")
     return []
 

@@ -1,0 +1,47 @@
+"""Providers, to which the channels' messages are submitted. Each has a package with a descriptor `PROVIDER`,
+its sender, events and tables of refusals; no provider imports the package of another one."""
+
+from importlib import import_module
+from typing import Any
+
+from mailroom.channels.channel import Provider
+
+MODULES = {
+    "ses": "mailroom.providers.ses",
+    "resend": "mailroom.providers.resend",
+    "twilio": "mailroom.providers.twilio",
+    "aws": "mailroom.providers.aws_sms",
+    "sns": "mailroom.providers.sns",
+    "signalwire": "mailroom.providers.signalwire",
+    "telnyx": "mailroom.providers.telnyx",
+    "webhook": "mailroom.providers.webhooks",
+}
+"""Packages of the built-in providers, by the names that settings and the ledger use."""
+
+
+def provider(name: str) -> Provider:
+    """Return the descriptor of a provider of Mailroom. It imports the package of this provider only."""
+    descriptor: Provider = import_module(MODULES[name]).PROVIDER
+    return descriptor
+
+
+def client_modules(name: str) -> tuple[str, ...]:
+    """Return the modules that the function `client` imports for a provider."""
+    return MODULES[name], provider(name).client.partition(":")[0]
+
+
+def client(name: str, settings: Any) -> Any:
+    """Open the account of a provider, whose secret and numbers are in the settings of its sender. Raises
+    InvalidSecret or botocore's errors."""
+    module, _, kind = provider(name).client.partition(":")
+    return getattr(import_module(module), kind).of(settings)
+
+
+def reader_modules() -> list[str]:
+    """Return the modules with the readers of all providers' events, and with the descriptors that name
+    them."""
+    descriptors = [provider(name) for name in MODULES]
+    names = [
+        name for descriptor in descriptors for name in (*descriptor.events.values(), descriptor.topic_events)
+    ]
+    return [*MODULES.values(), *dict.fromkeys(name.partition(":")[0] for name in names if name)]

@@ -4,6 +4,7 @@ can be read."""
 import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from mailroom import environment
@@ -14,9 +15,10 @@ from mailroom.environment import FaxSender
 from mailroom.errors import InvalidSecret, NotSent, OutcomeUnknown, RequestFailed
 from mailroom.http.provider_api import body_of
 from mailroom.message.outcome import NotReady
+from mailroom.providers import client
 from mailroom.providers.look_up import is_masked
 from mailroom.providers.twilio.account import TwilioAccount, account_at
-from mailroom.providers.twilio_api import client as twilio_client
+from mailroom.providers.twilio_format import client as twilio_client
 from mailroom.telemetry import redact
 from mailroom_ops.doctor.examined_stage import READ_SECONDS, ExaminedStage, Variables
 from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
@@ -61,8 +63,8 @@ def _twilio(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding
 
 
 def _get(account: TwilioAccount, login: tuple[str, str], url: str) -> tuple[int, dict[str, Any]]:
-    client = twilio_client(*login, account.account_sid, READ_SECONDS)
-    answer = client.request("GET", url.format(sid=account.account_sid), params={"PageSize": 50})
+    api = twilio_client(*login, account.account_sid, READ_SECONDS)
+    answer = api.request("GET", url.format(sid=account.account_sid), params={"PageSize": 50})
     return answer.status_code, body_of(answer.status_code, answer.text)
 
 
@@ -90,14 +92,14 @@ def _reason(status: int, body: dict[str, Any]) -> str:
 
 
 def _aws(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding]:
-    client = stage.client("pinpoint-sms-voice-v2")
-    attributes = client.describe_account_attributes()["AccountAttributes"]
+    sms = stage.client("pinpoint-sms-voice-v2")
+    attributes = sms.describe_account_attributes()["AccountAttributes"]
     tier = {attribute["Name"]: attribute["Value"] for attribute in attributes}.get("ACCOUNT_TIER")
     if tier == "SANDBOX":
         yield warning("The account's SMS are in AWS's sandbox: only verified numbers get any.", _AWS_CONSOLE)
     else:
         yield ok("AWS lets the account send text messages to everybody.")
-    for limit in client.describe_spend_limits()["SpendLimits"]:
+    for limit in sms.describe_spend_limits()["SpendLimits"]:
         if limit["Name"] == "TEXT_MESSAGE_MONTHLY_SPEND_LIMIT":
             enforced, ceiling = limit["EnforcedLimit"], limit["MaxLimit"]
             spends = (
@@ -107,7 +109,7 @@ def _aws(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding]:
                 yield warning(f"{spends} This is a new account's limit.", f"Raise it: {_AWS_CONSOLE}")
             else:
                 yield ok(spends)
-    pages = client.get_paginator("describe_phone_numbers").paginate()
+    pages = sms.get_paginator("describe_phone_numbers").paginate()
     yield from _aws_numbers(pages, variables["SMS_SENDER"])
 
 
@@ -183,7 +185,8 @@ def fax_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
         put = f"aws secretsmanager put-secret-value --secret-id {stage.prefix}fax --secret-string file://fax.json"
         question = Fax(id="doctor", event_type="fax", to=settings.fax_senders[0], pdf_url=_NOWHERE)
         try:
-            FaxAdapter.of(settings).open().look_up(question, int(stage.clock() * 1000), ())
+            open_ = partial(client, settings.fax_provider, settings)
+            FaxAdapter.of(settings, open_).open().look_up(question, int(stage.clock() * 1000), ())
         except NotReady as fault:
             yield failed(f"{fault}.".replace("the fax", "The fax", 1), put)
         except NotSent as trouble:

@@ -126,12 +126,15 @@ class Bundle:
         *,
         extras: Mapping[str, bytes] | None = None,
         channels: Mapping[str, str] | None = None,
+        modules: Iterable[str] = (),
     ) -> None:
         """`handler` is the name, without .py, of a file in the project's channels/ or else in lambdas/.
         `templates` is the folder in templates/ to include, if any. `extras` maps further paths in the bundle
-        to their contents. `channels` maps the names of the project's channels to their modules."""
+        to their contents. `channels` maps the names of the project's channels to their modules. `modules` are
+        modules of the library that the handler imports by name."""
         self.handler = handler
         self.channels = channels or {}
+        self.modules = tuple(modules)
         self.folder = CHANNELS if (CHANNELS / f"{handler}.py").is_file() else LAMBDAS
         self.target = target
         self.templates = templates
@@ -189,6 +192,7 @@ class Bundle:
         handler = self.folder / f"{self.handler}.py"
         code = [content for path, content in self.extras.items() if path.endswith(".py")]
         # Synth does not need the handler's file; the build then reports that it is missing.
+        code += [f"import {module}".encode() for module in self.modules]
         imported = library_files([*code, handler.read_bytes() if handler.exists() else b""])
         if self.channels and TABLE in imported:
             imported |= library_files([f"import {module}".encode() for module in self.channels.values()])

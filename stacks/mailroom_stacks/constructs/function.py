@@ -76,6 +76,8 @@ class FunctionSpec:
     """Folder in templates/ to include in the bundle, if any."""
     extras: Mapping[str, bytes] = field(default_factory=dict)
     """Contents of further files of the bundle, by their paths in it."""
+    modules: Sequence[str] = ()
+    """Modules of the library that the handler imports by the names in descriptors of providers."""
     loop_ends: str = ""
     """Reason why the function's loop ends, if its messages invoke the function again; empty for a function
     without a loop. Without a reason, Lambda's detection of loops would stop a loop after about 16 rounds."""
@@ -163,7 +165,12 @@ class HandlerFunction(Construct):
         )
         connecting = in_network(arn_by_name(self, "lambda", "function", name)) if spec.network else []
         bundle = Bundle(
-            handler, target, templates=spec.templates, extras=spec.extras, channels=settings.own_channels
+            handler,
+            target,
+            templates=spec.templates,
+            extras=spec.extras,
+            channels=settings.own_channels,
+            modules=spec.modules,
         )
         self.resource = lambda_.Function(
             self,

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from mailroom.delivery.backoff import backoff
+from mailroom.clock import backoff
 from mailroom.ledger.status_reader import REMEMBERED_SECONDS
 from mailroom_stacks.settings.sections import Section
 from mailroom_stacks.settings.times import Times

@@ -1,6 +1,6 @@
 """How long workers really wait between receives."""
 
-from mailroom.delivery.backoff import backoff
+from mailroom.clock import backoff
 from mailroom_stacks.settings.queues import Waits
 
 

@@ -1,18 +1,28 @@
 """A fax provider's secret, and a stand-in for the providers that are opened with it."""
 
 import itertools
-import sys
-from types import ModuleType
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
 import pytest
 
+from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.contract import Delivered
+from mailroom.environment import FaxSender
+from mailroom.providers import client
+from mailroom.providers.signalwire import sender as signalwire
+from mailroom.providers.telnyx import sender as telnyx
 from tests.support.unit.fax import FakeLine
 
 SIGNALWIRE = '{"project": "project-1", "token": "token-1"}'
 _secrets = itertools.count()
+
+
+def adapter_of(settings: FaxSender) -> FaxAdapter:
+    """Return the adapter as the handler creates it."""
+    return FaxAdapter.of(settings, partial(client, settings.fax_provider, settings))
 
 
 class StandIn:
@@ -35,10 +45,10 @@ class StandIn:
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     """Replace both providers by one stand-in."""
     provider = StandIn()
-    for module, name in (("signalwire", "SignalWire"), ("telnyx", "Telnyx")):
-        fake = ModuleType(f"mailroom.channels.fax.{module}")
-        setattr(fake, name, provider)
-        monkeypatch.setitem(sys.modules, fake.__name__, fake)
+    for module, name in ((signalwire, "SignalWire"), (telnyx, "Telnyx")):
+        client = getattr(module, name)
+        opened = partial(client.of.__func__, provider)  # the class's `of`, with the stand-in as the class
+        monkeypatch.setattr(module, name, SimpleNamespace(of=opened))
     return provider
 
 

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from mailroom.errors import Malformed
-from mailroom.feedback.keywords import KNOWN, Keywords
-from mailroom.feedback.reader import FeedbackItem, read
+from mailroom.feedback.reader import read
 from mailroom.message.message import Reference
 from mailroom.message.outcome import Event
+from mailroom.providers.keywords import KNOWN, Keywords
+from mailroom.providers.received import FeedbackItem
 from tests.support.unit.shared import NOW_MS, REGION
 
 TOPIC = f"arn:aws:sns:{REGION}:123456789012:mailroom-test-feedback"

@@ -10,9 +10,9 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 
+from mailroom.delivery.adapter import not_sent
 from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
-from mailroom.providers.adapter import not_sent
 from tests.support.unit.fakes import client_error
 
 

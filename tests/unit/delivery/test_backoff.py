@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailroom.delivery.backoff import backoff
+from mailroom.clock import backoff
 
 receives = st.integers(1, 10_000)
 bases = st.floats(0.1, 100)

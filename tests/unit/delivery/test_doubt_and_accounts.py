@@ -10,6 +10,7 @@ from mailroom.channels.mail.contract import Mail
 from mailroom.clock import iso
 from mailroom.dead_letters.cause import Subject, cause_of
 from mailroom.dead_letters.queue import DeadLetter
+from mailroom.delivery.adapter import ProviderAdapter
 from mailroom.errors import Invalid
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.status_reader import of_ledger
@@ -23,7 +24,6 @@ from mailroom.message.outcome import (
     Sent,
     Unknowable,
 )
-from mailroom.providers.adapter import ProviderAdapter
 from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom_ops.messages.advice import advice, commands
 from mailroom_ops.repair.resender import judge

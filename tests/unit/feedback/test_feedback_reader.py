@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mailroom.errors import Malformed
-from mailroom.feedback.keywords import KeywordText, Wish
-from mailroom.feedback.reader import FeedbackItem, read
+from mailroom.feedback.reader import read
 from mailroom.message.message import Reference
 from mailroom.message.outcome import Status
+from mailroom.providers.keywords import KeywordText, Wish
+from mailroom.providers.received import FeedbackItem
 from tests.support.fuzz.inputs import bent, written
 from tests.support.unit.feedback_words import (
     PUBLISHED,

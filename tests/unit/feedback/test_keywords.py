@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailroom.feedback.keywords import KNOWN, MAX_TEXT, START, STOP, Keywords, KeywordText, folded
+from mailroom.providers.keywords import KNOWN, MAX_TEXT, START, STOP, Keywords, KeywordText, folded
 from tests.support.fuzz.work import assert_linear
 from tests.support.unit.feedback_words import NUMBER, OURS, fault, items_of, texted, two_way
 from tests.support.unit.post import Counted, Log

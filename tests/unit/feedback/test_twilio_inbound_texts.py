@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mailroom.errors import InvalidRequest, NotSent, OutcomeUnknown
-from mailroom.feedback.keywords import KeywordText
+from mailroom.providers.keywords import KeywordText
 from mailroom.providers.twilio.account import TwilioAccount
 from mailroom.providers.twilio.callbacks import message_created
 from tests.support.unit.feedback_callbacks import ACCOUNT, TOKEN, Door, sign, text

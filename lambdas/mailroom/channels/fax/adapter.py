@@ -1,21 +1,20 @@
 """Adapter for fax providers: the code that is the same for every provider."""
 
 from collections.abc import Callable, Container
-from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from mailroom.aws import clients
 from mailroom.channels.fax.contract import Fax, FaxRequest, FaxState, check_sender
 from mailroom.content.payloads import Payloads
+from mailroom.delivery.adapter import ProviderAdapter, ProviderClient
 from mailroom.environment import FaxSender
 from mailroom.message.message import encoded
 from mailroom.message.outcome import Evidence
-from mailroom.providers.adapter import Provider, ProviderAdapter, credentials
 
 SECRET = "the fax provider's secret"  # noqa: S105 - name of the secret in error messages
 
 
-class FaxProvider(Provider[FaxRequest], Protocol):
+class FaxProvider(ProviderClient[FaxRequest], Protocol):
     """Client of a fax provider's API."""
 
     def fetch(self, provider_id: str) -> FaxState:
@@ -47,8 +46,8 @@ class FaxAdapter(ProviderAdapter[FaxProvider, Fax]):
         self._payloads = payloads
 
     @classmethod
-    def of(cls, settings: FaxSender) -> "FaxAdapter":
-        return cls(settings, partial(_open, settings), Payloads(clients.s3(), settings.payload_bucket))
+    def of(cls, settings: FaxSender, open_: Callable[[], FaxProvider]) -> "FaxAdapter":
+        return cls(settings, open_, Payloads(clients.s3(), settings.payload_bucket))
 
     def prepare(self, message: Fax) -> FaxRequest:
         """Create the request to the provider. The URL of a PDF in the payload bucket is signed only now, so
@@ -73,22 +72,3 @@ class FaxAdapter(ProviderAdapter[FaxProvider, Fax]):
 
 def _reference(message: Fax) -> str:
     return f"{encoded(message.id)}.{message.attempt}"
-
-
-def _open(settings: FaxSender) -> FaxProvider:
-    """Create the client of the provider that the settings name. Only the module of this provider is
-    imported."""
-    common: dict[str, Any] = {
-        "base_url": settings.fax_base_url,
-        "quality": settings.fax_quality,
-        "seconds": settings.submit_seconds,
-    }
-    if settings.fax_provider == "telnyx":
-        from mailroom.providers.telnyx.sender import Telnyx
-
-        (api_key,) = credentials(SECRET, settings.fax_secret_arn, "api_key")
-        return Telnyx(api_key, connection_id=settings.fax_connection_id, **common)
-    from mailroom.providers.signalwire.sender import SignalWire
-
-    project, token = credentials(SECRET, settings.fax_secret_arn, "project", "token")
-    return SignalWire(project, token, ttl_minutes=settings.fax_ttl_minutes, **common)

@@ -9,7 +9,6 @@ CHANNEL = Channel(
     messages="Mails",
     example={"to": "ada@example.com", "subject": "Welcome", "text": "Hello Ada,\n\nwelcome aboard."},
     rendered=True,
-    providers={"ses": "SES", "resend": "Resend"},
     sent="{provider} accepted it, and has not reported a delivery yet.",
     personal=True,
     estimate=Estimate(

@@ -17,7 +17,6 @@ CHANNEL = Channel(
         "body": "It is on its way.",
     },
     rendered=True,
-    providers={"sns": "SNS"},
     sent="{provider} accepted it. {provider} does not report deliveries.",
     personal=True,
     estimate=Estimate(unpriced="the price depends on how much of SNS's free allowance is left"),

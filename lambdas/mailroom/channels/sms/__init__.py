@@ -13,7 +13,6 @@ CHANNEL = Channel(
     messages="Texts",
     example={"to": "+16175551234", "text": "Your code is 123456"},
     rendered=True,
-    providers={"twilio": "Twilio", "aws": "AWS"},
     sent="{provider} accepted it, and has not reported a delivery yet.",
     personal=True,
     estimate=Estimate(

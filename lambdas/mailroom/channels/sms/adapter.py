@@ -1,7 +1,7 @@
 """Adapter for providers of text messages: the code that is the same for every provider."""
 
 from collections.abc import Callable, Container
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import structs
@@ -12,19 +12,19 @@ from mailroom.channels.sms.segments import checked
 from mailroom.channels.sms.text import text_of
 from mailroom.content.payload_attributes import expanded
 from mailroom.content.payloads import Payloads
+from mailroom.delivery.adapter import ProviderAdapter, ProviderClient
 from mailroom.delivery.delivery import Adapter, Delivery, to_people
 from mailroom.delivery.worker import Tools
 from mailroom.environment import SmsSender
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
 from mailroom.message.outcome import Evidence, Unknowable
-from mailroom.providers.adapter import Provider, ProviderAdapter
 
 if TYPE_CHECKING:
     from mailroom.content.templates import Templates
 
 
-class SmsProvider(Provider[SmsRequest], Protocol):
+class SmsProvider(ProviderClient[SmsRequest], Protocol):
     """Client of an SMS provider's API."""
 
     def find(self, request: SmsRequest, since: float, other_ids: Container[str]) -> Evidence:
@@ -43,8 +43,8 @@ class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
         self._payloads = payloads
 
     @classmethod
-    def of(cls, settings: SmsSender) -> "SmsAdapter":
-        return cls(settings, partial(_open, settings), Payloads(clients.s3(), settings.payload_bucket))
+    def of(cls, settings: SmsSender, open_: Callable[[], SmsProvider]) -> "SmsAdapter":
+        return cls(settings, open_, Payloads(clients.s3(), settings.payload_bucket))
 
     def prepare(self, message: Sms) -> SmsRequest:
         """Create the request: the number, the rendered text with its segments, and the URLs of media. URLs of
@@ -107,30 +107,6 @@ class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
         from mailroom.content.templates import templates_of
 
         return templates_of(self._settings)
-
-
-def _open(settings: SmsSender) -> SmsProvider:
-    """Create the client of the provider that the settings name. Only the module of this provider is
-    imported."""
-    if settings.sms_provider == "aws":
-        from mailroom.providers.aws_sms.sender import AwsSms
-
-        return AwsSms(
-            clients.sms(settings.submit_seconds),
-            sender=settings.sms_sender,
-            configuration_set=settings.sms_configuration_set,
-        )
-    from mailroom.providers.twilio.account import account_at
-    from mailroom.providers.twilio.sender import TwilioSms
-
-    return TwilioSms(
-        account_at(clients.secretsmanager(), settings.twilio_secret_arn),
-        base_url=settings.sms_base_url,
-        sender=settings.sms_sender,
-        messaging_service_sid=settings.messaging_service_sid,
-        callback_url=settings.callback_url,
-        seconds=settings.submit_seconds,
-    )
 
 
 _HOUR = 3600

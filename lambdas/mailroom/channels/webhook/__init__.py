@@ -8,7 +8,6 @@ CHANNEL = Channel(
     choices=[{"anyOf": [{"required": ["payload"]}, {"required": ["payload_ref"]}]}],
     messages="Webhooks",
     example={"url": "https://hooks.example.com/orders", "payload": '{"order": 42}'},
-    providers={"webhook": "the endpoint"},
     sent="The endpoint accepted it.",
     personal=True,
     estimate=Estimate(latency=0.3, unpriced=""),

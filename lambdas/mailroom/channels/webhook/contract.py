@@ -2,11 +2,12 @@
 
 from typing import Annotated, Any, ClassVar
 
-from msgspec import UNSET, Meta
+from msgspec import UNSET, Meta, Struct
 
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import MAX_URL, host_of
 from mailroom.message.message import MAX_GROUP, Message, encode
+from mailroom.message.outcome import Outcome
 
 MAX_PAYLOAD_BYTES = 256 * 1024
 """Maximum number of bytes of the payload as JSON. The Standard Webhooks specification recommends less than 20
@@ -55,6 +56,23 @@ class Webhook(Message, frozen=True, kw_only=True):
         size = len(encode(self.payload).encode())
         if size > MAX_PAYLOAD_BYTES:
             raise Invalid("payload", f"has {size} bytes as JSON; use at most {MAX_PAYLOAD_BYTES}")
+
+
+class Post(Struct, frozen=True):
+    """POST request to an endpoint."""
+
+    url: str
+    webhook_id: str
+    """Id of the webhook, the same in every try."""
+    body: str
+
+
+class PostResult(Struct, frozen=True):
+    """Result of a POST request."""
+
+    outcome: Outcome
+    status: int | None = None
+    """HTTP status of the response; None without a response."""
 
 
 KEEPS_FAILING = 8

@@ -3,13 +3,14 @@ callback is sent at least once, without a claim, because receivers drop a repeat
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from mailroom.aws.dynamo_values import Sets, number, string
-from mailroom.channels.webhook.contract import Webhook, tries_that_may_fail
+from mailroom.channels.webhook.contract import Post, PostResult, Webhook, tries_that_may_fail
 from mailroom.clock import milliseconds
+from mailroom.delivery.adapter import Adapter
 from mailroom.delivery.batch import Batch
 from mailroom.delivery.delivery import Delivery
 from mailroom.delivery.worker import DONE, ComeBack, QueueRecord, Result, Tools
@@ -18,7 +19,6 @@ from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import Message, encode
 from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
 from mailroom.outcomes import Callback
-from mailroom.providers.webhooks.sender import Post, PostResult, StandardWebhooks
 from mailroom.telemetry import logger
 
 JITTER = 0.2
@@ -26,6 +26,13 @@ JITTER = 0.2
 retention period is computed from the configured delays."""
 MAX_REASON = 300
 """Maximum number of characters of the reason that the ledger stores for a failed callback."""
+
+
+class WebhookAdapter(Adapter[Webhook, Post], Protocol):
+    """Access to endpoints, for messages and for status callbacks."""
+
+    def exchange(self, request: Post) -> PostResult:
+        """Make the request, and return its outcome with the status of the response."""
 
 
 class WebhookBatch(Batch[Webhook, Post]):
@@ -47,9 +54,9 @@ class WebhookDelivery(Delivery[Webhook, Post]):
 
     batch = WebhookBatch
     settings: WebhookSender
-    adapter: StandardWebhooks
+    adapter: WebhookAdapter
 
-    def __init__(self, settings: WebhookSender, adapter: StandardWebhooks, tools: Tools) -> None:
+    def __init__(self, settings: WebhookSender, adapter: WebhookAdapter, tools: Tools) -> None:
         super().__init__(settings, adapter, tools)
         self._may_fail = tries_that_may_fail(len(settings.delays) + 1)
 

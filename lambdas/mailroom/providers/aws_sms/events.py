@@ -4,7 +4,7 @@ Sources: "Example event data" and "Event types for SMS, MMS, and voice" in the s
 the event types RCS_… of the service's model (botocore 1.44.5).
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -13,6 +13,8 @@ from mailroom.message.message import Key, Reference
 from mailroom.message.outcome import Event, Facts, Row, Status
 from mailroom.providers import values
 from mailroom.providers.aws_sms.refusals import EVENTS
+from mailroom.providers.keywords import KeywordText, canonical
+from mailroom.providers.received import FeedbackItem, Received
 from mailroom.telemetry import count, logger
 
 PREFIXES = ("TEXT_", "MEDIA_", "RCS_")
@@ -37,14 +39,46 @@ class SmsEvent(Struct, frozen=True, rename="camel"):
     context: dict[str, Any] | None = None
 
 
-def read(payload: Mapping[str, Any], region: str) -> list[Event]:
+class Inbound(Struct, frozen=True, rename="camel"):
+    """The fields of a two-way SMS of AWS End User Messaging that Mailroom reads. Source: "Example of a
+    two-way SMS message payload for Amazon SNS topics" in the service's user guide."""
+
+    origination_number: str
+    destination_number: str
+    message_body: str
+
+
+def read(received: Received) -> Sequence[FeedbackItem] | None:
+    """Read an event of an SMS, or a text that a person sent. Return None for the payload of another service.
+    Raises Malformed."""
+    if "inboundMessageId" in received.payload:
+        return _text(received)
+    return _event(received) if (received.kind or "").startswith(PREFIXES) else None
+
+
+def _text(received: Received) -> list[KeywordText]:
+    """Read a text that AWS received. Return an empty list if the text is not a keyword. Raises Malformed.
+
+    The text's time is the time at which SNS published it, because AWS does not report the time at which the
+    person sent it.
+    """
+    text = values.convert("a text by AWS", received.payload, Inbound)
+    wish = received.words.wish(text.message_body)
+    if wish is None:
+        return []
+    time_ms = values.time("Timestamp", received.published)
+    keyword = KeywordText(text.origination_number, text.destination_number, wish, time_ms)
+    return canonical(keyword, received.region)
+
+
+def _event(received: Received) -> list[Event]:
     """Read an event whose type begins with one of PREFIXES. Return an empty list for an event about an SMS of
     another program.
 
     Raises Malformed if a field has an invalid type, or if the time of an event about an SMS of Mailroom is
     invalid.
     """
-    event = values.convert("an event of an SMS", payload, SmsEvent)
+    event = values.convert("an event of an SMS", received.payload, SmsEvent)
     reference = _reference(event)
     if reference is None:
         logger.info("event of an SMS that is not Mailroom's", kind=values.word(event.event_type))
@@ -62,7 +96,7 @@ def read(payload: Mapping[str, Any], region: str) -> list[Event]:
             kind=values.word(event.event_type),
             status=status,
             facts=_facts(event, status, time_ms),
-            recipients=values.number(event.destination_phone_number, region),
+            recipients=values.number(event.destination_phone_number, received.region),
             found_by_number=True,
             at=time_ms,
             detail=_detail(event, row) if status == "undelivered" else "",

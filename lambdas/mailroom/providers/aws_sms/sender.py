@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
+from mailroom.aws import clients
 from mailroom.channels.sms.contract import SmsRequest
 from mailroom.clock import Clock
+from mailroom.delivery.adapter import code_of, not_sent, reason_of, refused
+from mailroom.environment import SmsSender
 from mailroom.message.message import seconds_left
 from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Refusal, Sent, Unknowable
-from mailroom.providers.adapter import code_of, not_sent, reason_of, refused
 from mailroom.providers.aws_sms.refusals import REFUSALS
 from mailroom.telemetry import redact
 
@@ -34,6 +36,11 @@ class AwsSms(Struct, frozen=True):
     """Origination identity: the id or ARN of a number or a pool, a number in E.164, or a sender id."""
     configuration_set: str
     clock: Clock = time.time
+
+    @classmethod
+    def of(cls, settings: SmsSender) -> "AwsSms":
+        client = clients.sms(settings.submit_seconds)
+        return cls(client, settings.sms_sender, settings.sms_configuration_set)
 
     def submit(self, request: SmsRequest) -> Outcome:
         """Submit the message. Raises if the outcome is unknown: after a 5xx response, or no response."""
@@ -84,5 +91,5 @@ def refusal_of(error: ClientError) -> Refusal:
     row = REFUSALS.get(code) or REFUSALS.get(code_of(error))
     fields = {field.get("Name", "").lower() for field in response.get("Fields") or []}
     if row is None or (row.fault == "message" and not (fields and fields <= _OWN_FIELDS)):
-        return refused(error, reason, own=False)
+        return refused(error, reason)
     return row.refusal(reason)

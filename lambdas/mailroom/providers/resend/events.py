@@ -3,8 +3,7 @@
 Source of the event types and fields: `WebhookEventPayload` in Resend's SDK for Node 6.38.0.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -13,6 +12,7 @@ from mailroom.message.message import SEVERAL_TAG, Key, Reference
 from mailroom.message.outcome import Event, Facts, Status, table
 from mailroom.providers import values
 from mailroom.providers.meaning import Meaning, bounced, filled
+from mailroom.providers.received import Received
 from mailroom.providers.values import sentence, word
 from mailroom.telemetry import count, logger
 
@@ -48,14 +48,14 @@ class ResendEvent(Struct, frozen=True):
     data: Data = Data()
 
 
-def read(message: Mapping[str, Any]) -> list[Event]:
+def read(received: Received) -> list[Event]:
     """Read the event in a queue message. Returns an empty list if the event is about a mail of another
     program, or has an unknown type. Raises Malformed.
 
     If a mail has several recipients, its events do not name the recipient they are about. Such an event only
     proves that Resend has accepted the mail.
     """
-    event = values.convert("`event` of Resend", message.get("event"), ResendEvent)
+    event = values.convert("`event` of Resend", received.payload.get("event"), ResendEvent)
     reader = READERS.get(event.type)
     if reader is None:
         logger.warning("an event of an unknown type", kind=word(event.type))

@@ -18,12 +18,12 @@ from msgspec import Struct
 from mailroom.channels.mail.contract import Mail
 from mailroom.channels.mail.media_types import type_of
 from mailroom.channels.mail.rendering import LoadedAttachment, MailRenderer, RenderedMail
+from mailroom.delivery.adapter import ProviderAdapter, credentials
 from mailroom.environment import ResendSender
 from mailroom.errors import ConnectError, OutcomeUnknown
 from mailroom.http.provider_api import ProviderApi, body_of, object_in, refusal, retry_after, text_of
 from mailroom.message.message import MAX_SUBJECT, SEVERAL_TAG
 from mailroom.message.outcome import Conflict, Evidence, Outcome, Repeatable, Retry, Row, Sent, table
-from mailroom.providers.adapter import ProviderAdapter, credentials
 from mailroom.telemetry import masked, redact
 
 KEY_SECONDS = 24 * 3600
@@ -137,7 +137,7 @@ def _email(mail: RenderedMail) -> dict[str, Any]:
         "text": mail.content.text,
         # The request contains the attachments' content, not their URLs: Resend would fetch a URL later, and
         # the object in S3 may have changed by that time.
-        "attachments": [_attachment(each) for each in mail.attachments],
+        "attachments": [_attachment(attachment) for attachment in mail.attachments],
     }
     return {
         "from": mail.sender,

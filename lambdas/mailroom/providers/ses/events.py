@@ -11,6 +11,7 @@ from mailroom.message.message import Key, Reference
 from mailroom.message.outcome import Event, Facts, Status
 from mailroom.providers import values
 from mailroom.providers.meaning import Meaning, bounced, filled
+from mailroom.providers.received import Received
 from mailroom.providers.values import sentence, word
 from mailroom.telemetry import count, logger
 
@@ -111,15 +112,18 @@ def _mailbox(text: str) -> str | None:
         return None
 
 
-def read(kind: str, payload: Mapping[str, Any]) -> list[Event]:
-    """Read an event of SES whose type `kind` is in READERS. Return one Event, or, for a bounce of several
-    recipients, one for each diagnostic code. Return an empty list for an event about a mail of another
-    program.
+def read(received: Received) -> list[Event] | None:
+    """Read an event of SES. Return one Event, or, for a bounce of several recipients, one for each diagnostic
+    code. Return an empty list for an event about a mail of another program, and None if the event's type is
+    not in READERS.
 
     The channel is always mail, even if the tags contain another one, so events of SES never change items of
     other channels. Raises Malformed if a field has a wrong type, or if an event about Mailroom's mail lacks a
     required field.
     """
+    kind, payload = received.kind, received.payload
+    if kind not in READERS:
+        return None
     raw = payload.get("mail")
     mail = MailObject() if raw is None else values.convert("`mail` of an SES event", raw, MailObject)
     truncated = mail.headers_truncated in {True, "true"}

@@ -11,10 +11,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 from mailroom.aws import clients
 from mailroom.channels.mail.contract import Mail
 from mailroom.channels.mail.rendering import LoadedAttachment, MailRenderer, RenderedMail
+from mailroom.delivery.adapter import WithoutLookUp, code_of, not_sent, refused
 from mailroom.environment import SesSender
 from mailroom.message.message import MAX_SUBJECT
 from mailroom.message.outcome import Misconfigured, Outcome, Refusal, Rejected, Row, Sent, table
-from mailroom.providers.adapter import WithoutLookUp, code_of, not_sent, refused
 
 if TYPE_CHECKING:
     from types_boto3_sesv2 import SESV2Client
@@ -49,7 +49,7 @@ class SesMail(WithoutLookUp):
             "Headers": [{"Name": name, "Value": value} for name, value in mail.headers.items()],
         }
         if mail.attachments:
-            simple["Attachments"] = [_part(each) for each in mail.attachments]
+            simple["Attachments"] = [_part(attachment) for attachment in mail.attachments]
         request: Request = {
             "FromEmailAddress": mail.sender,
             "Destination": _destination(mail),
@@ -217,7 +217,7 @@ def refusal_of(error: ClientError, sender: str = "", recipients: Iterable[str] =
     reason = f"{error.response['Error']['Code']}: {text}"
     row = _row(code, text)
     if row is None:
-        return refused(error, reason, own=False)
+        return refused(error, reason)
     if row.fault == "undecided":
         if _quotes(text, [sender]):
             return Misconfigured(reason)

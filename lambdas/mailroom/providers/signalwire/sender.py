@@ -8,12 +8,15 @@ from datetime import UTC, datetime
 from itertools import chain
 from urllib.parse import quote
 
+from mailroom.channels.fax.adapter import SECRET
 from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
+from mailroom.delivery.adapter import credentials
+from mailroom.environment import FaxSender
 from mailroom.errors import ConnectError, OutcomeUnknown
 from mailroom.http.provider_api import body_of, epoch, object_in, refusal, text_of
 from mailroom.message.outcome import Evidence, Outcome, Retry, Sent, table
 from mailroom.providers.look_up import Entry, is_other_number, search, single
-from mailroom.providers.twilio_api import TwilioApi
+from mailroom.providers.twilio_format import TwilioApi
 from mailroom.telemetry import logger, redact
 
 _PENDING = {"queued", "processing", "sending"}
@@ -50,6 +53,16 @@ class SignalWire:
         self._faxes = f"/api/laml/2010-04-01/Accounts/{quote(project, safe='')}/Faxes"
         # Faxes are personal data, so the request forbids SignalWire to store the PDF.
         self._constant = {"Quality": quality, "Ttl": str(ttl_minutes), "StoreMedia": "false"}
+
+    @classmethod
+    def of(cls, settings: FaxSender) -> "SignalWire":
+        return cls(
+            *credentials(SECRET, settings.fax_secret_arn, "project", "token"),
+            base_url=settings.fax_base_url,
+            ttl_minutes=settings.fax_ttl_minutes,
+            quality=settings.fax_quality,
+            seconds=settings.submit_seconds,
+        )
 
     def submit(self, request: FaxRequest) -> Outcome:
         """Submit the fax. Raises if the outcome is unknown: after a 5xx response, an unreadable response, or

@@ -1,0 +1,8 @@
+"""Push notifications by Amazon SNS."""
+
+from mailroom.channels.channel import Provider
+
+PROVIDER = Provider(
+    title="SNS",
+    channel="push",
+)

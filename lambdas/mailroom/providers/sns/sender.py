@@ -13,11 +13,11 @@ from msgspec import Struct
 from mailroom.aws import clients
 from mailroom.channels.push.contract import ENDPOINT, Push, push_to
 from mailroom.clock import Clock
+from mailroom.delivery.adapter import WithoutLookUp, code_of, not_sent, reason_of, refused
 from mailroom.environment import PushSender
 from mailroom.errors import Invalid
 from mailroom.message.message import Key, encode, seconds_left
 from mailroom.message.outcome import Facts, NotReady, Outcome, Refusal, Rejected, Sent, table
-from mailroom.providers.adapter import WithoutLookUp, code_of, not_sent, reason_of, refused
 
 if TYPE_CHECKING:
     from types_boto3_sns import SNSClient
@@ -309,4 +309,4 @@ def refusal_of(error: ClientError) -> Refusal:
     code, text = code_of(error), error.response["Error"].get("Message", "")
     beginnings = (row for row in TEXTS.values() if text.startswith(row.code))
     row = next(beginnings, REFUSALS.get(code))
-    return refused(error, reason_of(error), own=False) if row is None else row.refusal(reason_of(error))
+    return refused(error, reason_of(error)) if row is None else row.refusal(reason_of(error))

@@ -9,7 +9,10 @@ from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
+from mailroom.channels.fax.adapter import SECRET
 from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
+from mailroom.delivery.adapter import credentials
+from mailroom.environment import FaxSender
 from mailroom.errors import ConnectError, OutcomeUnknown
 from mailroom.http.https import Answer
 from mailroom.http.provider_api import ProviderApi, body_of, epoch, object_in, refusal, text_of
@@ -48,6 +51,16 @@ class Telnyx:
             # Faxes are personal data, so the request forbids Telnyx to store the PDF.
             "store_media": False,
         }
+
+    @classmethod
+    def of(cls, settings: FaxSender) -> "Telnyx":
+        return cls(
+            *credentials(SECRET, settings.fax_secret_arn, "api_key"),
+            base_url=settings.fax_base_url,
+            connection_id=settings.fax_connection_id,
+            quality=settings.fax_quality,
+            seconds=settings.submit_seconds,
+        )
 
     def submit(self, request: FaxRequest) -> Outcome:
         """Submit the fax. Raises if the outcome is unknown: after a 5xx response, an unreadable response, or

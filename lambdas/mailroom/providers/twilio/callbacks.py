@@ -27,13 +27,12 @@ from mailroom.aws.secret import CachedSecret
 from mailroom.clock import Clock, milliseconds
 from mailroom.environment import TwilioCallbacksSettings
 from mailroom.errors import HttpError, InvalidSecret, Malformed, OutcomeUnknown, RequestFailed
-from mailroom.feedback import keywords
-from mailroom.feedback.keywords import Keywords, Wish
 from mailroom.http import event as http_event
 from mailroom.http.provider_api import ProviderApi, body_of, epoch, text_of
 from mailroom.message.message import Reference, encode
+from mailroom.providers.keywords import Keywords, Wish
 from mailroom.providers.twilio.account import TwilioAccount, account_of
-from mailroom.providers.twilio.events import SOURCE
+from mailroom.providers.twilio.events import SOURCE, TEXT_SOURCE
 from mailroom.providers.values import word
 from mailroom.telemetry import count, logger
 
@@ -208,7 +207,7 @@ class TwilioCallbacks(Struct, frozen=True):
         if wish is None:
             return
         sent_ms = self._sent_ms(account, sid, wish)
-        text = {"source": keywords.SOURCE, "number": number, "sent_to": sent_to, "wish": wish, "at": sent_ms}
+        text = {"source": TEXT_SOURCE, "number": number, "sent_to": sent_to, "wish": wish, "at": sent_ms}
         self.sqs.send_message(QueueUrl=self.settings.feedback_queue_url, MessageBody=encode(text))
         logger.info("text queued", message_sid=sid, wish=wish)
 

@@ -4,7 +4,7 @@ Source of the statuses: "Message status" in Twilio's page on the Message resourc
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
 
@@ -12,11 +12,15 @@ from mailroom.errors import Malformed
 from mailroom.message.message import Key, Reference
 from mailroom.message.outcome import Event, Facts, Row, Status
 from mailroom.providers import values
+from mailroom.providers.keywords import KeywordText, canonical
+from mailroom.providers.received import Received
 from mailroom.providers.twilio.refusals import TABLE
 from mailroom.telemetry import count, logger
 
 SOURCE = "twilio"
 """Value of `source` in a queue message that holds a status callback of Twilio."""
+TEXT_SOURCE = "twilio-text"
+"""Value of `source` in a queue message that holds a STOP or START received by Twilio."""
 
 _SENT: tuple[Status, str | None] = ("sent", None)
 _LOST: tuple[Status, str | None] = ("undelivered", "undeliveredAt")
@@ -46,13 +50,13 @@ class TwilioCallback(Struct, frozen=True):
     """Form fields of the callback, by name."""
 
 
-def read(payload: Mapping[str, Any], region: str) -> list[Event]:
+def read(received: Received) -> list[Event]:
     """Read the event in a status callback. Returns an empty list for an unknown status. Raises Malformed.
 
     The field RawDlrDoneDate is stored unchanged, as `carrier_done_date`, and not converted to `deliveredAt`:
     according to Twilio it is a time of the carrier's clock, to the minute, in a time zone that varies.
     """
-    callback = values.convert("a callback of Twilio", payload, TwilioCallback)
+    callback = values.convert("a callback of Twilio", received.payload, TwilioCallback)
     reference = Reference.read(callback.reference)
     time_ms = values.milliseconds("received_at", callback.received_at)
     fields = callback.fields
@@ -75,7 +79,7 @@ def read(payload: Mapping[str, Any], region: str) -> list[Event]:
             kind=kind,
             status=status,
             facts=_facts(fact, time_ms, code, fields),
-            recipients=values.number(fields.get("To"), region),
+            recipients=values.number(fields.get("To"), received.region),
             found_by_number=True,
             suppress=_suppress(row, fields.get("From", "")),
             at=time_ms,
@@ -83,6 +87,11 @@ def read(payload: Mapping[str, Any], region: str) -> list[Event]:
             misconfigured=row is not None and row.rings,
         )
     ]
+
+
+def read_text(received: Received) -> list[KeywordText]:
+    """Read a STOP or START from a queue message of the function `twilio_callbacks`. Raises Malformed."""
+    return canonical(values.convert("a text by Twilio", received.payload, KeywordText), received.region)
 
 
 def _suppress(row: Row | None, sender: str) -> Literal["bounce", "stop"] | None:

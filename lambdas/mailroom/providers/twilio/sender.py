@@ -9,16 +9,18 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
+from mailroom.aws import clients
 from mailroom.channels.sms.contract import SmsRequest
 from mailroom.clock import Clock
+from mailroom.environment import SmsSender
 from mailroom.errors import ConnectError
 from mailroom.http.provider_api import body_of, epoch, object_in, refusal, retry_after, text_of
 from mailroom.message.message import seconds_left
 from mailroom.message.outcome import Evidence, NotFound, Outcome, Retry, Sent, Unknowable
 from mailroom.providers.look_up import is_other_number, is_other_text, search
-from mailroom.providers.twilio.account import TwilioAccount
+from mailroom.providers.twilio.account import TwilioAccount, account_at
 from mailroom.providers.twilio.refusals import TABLE
-from mailroom.providers.twilio_api import TwilioApi
+from mailroom.providers.twilio_format import TwilioApi
 from mailroom.telemetry import redact
 
 VALID_SECONDS = (1, 36_000)
@@ -71,6 +73,17 @@ class TwilioSms:
         )
         self._callback_url = callback_url.rstrip("/")
         self._clock = clock
+
+    @classmethod
+    def of(cls, settings: SmsSender) -> "TwilioSms":
+        return cls(
+            account_at(clients.secretsmanager(), settings.twilio_secret_arn),
+            base_url=settings.sms_base_url,
+            sender=settings.sms_sender,
+            messaging_service_sid=settings.messaging_service_sid,
+            callback_url=settings.callback_url,
+            seconds=settings.submit_seconds,
+        )
 
     def submit(self, request: SmsRequest) -> Outcome:
         """Submit the message. Raises if the outcome is unknown: after a 5xx response, an unreadable response,

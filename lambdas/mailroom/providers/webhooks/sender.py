@@ -12,8 +12,9 @@ from msgspec import Struct
 
 from mailroom.aws import clients
 from mailroom.aws.secret import CachedSecret, unreadable
-from mailroom.channels.webhook.contract import Webhook
+from mailroom.channels.webhook.contract import Post, PostResult, Webhook
 from mailroom.clock import Clock
+from mailroom.delivery.adapter import WithoutLookUp
 from mailroom.environment import WebhookSender
 from mailroom.errors import InvalidRequest, InvalidSecret, RequestFailed
 from mailroom.http.https import Answer, Deadline, HttpClient
@@ -21,27 +22,9 @@ from mailroom.http.provider_api import seconds_until
 from mailroom.http.url_policy import UrlPolicy, host_of
 from mailroom.message.message import encode
 from mailroom.message.outcome import Evidence, Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
-from mailroom.providers.adapter import WithoutLookUp
 from mailroom.providers.webhooks.signing import Signer
 
 _FIXED = {"Content-Type": "application/json", "User-Agent": "mailroom-webhook", "Accept": "*/*"}
-
-
-class Post(Struct, frozen=True):
-    """POST request to an endpoint."""
-
-    url: str
-    webhook_id: str
-    """Id of the webhook, the same in every try."""
-    body: str
-
-
-class PostResult(Struct, frozen=True):
-    """Result of a POST request."""
-
-    outcome: Outcome
-    status: int | None = None
-    """HTTP status of the response; None without a response."""
 
 
 class StandardWebhooks(WithoutLookUp, Struct, frozen=True):

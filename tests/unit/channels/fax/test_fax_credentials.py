@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.contract import Delivered
 from mailroom.delivery.delivery import Delivery
 from mailroom.delivery.worker import Worker
@@ -13,7 +12,7 @@ from mailroom.message.outcome import Misconfigured, Sent
 from tests.support.unit.events import sqs_event
 from tests.support.unit.fakes import why_not
 from tests.support.unit.fax import FAX_LEASE, FAX_SETTINGS, FakeLine, entry, fax, fax_body
-from tests.support.unit.fax_credentials import SIGNALWIRE, Secret, StandIn
+from tests.support.unit.fax_credentials import SIGNALWIRE, Secret, StandIn, adapter_of
 from tests.support.unit.fax_post import FaxMake
 from tests.support.unit.shared import Aws
 
@@ -30,7 +29,7 @@ def settings(secret: Secret, **changes: Any) -> FaxSender:
 
 
 def test_fax_credentials_are_read_once_per_process_at_the_first_fax(aws: Aws, stand_in: StandIn) -> None:
-    adapter = FaxAdapter.of(settings(Secret(SIGNALWIRE)))
+    adapter = adapter_of(settings(Secret(SIGNALWIRE)))
     assert stand_in.lines == []  # before the first fax
     for _ in range(3):
         assert isinstance(adapter.open().submit(adapter.prepare(fax())), Sent)
@@ -47,7 +46,7 @@ def test_fax_credentials_are_read_once_per_process_at_the_first_fax(aws: Aws, st
 
 def test_the_telnyx_client_gets_the_credentials_and_settings_of_telnyx(aws: Aws, stand_in: StandIn) -> None:
     secret = Secret('{"api_key": "KEY-1"}')
-    adapter = FaxAdapter.of(settings(secret, fax_provider="telnyx", fax_connection_id="c-1"))
+    adapter = adapter_of(settings(secret, fax_provider="telnyx", fax_connection_id="c-1"))
     adapter.open().submit(adapter.prepare(fax()))
     ((credentials, keywords),) = stand_in.lines
     assert credentials == ("KEY-1",)
@@ -65,7 +64,7 @@ def test_after_the_provider_refuses_the_credentials_the_next_fax_reads_them_agai
 ) -> None:
     secret = Secret(SIGNALWIRE)
     stand_in.line = FakeLine(submits=[Misconfigured("401"), Sent("p-1"), Sent("p-2")])
-    adapter = FaxAdapter.of(settings(secret))
+    adapter = adapter_of(settings(secret))
     request = adapter.prepare(fax())
     assert adapter.open().submit(request) == Misconfigured("401")
     secret.put(SIGNALWIRE.replace("token-1", "token-2"))
@@ -92,7 +91,7 @@ def test_a_secret_of_the_wrong_shape_is_a_configuration_error_until_the_secret_i
     aws: Aws, stand_in: StandIn, text: str
 ) -> None:
     secret = Secret(text)
-    adapter = FaxAdapter.of(settings(secret))
+    adapter = adapter_of(settings(secret))
     assert why_not(adapter) == Misconfigured(SIGNALWIRE_SHAPE)
     assert stand_in.lines == []
     secret.put(SIGNALWIRE)
@@ -102,12 +101,12 @@ def test_a_secret_of_the_wrong_shape_is_a_configuration_error_until_the_secret_i
 
 @pytest.mark.parametrize("text", ["placeholder", SIGNALWIRE, '{"api_key": null}'])
 def test_a_secret_without_telnyx_fields_is_a_misconfiguration(aws: Aws, stand_in: StandIn, text: str) -> None:
-    adapter = FaxAdapter.of(settings(Secret(text), fax_provider="telnyx"))
+    adapter = adapter_of(settings(Secret(text), fax_provider="telnyx"))
     assert why_not(adapter) == Misconfigured(TELNYX_SHAPE)
 
 
 def test_the_error_about_an_invalid_secret_does_not_quote_the_secret(aws: Aws, stand_in: StandIn) -> None:
-    adapter = FaxAdapter.of(settings(Secret('{"project": "very-private", "tokn": "most-private"}')))
+    adapter = adapter_of(settings(Secret('{"project": "very-private", "tokn": "most-private"}')))
     assert "private" not in str(why_not(adapter))
 
 
@@ -119,7 +118,7 @@ def test_a_fax_is_certainly_not_sent_if_the_credentials_cannot_be_read(
     if broken == "missing":
         secret.arn = secret.arn.replace("mailroom-test-fax", "mailroom-test-missing")
     fax_sender = settings(secret, queue_url=aws.urls["fax.fifo"])
-    worker = Worker.of(fax_sender, FaxAdapter.of(fax_sender), Delivery)
+    worker = Worker.of(fax_sender, adapter_of(fax_sender), Delivery)
     worker.handle(sqs_event(fax_body(id="f-1", event_type="fax")), lambda: int(FAX_LEASE * 1000))
     assert entry(aws)["status"] == "sending"
     assert "startedAt" not in entry(aws)  # a claim would lock the line for a whole lease

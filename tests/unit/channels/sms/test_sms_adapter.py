@@ -1,5 +1,6 @@
 """The adapter of all SMS providers: the text, its segments, media, credentials and evidence."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -10,8 +11,10 @@ import pytest
 
 from mailroom.aws import clients
 from mailroom.channels.sms.adapter import SmsAdapter
+from mailroom.environment import SmsSender
 from mailroom.errors import Invalid, InvalidRequest, InvalidSecret
 from mailroom.message.outcome import Misconfigured, NotFound, Sent, Unknowable
+from mailroom.providers import client
 from mailroom.providers.aws_sms.sender import AwsSms
 from mailroom.providers.twilio.account import TwilioAccount, account_of
 from mailroom.providers.twilio.sender import TwilioSms
@@ -177,6 +180,11 @@ def test_a_look_up_of_a_message_whose_payload_or_template_is_missing_returns_unk
     assert provider.searches == []
 
 
+def adapter_of(settings: SmsSender) -> SmsAdapter:
+    """Return the adapter as the handler creates it."""
+    return SmsAdapter.of(settings, partial(client, settings.sms_provider, settings))
+
+
 def opening(*providers: FakeSms | Exception) -> tuple[SmsAdapter, Mock]:
     """Return an adapter whose provider opens as listed, in turn, and the mock that opens it."""
     sms_adapter = adapter()
@@ -210,8 +218,8 @@ def test_the_error_about_unusable_credentials_does_not_quote_the_credentials(fau
 def test_the_setting_sms_provider_chooses_the_provider(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clients, "sms", lambda seconds: ("client", seconds))
     secret = boto3.client("secretsmanager").create_secret(Name="twilio", SecretString=ACCOUNT)["ARN"]
-    twilio = SmsAdapter.of(settings(twilio_secret_arn=secret))
-    aws_sms = SmsAdapter.of(settings(sms_provider="aws"))
+    twilio = adapter_of(settings(twilio_secret_arn=secret))
+    aws_sms = adapter_of(settings(sms_provider="aws"))
     assert (twilio.provider, aws_sms.provider) == ("twilio", "aws")
     assert isinstance(twilio._opened(), TwilioSms)
     assert isinstance(aws_sms._opened(), AwsSms)

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook as Signature
 
+from mailroom.channels.webhook.contract import Post
 from mailroom.errors import ConnectError, RequestFailed
 from mailroom.http.https import Answer, HttpClient
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.message.outcome import Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
-from mailroom.providers.webhooks.sender import Post, StandardWebhooks
+from mailroom.providers.webhooks.sender import StandardWebhooks
 from tests.support.unit.loopback import serving, status
 from tests.support.unit.shared import FakeClock
 from tests.support.unit.webhooks import (

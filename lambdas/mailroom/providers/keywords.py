@@ -7,8 +7,8 @@ keywords" in the user guide of AWS End User Messaging (also ARRET, REMOVE and TD
 """
 
 import unicodedata
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Iterable
+from typing import Literal
 
 from msgspec import Struct
 
@@ -16,8 +16,6 @@ from mailroom.errors import Malformed
 from mailroom.providers import values
 from mailroom.telemetry import count
 
-SOURCE = "twilio-text"
-"""Value of `source` in a queue message that holds a STOP or START received by Twilio."""
 STOP = (
     *("stop", "stopall", "unsubscribe", "cancel", "end", "quit", "revoke", "optout"),
     *("arret", "remove", "td"),
@@ -89,37 +87,7 @@ class KeywordText(Struct, frozen=True):
     """Time of the text in epoch milliseconds, by the provider's clock."""
 
 
-class _Inbound(Struct, frozen=True, rename="camel"):
-    """The fields of a two-way SMS of AWS End User Messaging that Mailroom reads. Source: "Example of a
-    two-way SMS message payload for Amazon SNS topics" in the service's user guide."""
-
-    origination_number: str
-    destination_number: str
-    message_body: str
-
-
-def read_twilio(payload: Mapping[str, Any], region: str) -> list[KeywordText]:
-    """Read a STOP or START from a queue message of the function `twilio_callbacks`. Raises Malformed."""
-    return _canonical(values.convert("a text by Twilio", payload, KeywordText), region)
-
-
-def read_aws(
-    payload: Mapping[str, Any], published: str, keywords: Keywords, region: str
-) -> list[KeywordText]:
-    """Read a text that AWS received. Return an empty list if the text is not a keyword. Raises Malformed.
-
-    `published` is the time at which SNS published the text (ISO 8601). AWS does not report the time at which
-    the person sent the text.
-    """
-    text = values.convert("a text by AWS", payload, _Inbound)
-    wish = keywords.wish(text.message_body)
-    if wish is None:
-        return []
-    time_ms = values.time("Timestamp", published)
-    return _canonical(KeywordText(text.origination_number, text.destination_number, wish, time_ms), region)
-
-
-def _canonical(text: KeywordText, region: str) -> list[KeywordText]:
+def canonical(text: KeywordText, region: str) -> list[KeywordText]:
     """Return the text with the sender's number in E.164, the canonical form of a recipient.
 
     Raises Malformed if the number is invalid. The record then becomes a dead letter, so that an alarm tells

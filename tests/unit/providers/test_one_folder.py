@@ -1,0 +1,50 @@
+"""A provider is one folder: a descriptor, and code that does not import another provider."""
+
+import subprocess
+import sys
+from pkgutil import resolve_name
+
+import pytest
+
+from mailroom.providers import MODULES, client_modules, provider
+from mailroom_stacks.constructs.bundle import library_files
+from tests.support import ROOT
+
+LOADED = """
+import sys
+from mailroom.providers import client_modules
+for module in client_modules(sys.argv[1]):
+    __import__(module)
+print(*sorted(name for name in sys.modules if name.startswith("mailroom.providers.")))
+"""
+
+
+def folder(module: str) -> str:
+    """Return the path of a package or module in a bundle."""
+    return module.replace(".", "/") + "/"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_code_of_a_provider_imports_another_provider(name: str) -> None:
+    package = resolve_name(MODULES[name])
+    modules = [file.stem for file in (ROOT / "lambdas" / folder(MODULES[name])).glob("*.py")]
+    files = library_files([f"import {package.__name__}.{module}".encode() for module in modules])
+    others = tuple(folder(module) for other, module in MODULES.items() if other != name)
+    assert [path for path in files if path.startswith(others)] == []
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("name", [name for name in MODULES if provider(name).client])
+def test_a_cold_sender_loads_the_code_of_its_provider_only(name: str) -> None:
+    command = [sys.executable, "-c", LOADED, name]
+    done = subprocess.run(command, cwd=ROOT / "lambdas", capture_output=True, text=True, check=True)
+    loaded = {*done.stdout.split()}
+    assert {*client_modules(name)} <= loaded
+    assert loaded & {*MODULES.values()} == {MODULES[name]}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_code_that_a_descriptor_names_exists(name: str) -> None:
+    descriptor = provider(name)
+    for place in filter(None, (descriptor.client, *descriptor.events.values(), descriptor.topic_events)):
+        assert callable(resolve_name(place)), place
