@@ -136,7 +136,7 @@ class ResendSender(MailSender, frozen=True, kw_only=True, rename="upper"):
 class SmsSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):
     """Settings of an SMS sender. The settings for another provider are empty."""
 
-    sms_provider: Literal["twilio", "aws"]
+    sms_provider: str
     twilio_secret_arn: str = ""
     sms_base_url: str = ""
     messaging_service_sid: str = ""
@@ -166,7 +166,7 @@ class PushSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):
 class FaxSender(Sender, frozen=True, kw_only=True, rename="upper"):
     """Settings of a fax sender."""
 
-    fax_provider: Literal["signalwire", "telnyx"]
+    fax_provider: str
     fax_secret_arn: str
     fax_base_url: str
     fax_senders: Sequence[str]

@@ -81,7 +81,7 @@ def _version(ssm: Any, parameter: str) -> float:
 
 def addresses_at_ses(settings: Settings) -> list[str]:
     """Return the addresses from which the stage sends mails by SES."""
-    by_ses = "mail" in settings.channels and "ses" in settings.mail.providers
+    by_ses = "mail" in settings.channels and "ses" in settings.providers("mail")
     return [parseaddr(sender)[1] for sender in settings.mail.senders] if by_ses else []
 
 

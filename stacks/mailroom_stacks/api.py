@@ -1,6 +1,9 @@
-"""HTTP API for producers of messages, for recipients who opt out, and for the events of Twilio and Resend."""
+"""HTTP API for producers of messages, for recipients who opt out, and for the events of providers."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import Any
 
 from aws_cdk import Aws, Stack
@@ -13,14 +16,13 @@ from mailroom.content.payloads import OVERSIZE
 from mailroom.environment import (
     CallerLimit,
     MessagesApiSettings,
-    ResendMailEventsSettings,
-    TwilioCallbacksSettings,
     UnsubscribeSettings,
 )
+from mailroom.providers import MODULES, provider
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.http_api import ApiStage, server_errors
-from mailroom_stacks.constructs.naming import StageStack, name_for_others, publish
+from mailroom_stacks.constructs.naming import StageStack, name_for_others, pascal, publish
 from mailroom_stacks.constructs.storage import RANDOM_KEY_IN_JSON, Secret, bucket_name, read_payloads
 from mailroom_stacks.constructs.templates import read_templates, templates_fields
 from mailroom_stacks.feedback import FeedbackStack
@@ -37,9 +39,6 @@ MESSAGES = (
 )
 """Method, path and action of each route for messages. An action may require a scope of a token. Routes
 without an id in the path read the id from the query string, because an id may contain a slash."""
-TWILIO_PATH = "/callbacks/twilio"
-INBOUND_PATH = "/twilio/inbound"
-RESEND_PATH = "/callbacks/resend"
 UNSUBSCRIBE_PATH = "/unsubscribe"
 CALLER_SECONDS = 10
 """Time-out of functions that a person's browser or a provider waits for. Twilio waits 15 s for a response."""
@@ -47,10 +46,22 @@ PAGE_FILE = "unsubscribe.json"
 """File in the bundle of `unsubscribe` that contains the stage's settings of the page."""
 
 
+@dataclass(frozen=True)
+class Requests:
+    """Requests that a provider makes to the API."""
+
+    parts: Mapping[str, str]
+    """Part of the throttling limits by path."""
+    reason: str
+    """Reason why these routes need neither a signature by AWS nor a token."""
+    function: FunctionSpec | None
+    """Function behind the routes; None if the stage does not use the provider."""
+
+
 class ApiStack(StageStack):
     """HTTP API, which requires TLS. Requests for messages need a signature or a token. Routes for unsubscribe
-    links and for callbacks of Twilio or Resend have no authorizer: the functions verify the signature in each
-    link or callback."""
+    links and for requests of providers have no authorizer: the functions verify the signature in each link or
+    request."""
 
     def __init__(
         self, scope: Construct, settings: Settings, storage: MailboxStack, feedback: FeedbackStack
@@ -62,8 +73,6 @@ class ApiStack(StageStack):
         self.public_url = settings.api.public_url or (
             f"https://{self.api.http_api_id}.execute-api.{Aws.REGION}.{Aws.URL_SUFFIX}"
         )
-        self.twilio_url = f"{self.public_url}{TWILIO_PATH}"
-        """Base URL for Twilio's status callbacks. The callback URL of a message appends a path to it."""
         self.unsubscribe_url = f"{self.public_url}{UNSUBSCRIBE_PATH}"
         """Base URL of unsubscribe links. The link of a mail appends a token for its recipient and topic."""
         # The export is needed even if the stage has its own URL: deployed senders may still import it, and
@@ -140,53 +149,14 @@ class ApiStack(StageStack):
         were removed, API Gateway would keep its settings, and then reject each change of the API's stage
         ("Unable to find Route by key"). The function `unsubscribe` responds to requests to unused routes with
         410."""
-        twilio = self._twilio_callbacks(settings, feedback) or page
-        resend = self._resend_mail_events(settings, feedback) or page
-        by_twilio = "Twilio signs each request with the account's token; the function verifies it."
-        by_resend = "Resend signs each request with the webhook's secret; the function verifies it."
-        for behind, path, part, reason in (
-            (twilio, f"{TWILIO_PATH}/{{reference}}", "callbacks", by_twilio),
-            (twilio, INBOUND_PATH, "public", by_twilio),
-            (resend, RESEND_PATH, "public", by_resend),
-        ):
-            self._stage.open(behind, ["POST"], path, part, reason)
-
-    def _twilio_callbacks(self, settings: Settings, feedback: FeedbackStack) -> HttpLambdaIntegration | None:
-        section, secret, queue = settings.twilio, feedback.twilio_secret, feedback.worker.queue
-        if section is None or secret is None:
-            return None
-        spec = FunctionSpec(
-            function="twilio-callbacks",
-            timeout_seconds=CALLER_SECONDS,
-            grants=[secret.read(), Grant(["sqs:SendMessage"], [queue.queue_arn])],
-            environment=TwilioCallbacksSettings(
-                twilio_secret_arn=secret.secret_arn,
-                public_url=self.public_url,
-                feedback_queue_url=queue.queue_url,
-                sms_base_url=section.url,
-                stop_words=section.stop_words,
-                start_words=section.start_words,
-            ),
-            remedy="Twilio retries a status callback for a few seconds only.",
-        )
-        return self._behind(settings, "TwilioCallbacks", spec)
-
-    def _resend_mail_events(
-        self, settings: Settings, feedback: FeedbackStack
-    ) -> HttpLambdaIntegration | None:
-        secret, queue = feedback.resend_secret, feedback.worker.queue
-        if secret is None:
-            return None
-        spec = FunctionSpec(
-            function="resend-mail-events",
-            timeout_seconds=CALLER_SECONDS,
-            grants=[secret.read(), Grant(["sqs:SendMessage"], [queue.queue_arn])],
-            environment=ResendMailEventsSettings(
-                resend_secret_arn=secret.secret_arn, feedback_queue_url=queue.queue_url
-            ),
-            remedy="Resend retries an event for hours.",
-        )
-        return self._behind(settings, "ResendMailEvents", spec)
+        for descriptor in map(provider, MODULES):
+            if not descriptor.requests:
+                continue
+            requests: Requests = resolve_name(descriptor.requests)(self, settings, feedback)
+            spec = requests.function
+            behind = self._behind(settings, pascal(spec.function), spec) if spec else page
+            for path, part in requests.parts.items():
+                self._stage.open(behind, ["POST"], path, part, requests.reason)
 
     def _behind(self, settings: Settings, name: str, spec: FunctionSpec) -> HttpLambdaIntegration:
         """Create a function, and return its integration for routes. `name` is in CamelCase."""

@@ -8,9 +8,9 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk.aws_cloudwatch import TreatMissingData
 from constructs import Construct
 
+from mailroom.providers import provider
 from mailroom_stacks.constructs.logical_ids import hold_permissions
 from mailroom_stacks.constructs.stage_alarm import AlarmText, counted, read_log, stage_alarm
-from mailroom_stacks.settings.canary import TEST_ADDRESSES
 from mailroom_stacks.settings.monitoring import CANARY_ALARM, CANARY_MINUTES
 from mailroom_stacks.settings.settings import Settings
 
@@ -20,7 +20,7 @@ CANARIES_MISSED = 3
 
 def put_canaries(scope: Construct, settings: Settings, release: lambda_.Function) -> None:
     """Create the rule that invokes `release` for each canary, and the alarm."""
-    address = TEST_ADDRESSES[settings.mail.provider]
+    address = provider(settings.mail.provider).test_address
     # The canary's id contains the event's time, so an event that is delivered twice puts only one canary.
     event = events.RuleTargetInput.from_object({"canary": events.EventField.time, "to": address})
     # EventBridge tries three times to pass an event to Lambda. If the put then fails, Lambda does not repeat

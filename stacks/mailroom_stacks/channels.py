@@ -3,17 +3,16 @@ permissions and settings of each sender."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from email.utils import parseaddr
+from pkgutil import resolve_name
 from typing import Any
 
-from aws_cdk import Stack
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from mailroom.channels.sms.segments import MAX_SEGMENTS
-from mailroom.environment import OtherProvider, PushSender, ResendSender, Sender, SesSender, SmsSender
+from mailroom.environment import MailSender, OtherProvider, Sender, SmsSender, SuppressingSender
 from mailroom.ledger.items import LINES
-from mailroom.providers import client_modules
+from mailroom.providers import client_modules, provider
 from mailroom_stacks.api import ApiStack
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.naming import StageStack, pascal
@@ -22,11 +21,10 @@ from mailroom_stacks.constructs.templates import read_templates, templates_field
 from mailroom_stacks.constructs.worker import Work, Worker
 from mailroom_stacks.feedback import FeedbackStack
 from mailroom_stacks.mailbox import MailboxStack
-from mailroom_stacks.settings.channels import RESEND_URL, Channel, LaneRow
+from mailroom_stacks.settings.channels import Channel, LaneRow
 from mailroom_stacks.settings.queues import RESEND_DELAYS
 from mailroom_stacks.settings.sections import OnUnknown
 from mailroom_stacks.settings.settings import Settings
-from mailroom_stacks.settings.sms import Sms
 from mailroom_stacks.settings.times import Times
 
 
@@ -77,9 +75,19 @@ class ChannelsStack(StageStack):
                 self.workers[row.event_type, row.lane] = worker
 
     def _needs(self, row: LaneRow) -> Needs:
-        if row.event_type in NEEDS:
-            return NEEDS[row.event_type](self, row.fallback)
-        return _by_row(row.event_type, row.channel, self)
+        if row.event_type not in NEEDS:
+            return _by_row(row.event_type, row.channel, self)
+        name = row.fallback or self.settings.providers(row.event_type)[0]
+        of_provider: Needs = resolve_name(provider(name).needs)(self, name)
+        of_channel = NEEDS[row.event_type](self, name)
+        return replace(
+            of_channel,
+            grants=[*of_provider.grants, *of_channel.grants],
+            kind=of_provider.kind,
+            own={**of_channel.own, **of_provider.own},
+            handler=of_provider.handler,
+            modules=client_modules(name),
+        )
 
     def find_unwilling(self) -> Grant:
         """Return the permission to read the suppression list and people's preferences, with one request for a
@@ -156,7 +164,7 @@ class ChannelsStack(StageStack):
         url = sqs.Queue.from_queue_arn(self, f"{pascal(short_name)}ByName", arn).queue_url
         grants = [Grant(["sqs:SendMessage"], [arn])]
         if row.fallback:
-            first = getattr(self.settings, row.event_type).provider
+            first = self.settings.providers(row.event_type)[0]
             return grants, {"other_provider": OtherProvider(name=first, queue_url=url), "budget": row.budget}
         rules = row.channel.fallback.model_dump(exclude={"messages_per_second", "per_day"})
         return grants, {"other_provider": OtherProvider(name=second, queue_url=url, **rules)}
@@ -219,12 +227,10 @@ def _by_row(event_type: str, channel: Channel, stack: ChannelsStack) -> Needs:
     return Needs(grants, RowSender, fields)
 
 
-def _mail(stack: ChannelsStack, fallback: str) -> Needs:
-    """Return the needs of mail: sender addresses, unsubscribe links, templates, and those of the provider,
-    which is `fallback` or, if that is empty, the first provider."""
-    settings, secret = stack.settings, stack.feedback.resend_secret
-    templates = read_templates(stack, settings, "mail/*", PUBLISHED)
-    common = {
+def _mail(stack: ChannelsStack, _name: str) -> Needs:
+    """Return the needs of mail by any provider: sender addresses, unsubscribe links and templates."""
+    settings = stack.settings
+    fields = {
         **stack.unwilling(),
         "mail_senders": settings.mail.senders,
         "unsubscribe_url": stack.api.unsubscribe_url,
@@ -232,150 +238,41 @@ def _mail(stack: ChannelsStack, fallback: str) -> Needs:
         "max_attachment_bytes": settings.mail.max_attachment_bytes,
         **templates_fields(settings, "mail"),
     }
+    templates = read_templates(stack, settings, "mail/*", PUBLISHED)
     grants = [stack.find_unwilling(), stack.api.secret.read(), *templates]
-    if secret is None or (fallback or settings.mail.provider) == "ses":
-        fields, handler = {**common, "configuration_set": settings.name()}, "send_mail" if fallback else ""
-        ses = [_send_email(stack, settings), *grants]
-        return Needs(ses, SesSender, fields, templates="mail", handler=handler)
-    url = settings.channels["mail"].base_url or RESEND_URL
-    fields = {**common, "resend_secret_arn": secret.secret_arn, "resend_base_url": url}
-    # Resend has its own handler, so that the sender for SES contains no code for Resend.
-    return Needs([secret.read(), *grants], ResendSender, fields, templates="mail", handler="send_mail_resend")
+    return Needs(grants, MailSender, fields, templates="mail")
 
 
-def _send_email(stack: Stack, settings: Settings) -> Grant:
-    return Grant(
-        # The function calls SendEmail. AWS does not document which of these actions SES checks for a mail
-        # with headers or attachments.
-        ["ses:SendEmail", "ses:SendRawEmail"],
-        [
-            stack.format_arn(service="ses", resource="identity", resource_name="*"),
-            stack.format_arn(service="ses", resource="configuration-set", resource_name=settings.name()),
-        ],
-        conditions={
-            "StringEqualsIgnoreCase": {
-                "ses:FromAddress": [parseaddr(sender)[1] for sender in settings.mail.senders]
-            }
-        },
-        wildcard="SES checks the identity that covers the sender (address, domain or a parent domain) and, "
-        "in its sandbox, the recipient's as well; the condition allows only the stage's own senders.",
-    )
+def _push(stack: ChannelsStack, _name: str) -> Needs:
+    return Needs([stack.find_unwilling(), stack.mark_suppressed()], SuppressingSender, stack.unwilling())
 
 
-def _push(stack: ChannelsStack, _fallback: str) -> Needs:
-    """Return the needs of push: to publish to endpoints of the platform applications and to topics, and to
-    create an endpoint for a token."""
-    section = stack.settings.push
-    assert section is not None  # a validation rule rejects a channel without its section
+def _sms(stack: ChannelsStack, name: str) -> Needs:
+    """Return the needs of SMS by any provider: the sender, and templates."""
+    settings = stack.settings
+    templates = read_templates(stack, settings, "sms/*", PUBLISHED)
     return Needs(
-        grants=[
-            *_to_endpoints(sorted(section.platform_applications.values())),
-            *([Grant(["sns:Publish"], section.topics)] if section.topics else []),
-            stack.find_unwilling(),
-            stack.mark_suppressed(),
-        ],
-        kind=PushSender,
-        own={
-            **stack.unwilling(),
-            "platform_applications": section.platform_applications,
-            "topics": section.topics,
-        },
-    )
-
-
-def _to_endpoints(applications: list[str]) -> list[Grant]:
-    if not applications:
-        return []
-    return [
-        Grant(["sns:CreatePlatformEndpoint"], applications),
-        Grant(
-            ["sns:Publish"],
-            [arn.replace(":app/", ":endpoint/", 1) + "/*" for arn in applications],
-            wildcard="SNS generates the names of the endpoints of the stage's platform applications.",
-        ),
-    ]
-
-
-def _sms(stack: ChannelsStack, fallback: str) -> Needs:
-    """Return the needs of SMS: templates, and those of the provider, which is `fallback` or, if that is
-    empty, the first provider. Media need no further permission: Twilio gets presigned URLs of media in the
-    payload bucket, and AWS reads media with the sender's permissions."""
-    sms = stack.settings.sms
-    assert sms is not None  # a validation rule rejects a channel without its section
-    section = sms.by_provider[fallback or sms.provider]
-    of_provider = _by_twilio if section.provider == "twilio" else _by_aws
-    grants, provider = of_provider(stack, section)
-    templates = read_templates(stack, stack.settings, "sms/*", PUBLISHED)
-    return Needs(
-        grants=[*grants, *templates, stack.find_unwilling(), stack.mark_suppressed()],
+        grants=[*templates, stack.find_unwilling(), stack.mark_suppressed()],
         by_number=True,
-        modules=client_modules(section.provider),
         kind=SmsSender,
         own={
             **stack.unwilling(),
-            "sms_provider": section.provider,
-            "sms_sender": section.sender or "",
-            "default_region": stack.settings.default_region,
+            "sms_provider": name,
+            "sms_sender": settings.sms_by(name).sender or "",
+            "default_region": settings.default_region,
             "max_segments": MAX_SEGMENTS,
             "media_seconds": MEDIA_SECONDS,
             "clock_skew_seconds": CLOCK_SKEW_SECONDS,
-            **templates_fields(stack.settings, "sms"),
-            **provider,
+            **templates_fields(settings, "sms"),
         },
         templates="sms",
     )
 
 
-def _by_twilio(stack: ChannelsStack, section: Sms) -> tuple[list[Grant], dict[str, str]]:
-    secret = stack.feedback.twilio_secret
-    assert secret is not None
-    return [secret.read()], {
-        "twilio_secret_arn": secret.secret_arn,
-        "sms_base_url": section.url,
-        "messaging_service_sid": section.messaging_service_sid or "",
-        "callback_url": stack.api.twilio_url,
-    }
-
-
-def _by_aws(stack: ChannelsStack, section: Sms) -> tuple[list[Grant], dict[str, str]]:
-    name = stack.settings.sms_configuration_set
-    arn = stack.format_arn(service="sms-voice", resource="configuration-set", resource_name=name)
-    grants = [send_sms(stack, str(section.sender)), Grant(SMS_ACTIONS, [arn])]
-    return grants, {"sms_configuration_set": str(name)}
-
-
-SMS_ACTIONS = ("sms-voice:SendTextMessage", "sms-voice:SendMediaMessage")
-
-
-def send_sms(stack: Stack, sender: str) -> Grant:
-    """Return the permission to send with the origination identity `sender`:
-    https://docs.aws.amazon.com/sms-voice/latest/userguide/permissions-actions.html."""
-    if sender.startswith("arn:"):
-        return Grant(SMS_ACTIONS, [sender])
-    resource, name, wildcard = _identity(sender)
-    return Grant(
-        SMS_ACTIONS,
-        [stack.format_arn(service="sms-voice", resource=resource, resource_name=name)],
-        wildcard=wildcard,
-    )
-
-
-def _identity(sender: str) -> tuple[str, str, str]:
-    """Return the type and name of the resource of an origination identity, and the reason for a wildcard in
-    the name."""
-    if sender.startswith("pool-"):
-        return "pool", sender, ""
-    if sender.startswith("phone-"):
-        return "phone-number", sender, ""
-    if sender.lstrip("+").isdigit():
-        return "phone-number", "*", "A number's ARN contains its id: to avoid *, use the id or ARN as sender."
-    return "sender-id", f"{sender}/*", "A sender id is registered once for each country that it sends to."
-
-
 PUBLISHED = "Publishers choose the names of templates."
 NEEDS: Mapping[str, Callable[[ChannelsStack, str], Needs]] = {"mail": _mail, "sms": _sms, "push": _push}
-"""Functions that return the needs of channels that have a section of settings, templates or further
-permissions."""
+"""Functions that return the needs of the built-in channels in the section `channels`, without those of the
+provider, whose name is the argument."""
 
 
 TWO_PROVIDERS_END = (

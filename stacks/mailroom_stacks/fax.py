@@ -6,7 +6,7 @@ from constructs import Construct
 
 from mailroom.environment import FaxSender, RetryFaxSettings
 from mailroom.ledger.items import LINES
-from mailroom.providers import client_modules
+from mailroom.providers import client_modules, providers_of
 from mailroom_stacks.channels import CLOCK_SKEW_SECONDS, MEDIA_SECONDS, reachable, sender_fields
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.naming import StageStack
@@ -28,11 +28,12 @@ class FaxStack(StageStack):
 
     def __init__(self, scope: Construct, settings: Settings, fax: Fax, storage: MailboxStack) -> None:
         super().__init__(scope, settings, "fax")
+        formats = [f"{row.credentials} of {row.title}" for row in providers_of("fax").values()]
         self.secret = provider_secret(
             self,
             settings,
             "fax",
-            'Credentials of the provider: {"project", "token"} of SignalWire or {"api_key"} of Telnyx',
+            f"Credentials of the provider: {' or '.join(formats)}",
             construct_id="Secret",
         )
         self.worker = Worker(self, settings, self._send(settings, fax, storage))

@@ -8,7 +8,7 @@ import pytest
 from aws_cdk import Stack
 
 from mailroom import environment
-from mailroom_stacks.channels import send_sms
+from mailroom_stacks.providers.aws_sms import send_sms
 from tests.support.stacks.templates import Template, Templates, text
 from tests.support.stacks.variants import ANDROID, IOS, NEWS, SERVICE
 

@@ -73,7 +73,7 @@ def test_a_word_without_letters_and_digits_is_named_with_its_place() -> None:
         (
             "sms.sender",
             "MAILROOM",
-            "sms.sender: 'MAILROOM' is not a number in E.164, which twilio needs; write it like "
+            "sms.sender: 'MAILROOM' is not a sender of twilio; use a number of yours in E.164, such as "
             "+12025550123.",
         ),
         (

@@ -140,7 +140,7 @@ def test_a_stage_with_one_provider_has_nothing_of_a_second(dev: Templates) -> No
         ({"sms.fallback": "aws"}, "sms.fallback_sender: is missing; use a number"),
         (
             {"sms": {"provider": "aws", "sender": "SHOP", "fallback": "twilio", "fallback_sender": "SHOP"}},
-            "sms.fallback_sender: 'SHOP' is not a number in E.164, which twilio needs",
+            "sms.fallback_sender: 'SHOP' is not a sender of twilio",
         ),
         (
             {"mail.fallback": "resend", "channels.mail.fallback": {"per_day": 20}},

@@ -56,6 +56,32 @@ class Provider(Struct, frozen=True, kw_only=True):
     function for the provider's requests writes into a queue message."""
     topic_events: str = ""
     """Function that reads the events that the provider publishes to the stage's topic."""
+    url: str = ""
+    """Default URL of the provider's HTTP API; {space} is replaced by that setting. Empty for an AWS
+    service."""
+    credentials: str = ""
+    """Content of the secret with the credentials, for operators; empty without a secret."""
+    one_of: tuple[str, ...] = ()
+    """Settings in the channel's section of which the provider needs exactly one."""
+    needed: str = ""
+    """Value of the first setting in `one_of`, in words for operators."""
+    sender: str = ""
+    """Regular expression of a sender of text messages."""
+    day_limit: bool = False
+    """Whether the provider refuses messages above a limit for 24 hours, which the stage does not know."""
+    unrepeated: int = 0
+    """Number of requests for each message that the provider makes to the stage's API and does not repeat if
+    the API throttles them."""
+    test_address: str = ""
+    """Address for the canary, whose mails the provider discards and reports as delivered."""
+    needs: str = ""
+    """Function that returns the permissions and variables of the senders."""
+    resources: str = ""
+    """Function that creates further resources for events and alarms."""
+    requests: str = ""
+    """Function that describes the routes of the provider's requests, and the function behind them."""
+    function: str = ""
+    """Name of the function that receives the provider's requests."""
 
 
 class Channel(Struct, frozen=True, kw_only=True):

@@ -25,6 +25,12 @@ def provider(name: str) -> Provider:
     return descriptor
 
 
+def providers_of(channel: str) -> dict[str, Provider]:
+    """Return the descriptors of a built-in channel's providers, by name."""
+    descriptors = {name: provider(name) for name in MODULES}
+    return {name: row for name, row in descriptors.items() if row.channel == channel}
+
+
 def client_modules(name: str) -> tuple[str, ...]:
     """Return the modules that the function `client` imports for a provider."""
     return MODULES[name], provider(name).client.partition(":")[0]

@@ -11,8 +11,3 @@ PROVIDERS: dict[str, Provider] = {name: provider(name) for name in MODULES}
 for _channel, _descriptor in CHANNELS.items():
     for _name, _provider in _descriptor.providers.items():
         PROVIDERS[_name] = structs.replace(_provider, channel=_channel)
-
-
-def providers_of(channel: str) -> dict[str, Provider]:
-    """Return the descriptors of a channel's providers, by name."""
-    return {name: row for name, row in PROVIDERS.items() if row.channel == channel}

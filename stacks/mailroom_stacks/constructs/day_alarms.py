@@ -7,6 +7,7 @@ from aws_cdk import Duration
 from aws_cdk.aws_cloudwatch import MathExpression
 from constructs import Construct
 
+from mailroom.providers import provider
 from mailroom_stacks.constructs.stage_alarm import AlarmText, counted, identifier, read_log, stage_alarm
 from mailroom_stacks.settings.channels import LaneRow
 from mailroom_stacks.settings.settings import Settings
@@ -19,17 +20,15 @@ message."""
 
 def watch_days(scope: Construct, settings: Settings) -> None:
     """Create the alarms of each channel that has a daily limit, or whose provider has one."""
-    with_limit = {"mail"}
-    if settings.twilio:
-        with_limit.add("sms")
     for row in settings.lane_rows():
-        if row.event_type not in with_limit and not row.channel.days:
+        names = [row.fallback] if row.fallback else settings.providers(row.event_type)[:1]
+        if not row.channel.days and not any(provider(name).day_limit for name in names):
             continue
         if row.lane == "normal":
             _codes_wait(scope, settings, row.budget, row.function)
         else:
             _bulk_waits(scope, settings, row)
-    if settings.fax and settings.fax.provider == "telnyx":
+    if settings.fax and provider(settings.fax.provider).day_limit:
         _codes_wait(scope, settings, "fax", "send-fax")
 
 

@@ -58,7 +58,7 @@ def place_of(settings: Settings, templates: Templates, qualifier: str) -> Place:
         region=region or "*",
         partition=(RegionInfo.get(region).partition if region else None) or "aws",
         qualifier=qualifier,
-        configuration_sets=tuple(sorted({settings.name(), *filter(None, [settings.sms_configuration_set])})),
+        configuration_sets=(settings.name(),),
         passed_to=tuple(sorted({service for role in roles for service in _trusted(role)})),
         key_tags=_identity(keys),
         boundary=settings.deploy.permissions_boundary if settings.deploy else None,

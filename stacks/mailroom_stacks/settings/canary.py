@@ -2,21 +2,17 @@
 
 from collections.abc import Iterator, Mapping
 
+from mailroom.providers import provider
 from mailroom_stacks.settings.channels import Channel, Mail
 from mailroom_stacks.settings.monitoring import Monitoring
 from mailroom_stacks.settings.recipients import Recipients
-
-TEST_ADDRESSES = {"ses": "success@simulator.amazonses.com", "resend": "delivered@resend.dev"}
-"""Addresses by provider whose mails the provider discards and reports as delivered:
-https://docs.aws.amazon.com/ses/latest/DeveloperGuide/mailbox-simulator.html and
-https://resend.com/docs/dashboard/emails/send-test-emails."""
 
 
 def canary_faults(
     monitoring: Monitoring, channels: Mapping[str, Channel], mail: Mail, recipients: Recipients | None
 ) -> Iterator[str]:
     """Yield violations of the rules for a stage whose setting `monitoring.canary` is true."""
-    address = TEST_ADDRESSES[mail.provider]
+    address = provider(mail.provider).test_address
     if "mail" not in channels:
         yield "monitoring.canary: sends mails, but channels.mail is missing; add channels.mail, or use false."
         return

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field
 from mailroom.budget import PerDay
 from mailroom.channels.mail.contract import MAX_RECIPIENTS
 from mailroom.message import address
+from mailroom.providers import MODULES, provider
 from mailroom_stacks.paths import CHANNELS, LAMBDAS
 from mailroom_stacks.settings.queues import (
     RESEND_DELAYS,
@@ -21,7 +22,7 @@ from mailroom_stacks.settings.queues import (
     queue_rules,
     stay_faults,
 )
-from mailroom_stacks.settings.sections import MEMORY_MB, HttpProvider, OnUnknown, Section, hours
+from mailroom_stacks.settings.sections import MEMORY_MB, HttpProvider, MailProvider, OnUnknown, Section, hours
 from mailroom_stacks.settings.sentences import number
 from mailroom_stacks.settings.times import WHOLE_VCPU_MB, Times
 
@@ -139,15 +140,12 @@ def days_of(per_day: PerDaySetting) -> PerDay:
     return ((_ANY_DATE, per_day),) if isinstance(per_day, int) else per_day
 
 
-RESEND_URL = "https://api.resend.com"
-
-
 class Mail(Section):
     """Settings of mail, besides those in `channels.mail`."""
 
-    provider: Literal["ses", "resend"] = "ses"
+    provider: MailProvider = "ses"
     """Amazon SES, or Resend (resend.com): `mailroom docs choose-a-provider`."""
-    fallback: Literal["ses", "resend"] | None = None
+    fallback: MailProvider | None = None
     """Second provider, which sends the mails that the first has certainly not sent: `mailroom docs
     two-providers`. Its limits are in `channels.mail.fallback`."""
     senders: tuple[Annotated[str, AfterValidator(_address)], ...] = Field(min_length=1)
@@ -155,11 +153,6 @@ class Mail(Section):
     max_attachment_bytes: int = Field(default=7_000_000, ge=1, le=28_000_000)
     """Maximum size of all attachments of a mail together, in bytes before base64 adds a third. SES accepts 40
     MB with base64, and throttles mails above 10 MB."""
-
-    @property
-    def providers(self) -> tuple[str, ...]:
-        """The provider, and the fallback if there is one."""
-        return (self.provider,) if self.fallback is None else (self.provider, self.fallback)
 
 
 @dataclass(frozen=True)
@@ -266,13 +259,13 @@ OWN_SECTIONS = ("fax", "webhook")
 QUEUES = {"fax", "fax-retry", "webhook", "feedback", "collect", "audience"}
 FUNCTIONS = {
     *("dispatch", "release", "outcomes", "index-messages", "send-fax", "retry-fax"),
-    *("send-webhook", "feedback", "twilio-callbacks", "dead-letters", "collect", "compose"),
-    *("messages-api", "unsubscribe", "resend-mail-events"),
+    *("send-webhook", "feedback", "dead-letters", "collect", "compose", "messages-api", "unsubscribe"),
+    *(function for name in MODULES if (function := provider(name).function)),
 }
 WITH_OWN_NEEDS = ("mail", "sms", "push")
 """Channels whose senders get the permissions and variables of NEEDS in mailroom_stacks/channels.py. The
 senders of other channels get those that their settings require."""
-SECRETS = {*WITH_OWN_NEEDS, "twilio", "unsubscribe", "resend"}
+SECRETS = {*WITH_OWN_NEEDS, "unsubscribe", *MODULES}
 """Channels whose settings may not have a `secret`. Other stacks create secrets with some of these names, and
 the senders of mail, sms and push do not read a secret of their channel."""
 

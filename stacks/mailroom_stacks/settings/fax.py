@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
+from mailroom.providers import provider
 from mailroom_stacks.settings.queues import (
     CRASH_ALLOWANCE,
     RESEND_DELAYS,
@@ -14,7 +15,7 @@ from mailroom_stacks.settings.queues import (
     longest_stay,
     queue_rules,
 )
-from mailroom_stacks.settings.sections import HttpProvider, OnUnknown
+from mailroom_stacks.settings.sections import FaxProvider, HttpProvider, OnUnknown, provider_fault
 from mailroom_stacks.settings.sentences import number
 from mailroom_stacks.settings.times import Times
 
@@ -24,7 +25,7 @@ _NUMBER = r"^\+[1-9][0-9]{6,14}$"
 class Fax(HttpProvider):
     """Settings of the fax queue, its sender, and the retries."""
 
-    provider: Literal["signalwire", "telnyx"]
+    provider: FaxProvider
     """Company whose API sends the faxes."""
     senders: tuple[Annotated[str, Field(pattern=_NUMBER)], ...] = Field(min_length=1)
     """Own numbers in E.164, such as +12025550123; the first is the default."""
@@ -47,10 +48,7 @@ class Fax(HttpProvider):
     @property
     def url(self) -> str:
         """URL of the provider's API, without a slash at its end."""
-        if self.base_url:
-            return self.base_url
-        by_signalwire = self.provider == "signalwire"
-        return f"https://{self.space}.signalwire.com" if by_signalwire else "https://api.telnyx.com"
+        return self.base_url or provider(self.provider).url.format(space=self.space)
 
     @property
     def pace(self) -> float:
@@ -128,13 +126,8 @@ def mover_rules(fax: Fax, times: Times) -> QueueRules:
 
 def fax_faults(fax: Fax, times: Times) -> Iterator[str]:
     """Yield violations of the rules of the section `fax`."""
-    if fax.provider == "signalwire" and (fax.space is None) == (fax.base_url is None):
-        yield (
-            "fax.space: signalwire needs exactly one of space and base_url; "
-            "use the space of {space}.signalwire.com."
-        )
-    if fax.provider == "telnyx" and fax.connection_id is None:
-        yield "fax.connection_id: is missing; telnyx needs the id of the fax application."
+    if violation := provider_fault(f"fax.{provider(fax.provider).one_of[0]}", fax, fax.provider):
+        yield violation
     if fax.pace >= times.fax_watched:
         yield (
             f"fax.concurrent_calls: {fax.concurrent_calls} / calls_per_second {number(fax.calls_per_second)} "

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from mailroom.providers import provider, providers_of
 from mailroom_stacks.paths import CAMPAIGNS
 from mailroom_stacks.settings.concurrency import concurrency_faults
 from mailroom_stacks.settings.enabled_campaigns import (
@@ -66,17 +67,22 @@ def with_providers(settings: Settings, providers: object) -> Settings:
         return section.model_copy(update={setting: f"{providers}/{name}"})
 
     changed: dict[str, object] = {
-        key: placed(key, section, "base_url", "twilio" if key == "sms" else getattr(section, "provider", key))
+        key: placed(key, section, "base_url", _with_url(settings, key))
         for key, section in settings
         if isinstance(section, HttpProvider)
     }
     changed["channels"] = {
-        # Of the providers of mail, only Resend uses the URL.
-        key: placed(f"channels.{key}", row, "base_url", "resend" if key == "mail" else key)
+        key: placed(f"channels.{key}", row, "base_url", _with_url(settings, key))
         for key, row in settings.channels.items()
     }
     changed["api"] = placed("api", settings.api, "public_url", "api")
     return settings.model_copy(update=changed)
+
+
+def _with_url(settings: Settings, channel: str) -> str:
+    """Return the channel's first provider that has a URL, or the channel's name if none has."""
+    names = (*settings.providers(channel), *providers_of(channel))
+    return next((name for name in names if provider(name).url), channel)
 
 
 def _validated(section: object, stage: str) -> Settings:

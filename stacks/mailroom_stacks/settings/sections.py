@@ -1,12 +1,13 @@
 """Base classes and types of values that several sections of the settings share."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
 from mailroom.errors import Invalid
 from mailroom.message.window import Window
+from mailroom.providers import provider, providers_of
 
 EventType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,15}$")]
 DatabaseName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
@@ -21,6 +22,16 @@ OnUnknown = Literal["resend", "hold"]
 ORIGIN = r"https://[A-Za-z0-9.-]+(:[0-9]+)?"
 LOOPBACK = r"http://127\.0\.0\.1:[0-9]+"
 BASE_URL = rf"^(({ORIGIN}|{LOOPBACK})(/[A-Za-z0-9._~-]+)*|{PROVIDERS_AT_SYNTH})$"
+
+
+if TYPE_CHECKING:
+    MailProvider = str
+    SmsProvider = str
+    FaxProvider = str
+else:
+    MailProvider, SmsProvider, FaxProvider = (
+        Literal[tuple(providers_of(channel))] for channel in ("mail", "sms", "fax")
+    )
 
 
 def hours(window: dict[str, str]) -> dict[str, str]:
@@ -40,6 +51,18 @@ class Section(BaseModel):
     synth."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+
+
+def provider_fault(key: str, section: Section, name: str) -> str:
+    """Return a sentence if a section does not have exactly one of the settings of which its provider needs
+    one, or an empty text. `key` is the setting that the sentence names."""
+    descriptor = provider(name)
+    settings = [setting for setting in descriptor.one_of if getattr(section, setting) is not None]
+    if len(settings) == 1:
+        return ""
+    if len(descriptor.one_of) == 1:
+        return f"{key}: is missing; {name} needs {descriptor.needed}."
+    return f"{key}: {name} needs exactly one of {' and '.join(descriptor.one_of)}; use {descriptor.needed}."
 
 
 class HttpProvider(Section):

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from mailroom.providers import providers_of
 from mailroom_stacks.settings.api import Api, api_faults
 from mailroom_stacks.settings.campaigns import Campaigns
 from mailroom_stacks.settings.canary import canary_faults
@@ -90,28 +91,29 @@ class Settings(Section):
     @property
     def fallbacks(self) -> dict[str, str]:
         """Names of the second providers, by channel."""
-        names = {"mail": self.mail.fallback, "sms": self.sms and self.sms.fallback}
-        return {channel: name for channel, name in names.items() if name and channel in self.channels}
+        return {channel: names[1] for channel in self.channels if len(names := self.providers(channel)) > 1}
+
+    def providers(self, channel: str) -> tuple[str, ...]:
+        """Return the names of the providers of a built-in channel that the stage uses, the first provider
+        first. A channel with several providers needs a section that names one."""
+        built_in, section = providers_of(channel), getattr(self, channel, None)
+        names = (getattr(section, setting, None) for setting in ("provider", "fallback"))
+        return (tuple(filter(None, names)) or tuple(built_in)[: len(built_in) == 1]) if built_in else ()
 
     @property
     def default_region(self) -> str:
         """Country of numbers without a country code, or an empty string."""
         return (self.sms and self.sms.default_region) or ""
 
-    @property
-    def twilio(self) -> Sms | None:
-        """Settings of SMS by Twilio, or None if Twilio sends none."""
-        return self.sms.by_provider.get("twilio") if self.sms else None
+    def sms_by(self, name: str) -> Sms:
+        """Return the settings of SMS for one of its providers."""
+        assert self.sms is not None  # a validation rule rejects a channel without its section
+        return self.sms.by_provider[name]
 
     @property
     def own_channels(self) -> dict[str, str]:
         """Modules of the project's own channels, by name."""
         return {name: row.module for name, row in self.channels.items() if row.module}
-
-    @property
-    def sms_configuration_set(self) -> str | None:
-        """Name of the configuration set with which AWS sends SMS, or None if AWS does not send SMS."""
-        return self.name() if self.sms is not None and "aws" in self.sms.by_provider else None
 
 
 def settings_faults(settings: Settings) -> Iterator[str]:

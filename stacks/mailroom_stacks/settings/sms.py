@@ -3,13 +3,15 @@
 import re
 from collections.abc import Iterator, Mapping
 from math import ceil
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from mailroom.channels.channel import Provider
+from mailroom.providers import provider, providers_of
 from mailroom_stacks.settings.api import CALLBACKS_SHARE, Api
 from mailroom_stacks.settings.channels import Channel
-from mailroom_stacks.settings.sections import HttpProvider
+from mailroom_stacks.settings.sections import HttpProvider, SmsProvider, provider_fault
 
 
 def _region(code: str) -> str:
@@ -24,12 +26,9 @@ def _region(code: str) -> str:
 
 Region = Annotated[str, AfterValidator(_region)]
 
-TWILIO_URL = "https://api.twilio.com"
 _SERVICE = "MG[0-9a-f]{32}"
 NUMBER = r"\+[1-9][0-9]{6,14}"
-_ARN = r"arn:aws[a-z-]*:sms-voice:[a-z0-9-]+:[0-9]{12}:(phone-number|pool|sender-id)/[A-Za-z0-9/_-]+"
-# An SMS sender at AWS is a number, the id of a number or a pool, an ARN, or a sender id.
-_SENDER = rf"{NUMBER}|(phone|pool)-[0-9a-f]{{32}}|{_ARN}|[A-Za-z0-9_-]{{1,11}}"
+_SENDER = "|".join(row.sender for row in providers_of("sms").values())
 
 
 def _word(text: str) -> str:
@@ -44,11 +43,11 @@ Word = Annotated[str, Field(max_length=40), AfterValidator(_word)]
 class Sms(HttpProvider):
     """Provider and sender of SMS, and the words by which people opt out and in."""
 
-    provider: Literal["twilio", "aws"]
+    provider: SmsProvider
     """Provider of SMS: Twilio, or AWS End User Messaging."""
     messaging_service_sid: str | None = Field(default=None, pattern=f"^{_SERVICE}$")
     """SID of a Messaging Service of Twilio, which chooses the sending number."""
-    fallback: Literal["twilio", "aws"] | None = None
+    fallback: SmsProvider | None = None
     """Second provider, which sends the texts that the first has certainly not sent: `mailroom docs
     two-providers`. Its limits are in `channels.sms.fallback`."""
     fallback_sender: str | None = Field(default=None, pattern=rf"^({_SENDER}|{_SERVICE})$")
@@ -67,8 +66,8 @@ class Sms(HttpProvider):
 
     @property
     def url(self) -> str:
-        """URL of Twilio's API, without a slash at its end."""
-        return self.base_url or TWILIO_URL
+        """URL of the provider's API, without a slash at its end."""
+        return self.base_url or provider(self.provider).url
 
     @property
     def by_provider(self) -> Mapping[str, "Sms"]:
@@ -93,44 +92,31 @@ def sms_faults(sms: Sms, api: Api, row: Channel | None) -> Iterator[str]:
         yield "sms.fallback_sender: is missing; use a number of yours in E.164, such as +12025550123."
     for key, section in zip(("sms.sender", "sms.fallback_sender"), sms.by_provider.values(), strict=False):
         yield from _sender_faults(key, section)
-    if row is not None and "twilio" in sms.by_provider:
-        by_first = sms.provider == "twilio"
-        rate = row.messages_per_second if by_first else row.fallback.messages_per_second
-        yield from _callbacks(api, rate, "" if by_first else "fallback.")
+    rates = {"": row.messages_per_second, "fallback.": row.fallback.messages_per_second} if row else {}
+    for (part, rate), name in zip(rates.items(), sms.by_provider, strict=False):
+        yield from _callbacks(api, rate, part, provider(name))
 
 
 def _sender_faults(key: str, sms: Sms) -> Iterator[str]:
     """Yield violations of the rules of a provider's sender, whose setting is `key`."""
-    if sms.provider == "aws" and sms.sender is None:
-        yield (
-            f"{key}: is missing; aws needs a number in E.164, a sender id, or the id or ARN of a number "
-            "or pool."
-        )
-    elif sms.provider == "twilio" and (sms.messaging_service_sid is None) == (sms.sender is None):
-        yield (
-            f"{key}: twilio needs exactly one of sender and messaging_service_sid; "
-            "use a number of yours in E.164, such as +12025550123."
-        )
-    elif sms.provider == "twilio" and sms.sender is not None and not re.fullmatch(NUMBER, sms.sender):
-        yield (
-            f"{key}: {sms.sender!r} is not a number in E.164, which twilio needs; write it like +12025550123."
-        )
+    descriptor = provider(sms.provider)
+    if violation := provider_fault(key, sms, sms.provider):
+        yield violation
+    elif sms.sender is not None and not re.fullmatch(descriptor.sender, sms.sender):
+        yield f"{key}: {sms.sender!r} is not a sender of {sms.provider}; use {descriptor.needed}."
 
 
-CALLBACKS = 5
-"""Number of status callbacks for one message: accepted, queued, sending, sent, delivered."""
-
-
-def _callbacks(api: Api, messages_per_second: float, section: str) -> Iterator[str]:
-    """Yield a violation if status callbacks could be throttled: Twilio does not repeat a callback that got
-    the response 429. `section` is the part of channels.sms with the setting `messages_per_second`: empty, or
+def _callbacks(api: Api, messages_per_second: float, section: str, descriptor: Provider) -> Iterator[str]:
+    """Yield a violation if requests could be throttled that the provider does not repeat after the response
+    429. `section` is the part of channels.sms with the setting `messages_per_second`: empty, or
     `fallback.`"""
-    coming = CALLBACKS * messages_per_second
+    coming = descriptor.unrepeated * messages_per_second
     if api.throttles["callbacks"].rate < coming:
         enough = ceil(round(ceil(coming) / CALLBACKS_SHARE, 6))
         yield (
             f"api.requests_per_second: {api.requests_per_second} would throttle status callbacks, and "
-            f"Twilio does not repeat callbacks that got 429; use {enough} or more ({CALLBACKS} x "
+            f"{descriptor.title} does not repeat callbacks that got 429; use {enough} or more "
+            f"({descriptor.unrepeated} x "
             f"channels.sms.{section}messages_per_second {messages_per_second:g} / their share "
             f"{CALLBACKS_SHARE:g})."
         )

@@ -67,7 +67,7 @@ def test_the_first_of_two_mail_providers_refuses_everything_once_and_then_has_it
 def test_the_settings_of_each_provider_of_mails_are_valid(mail: str) -> None:
     stages = json.loads(CDK_JSON.read_text())["context"]["mailroom"]
     settings = load(merged(stages, {STAGE: MAIL[mail]}), STAGE)
-    assert ("resend" in settings.mail.providers) == (mail != "ses")
+    assert ("resend" in settings.providers("mail")) == (mail != "ses")
 
 
 def test_release_is_stopped_while_messages_wait_for_the_day_and_starts_again() -> None:

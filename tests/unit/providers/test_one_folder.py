@@ -6,6 +6,7 @@ from pkgutil import resolve_name
 
 import pytest
 
+from mailroom.message.outcome import Row
 from mailroom.providers import MODULES, client_modules, provider
 from mailroom_stacks.constructs.bundle import library_files
 from tests.support import ROOT
@@ -48,3 +49,17 @@ def test_the_code_that_a_descriptor_names_exists(name: str) -> None:
     descriptor = provider(name)
     for place in filter(None, (descriptor.client, *descriptor.events.values(), descriptor.topic_events)):
         assert callable(resolve_name(place)), place
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_descriptor_has_a_day_limit_if_a_table_of_the_provider_has_a_refusal_of_one(name: str) -> None:
+    modules = [file.stem for file in (ROOT / "lambdas" / folder(MODULES[name])).glob("*.py")]
+    tables = [
+        table
+        for module in modules
+        for value in vars(resolve_name(f"{MODULES[name]}.{module}")).values()
+        if isinstance(value, dict)
+        for table in value.values()
+        if isinstance(table, Row)
+    ]
+    assert provider(name).day_limit == any(row.fault == "day" for row in tables)

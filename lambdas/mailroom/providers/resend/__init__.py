@@ -6,4 +6,12 @@ PROVIDER = Provider(
     title="Resend",
     channel="mail",
     events={"resend": "mailroom.providers.resend.events:read"},
+    url="https://api.resend.com",
+    credentials='{"api_key", "webhook_secret"}; the secret signs the events',
+    day_limit=True,
+    # https://resend.com/docs/dashboard/emails/send-test-emails
+    test_address="delivered@resend.dev",
+    needs="mailroom_stacks.providers.resend:needs",
+    requests="mailroom_stacks.providers.resend:requests",
+    function="resend-mail-events",
 )

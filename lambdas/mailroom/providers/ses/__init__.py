@@ -6,4 +6,9 @@ PROVIDER = Provider(
     title="SES",
     channel="mail",
     topic_events="mailroom.providers.ses.events:read",
+    day_limit=True,
+    # https://docs.aws.amazon.com/ses/latest/DeveloperGuide/mailbox-simulator.html
+    test_address="success@simulator.amazonses.com",
+    needs="mailroom_stacks.providers.ses:needs",
+    resources="mailroom_stacks.providers.ses:resources",
 )

@@ -6,4 +6,8 @@ PROVIDER = Provider(
     title="SignalWire",
     channel="fax",
     client="mailroom.providers.signalwire.sender:SignalWire",
+    url="https://{space}.signalwire.com",
+    credentials='{"project", "token"}',
+    one_of=("space", "base_url"),
+    needed="the space of {space}.signalwire.com",
 )

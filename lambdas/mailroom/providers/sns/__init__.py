@@ -5,4 +5,5 @@ from mailroom.channels.channel import Provider
 PROVIDER = Provider(
     title="SNS",
     channel="push",
+    needs="mailroom_stacks.providers.sns:needs",
 )

@@ -10,4 +10,15 @@ PROVIDER = Provider(
         "twilio": "mailroom.providers.twilio.events:read",
         "twilio-text": "mailroom.providers.twilio.events:read_text",
     },
+    url="https://api.twilio.com",
+    credentials='{"account_sid", "auth_token"}, and "api_key", "api_key_secret" if requests use a key; '
+    "callbacks are signed with the token",
+    one_of=("sender", "messaging_service_sid"),
+    needed="a number of yours in E.164, such as +12025550123",
+    sender=r"\+[1-9][0-9]{6,14}",
+    day_limit=True,
+    unrepeated=5,
+    needs="mailroom_stacks.providers.twilio:needs",
+    requests="mailroom_stacks.providers.twilio:requests",
+    function="twilio-callbacks",
 )
