@@ -46,9 +46,9 @@ LATER = {
 }
 """What a handler imports when it has work for it, and what that work is."""
 PROVIDERS = {
-    "send_fax": "channels.fax.signalwire",
-    "send_sms": "channels.sms.twilio",
-    "twilio_callbacks": "feedback.twilio_callbacks",
+    "send_fax": "providers.signalwire.sender",
+    "send_sms": "providers.twilio.sender",
+    "twilio_callbacks": "providers.twilio.callbacks",
 }
 """The adapter that wants Twilio's package, by handler; a callback's check wants it at once."""
 ONLY_BY_RESEND = {"resend_mail_events", "send_mail_resend"}
