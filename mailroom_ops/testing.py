@@ -46,5 +46,6 @@ def test_the_texts_about_a_channel_for_people_are_complete(name: str, channel: C
 def test_the_functions_that_a_channel_names_exist(name: str, channel: Channel) -> None:
     for place in (channel.checks or {}).values():
         assert callable(resolve_name(place)), (name, place)
-    if channel.simulator:
-        assert resolve_name(channel.simulator).prefix == f"/{name}"
+    for provider in channel.providers.values():
+        if provider.simulator:
+            assert resolve_name(provider.simulator).prefix == f"/{name}"

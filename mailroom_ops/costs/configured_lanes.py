@@ -14,12 +14,12 @@ workers run from the start.
 import json
 import math
 from dataclasses import dataclass
-
-from msgspec import structs
+from typing import Any
 
 from mailroom.budget import PerDay
-from mailroom.channels.channel import Estimate
+from mailroom.channels.channel import Estimate, Provider
 from mailroom.channels.contracts import CHANNELS
+from mailroom.providers.registry import PROVIDERS
 from mailroom_stacks.paths import CDK_JSON
 from mailroom_stacks.settings.channels import LaneRow
 from mailroom_stacks.settings.fax import Fax, fax_rules
@@ -31,14 +31,6 @@ from mailroom_stacks.settings.settings import Settings
 from mailroom_stacks.settings.times import WHOLE_VCPU_MB
 from mailroom_stacks.settings.webhook import webhook_rules
 
-_BY_RESEND = structs.replace(
-    CHANNELS["mail"].estimate,
-    provider="",
-    price=0.0,
-    unpriced="Resend's price differs by plan",
-    note="Resend has daily and monthly quotas: see the setting per_day.",
-)
-"""Estimate of a mail that Resend sends."""
 BETWEEN_SECONDS = 0.1
 """Seconds from the end of a worker's invocation to its next invocation, assumed."""
 
@@ -64,9 +56,9 @@ class ConfiguredLane:
     """Seconds for which a message may wait in its queue, so that the rest of the retention suffices for all
     retries."""
     estimate: Estimate
-    """Time and money that one message takes."""
+    """Time that one message takes, and its events."""
     provider: str = ""
-    """Name of the channel's provider in the ledger; empty if no setting names one."""
+    """Name of the channel's provider in the ledger; empty if it is unknown."""
     fifo: bool = False
     at_once: int = 1
     """Number of messages that a worker delivers in parallel."""
@@ -77,8 +69,11 @@ class ConfiguredLane:
     other than bulk, because only bulk messages wait for them."""
     reserve: float = 0
     """Share of `per_day` that bulk messages leave for the lane normal, such as for codes."""
-    events_by_api: bool = False
-    """Whether the provider reports events by requests to Mailroom's API, instead of through an SNS topic."""
+
+    @property
+    def descriptor(self) -> Provider:
+        """Descriptor of the provider."""
+        return PROVIDERS.get(self.provider) or Provider(title="")
 
     @property
     def pace(self) -> float:
@@ -140,11 +135,16 @@ def lane_of(settings: Settings, queue: str) -> ConfiguredLane:
     return lanes[queue]
 
 
+def _by(settings: Settings, channel: str, name: str = "") -> dict[str, Any]:
+    """Return the fields about the provider `name` of a channel, or about its first provider."""
+    names = (name for name, row in PROVIDERS.items() if row.channel == channel)
+    name = name or next(iter((*settings.providers(channel), *names)), "")
+    estimate = CHANNELS[channel].estimate if channel in CHANNELS else Estimate()
+    return {"provider": name, "estimate": estimate}
+
+
 def _channel_lane(settings: Settings, row: LaneRow) -> ConfiguredLane:
     channel = f"channels.{row.event_type}"
-    provider = row.fallback or getattr(getattr(settings, row.event_type, None), "provider", "")
-    by_resend, by_twilio = (row.event_type, provider) == ("mail", "resend"), provider == "twilio"
-    estimate = CHANNELS[row.event_type].estimate if row.event_type in CHANNELS else Estimate()
     return ConfiguredLane(
         channel=row.event_type,
         queue=row.queue,
@@ -155,13 +155,11 @@ def _channel_lane(settings: Settings, row: LaneRow) -> ConfiguredLane:
         rate_setting=f"{channel}{'.fallback' if row.fallback else ''}.messages_per_second",
         memory_mb=row.memory_mb,
         longest_wait=settings.retention.queue_days * DAY - row.rules.longest_stay,
-        estimate=_BY_RESEND if by_resend else estimate,
         at_once=row.channel.submits_at_once,
         is_fallback=bool(row.fallback),
         per_day=row.channel.days if row.lane == "bulk" else (),
         reserve=row.channel.lanes["normal"].reserve,
-        events_by_api=by_resend or (estimate.events_by_twilio and by_twilio),
-        provider=provider,
+        **_by(settings, row.event_type, row.fallback),
     )
 
 
@@ -177,7 +175,7 @@ def _fax_lane(settings: Settings, fax: Fax) -> ConfiguredLane:
         rate_setting="fax.calls_per_second",
         memory_mb=MEMORY_MB,
         longest_wait=settings.retention.days_of(fifo=True) * DAY - rules.longest_stay,
-        estimate=CHANNELS["fax"].estimate,
+        **_by(settings, "fax"),
         fifo=True,
     )
 
@@ -193,5 +191,5 @@ def _webhook_lane(settings: Settings) -> ConfiguredLane:
         batch=1,
         memory_mb=MEMORY_MB,
         longest_wait=settings.retention.queue_days * DAY - rules.longest_stay,
-        estimate=CHANNELS["webhook"].estimate,
+        **_by(settings, "webhook"),
     )

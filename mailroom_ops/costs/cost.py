@@ -111,11 +111,11 @@ def _queue_cost(settings: Settings, lane: ConfiguredLane, messages: int, start: 
         provider=lane.provider,
         messages=messages,
         parts=multiplied(message_parts(settings, lane), messages),
-        not_included=lane.estimate.unpriced,
+        not_included=lane.descriptor.unpriced,
         seconds=round(seconds, 1),
         setting=f"mailroom.{settings.stage}.{setting}",
         most_at_once=int(lane.longest_wait * lane.speed),
-        note=lane.estimate.note,
+        note=lane.descriptor.note or lane.estimate.note,
     )
 
 

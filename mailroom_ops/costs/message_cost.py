@@ -42,8 +42,7 @@ def message_parts(settings: Settings, lane: ConfiguredLane) -> dict[str, float]:
         "kept in tables": _kept_price(settings),
         "search": _search_price(settings) if settings.search else 0,
     }
-    if estimate.provider:
-        parts[estimate.provider] = estimate.price
+    parts[lane.descriptor.title] = lane.descriptor.price
     return {name: price for name, price in parts.items() if price}
 
 
@@ -51,7 +50,7 @@ def _event_price(lane: ConfiguredLane) -> float:
     """Return the cost of a provider's event: its delivery to a queue, the function `feedback`, and a
     write."""
     arrival = prices.SNS_PUBLISH
-    if lane.events_by_api:
+    if lane.descriptor.events:
         arrival = prices.HTTP_API_REQUEST + invocation_part(API_SECONDS, MEMORY_MB)
     function = invocation_part(FEEDBACK_SECONDS, MEMORY_MB, FEEDBACK_BATCH)
     return arrival + queue_part(prices.SENT_AT_ONCE, sent_at_once=1) + function + prices.WRITE_UNIT

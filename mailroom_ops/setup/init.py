@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from mailroom.channels.contracts import CONTRACTS
+from mailroom.providers import providers_of
 from mailroom_ops.setup.cdk_json import CdkJson
 from mailroom_ops.setup.stage_section import channels_of, get, in_order, new_section, put, set_channels
 from mailroom_ops.shared.screen import Refused, at_a_terminal, print_lines, refusals
@@ -59,7 +60,7 @@ QUESTIONS = (
     Question("mail", "channels.mail.messages_per_second", "Mails per second that SES allows you", _json),
     Question("", "mail.senders", "The sender address of mails; separate several by commas", _list),
     Question("", "monitoring.emails", "The address that gets alarms (empty: none)", _list, ""),
-    Question("sms", "sms.provider", "The provider of SMS (twilio, aws)"),
+    Question("sms", "sms.provider", f"The provider of SMS ({', '.join(providers_of('sms'))})"),
     Question("sms", "sms.sender", "The sender number of SMS, such as +12025550123", default=""),
     Question(
         "push",
@@ -68,7 +69,7 @@ QUESTIONS = (
         _json,
         "",
     ),
-    Question("fax", "fax.provider", "The provider of faxes (signalwire, telnyx)"),
+    Question("fax", "fax.provider", f"The provider of faxes ({', '.join(providers_of('fax'))})"),
     Question("fax", "fax.senders", "The sender numbers of faxes, such as +12025550123", _list),
     Question("fax", "fax.space", "The space at SignalWire: SPACE.signalwire.com", default=""),
     Question("fax", "fax.connection_id", "Telnyx's id of the fax application", default=""),
@@ -167,14 +168,21 @@ def _ask(section: dict[str, Any], answers: Mapping[str, str]) -> None:
     default."""
     channels = {"", *section["channels"], *({"fax"} & section.keys())}
     for question in QUESTIONS:
-        of_other = "fax.connection_id" if get(section, "fax.provider") == "signalwire" else "fax.space"
-        if question.channel in channels and question.key not in {*answers, of_other}:
+        if question.channel in channels and question.key not in answers and not _of_other(section, question):
             current = get(section, question.key)
             # An address of a reserved domain is a placeholder, not an answer.
             default = question.default if current is None or "@example." in str(current) else _shown(current)
             text = typer.prompt(question.words, default, err=True)
             if text != default:
                 put(section, question.key, question.parse(text))
+
+
+def _of_other(section: Mapping[str, Any], question: Question) -> bool:
+    """Return whether a question is about a setting that only another provider needs."""
+    rows, setting = providers_of(question.channel), question.key.partition(".")[2]
+    provider = rows.get(get(section, f"{question.channel}.provider"))
+    of_providers = {name for row in rows.values() for name in row.one_of}
+    return provider is not None and setting in of_providers.difference(provider.one_of)
 
 
 def _shown(value: Any) -> str:

@@ -161,4 +161,4 @@ def test_a_channel_without_a_price_costs_the_parts_of_every_message() -> None:
     settings = load(with_settings({"channels.chat": chat}, "prod"), "prod")
     lane = lane_of(settings, "chat")
     assert message_parts(settings, lane)["mailbox and ledger writes"] == pytest.approx(3 * 0.625e-6)
-    assert lane.estimate.unpriced == "its price is not known here"
+    assert lane.descriptor.unpriced == "its price is not known here"

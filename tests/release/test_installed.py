@@ -57,7 +57,7 @@ print(json.dumps({
     "tab": TABS["telegram"],
     "example": ALL["telegram"].example,
     "checks": [check.name for check in CHECKS if check.subject == "telegram"],
-    "not included": lane.estimate.unpriced,
+    "not included": lane.descriptor.unpriced,
     "erased": Person("987654", channel="telegram").kind,
     "suppressible": "telegram" in CHANNELS,
     "base_url": local.channels["telegram"].base_url,

@@ -10,7 +10,7 @@ from mailroom.message.message import Message
 
 
 class Estimate(Struct, frozen=True, kw_only=True):
-    """Estimate of the time and the money that one message takes, for the commands `cost` and `cost`."""
+    """Estimate of the time and the money that one message takes, for the command `cost`."""
 
     latency: float = 0.1
     """Seconds that a sender function with a whole vCPU takes for one message: the wait for the provider's
@@ -18,18 +18,10 @@ class Estimate(Struct, frozen=True, kw_only=True):
     computing: float = 0.005
     """Seconds of `latency` in which the vCPU is busy. The default is the benchmark's result for a mail
     (`cpu_ms_a_mail`)."""
-    provider: str = ""
-    """Name of the provider that `price` is for; empty if prices differ or are unknown."""
-    price: float = 0.0
-    """The provider's price of one message, in US dollars."""
-    unpriced: str = "its price is not known here"
-    """Reason why the provider's price is left out; empty if `price` covers it or the provider is free."""
     ledger_units: float = 2.0
     """DynamoDB write units that the ledger uses for one message: the claim and the completion."""
     events: int = 0
     """Number of events that the provider sends about one message."""
-    events_by_twilio: bool = False
-    """Whether the events are requests by Twilio to the stage's callback API, if the stage uses Twilio."""
     callbacks: int = 1
     """Number of callbacks to the message's `callback_url` if the message is delivered."""
     note: str = ""
@@ -80,8 +72,18 @@ class Provider(Struct, frozen=True, kw_only=True):
     """Function that creates further resources for events and alarms."""
     requests: str = ""
     """Function that describes the routes of the provider's requests, and the function behind them."""
-    function: str = ""
-    """Name of the function that receives the provider's requests."""
+    check: str = ""
+    """Function with which `doctor` checks the account of a sender of text messages."""
+    price: float = 0.0
+    """Price of one message in US dollars, if it is the same everywhere."""
+    unpriced: str = "its price is not known here"
+    """Reason why the price is left out; empty if `price` covers it or the provider is free."""
+    note: str = ""
+    """Sentence about costs or delays that the command `cost` cannot compute."""
+    simulator: str = ""
+    """Name (`module:class`) of the class of the provider's simulator. The class has one argument, the local
+    stage's inbox. The constant `SECRET` in its module holds the credentials that the simulator accepts. Empty
+    for built-in simulators that share a network of phones or events with others."""
 
 
 class Channel(Struct, frozen=True, kw_only=True):
@@ -119,7 +121,3 @@ class Channel(Struct, frozen=True, kw_only=True):
     checks: Mapping[str, str] | None = None
     """Checks that the command `doctor` makes, by name. If None, `doctor` only checks that the secrets of the
     sender functions can be read."""
-    simulator: str = ""
-    """Name (`module:class`) of the class of the provider's simulator. The class has one argument, the local
-    stage's inbox. The constant `SECRET` in its module holds the credentials that the simulator accepts. Empty
-    for the built-in channels, whose simulators are in mailroom_local/providers."""

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pkgutil import resolve_name
 from typing import Any
 
 from mailroom import environment
@@ -15,7 +16,7 @@ from mailroom.environment import FaxSender
 from mailroom.errors import InvalidSecret, NotSent, OutcomeUnknown, RequestFailed
 from mailroom.http.provider_api import body_of
 from mailroom.message.outcome import NotReady
-from mailroom.providers import client
+from mailroom.providers import client, provider
 from mailroom.providers.look_up import is_masked
 from mailroom.providers.twilio.account import TwilioAccount, account_at
 from mailroom.providers.twilio_format import client as twilio_client
@@ -32,10 +33,11 @@ _HOLD = f'Turn redaction off at {_TWILIO_CONSOLE}, or set channels.sms.on_unknow
 def sms_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Check the credentials of the SMS providers, and the numbers at AWS, by read-only requests."""
     for variables in stage.senders("sms").values():
-        yield from (_twilio if variables["SMS_PROVIDER"] == "twilio" else _aws)(stage, variables)
+        yield from resolve_name(provider(variables["SMS_PROVIDER"]).check)(stage, variables)
 
 
-def _twilio(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding]:
+def twilio(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding]:
+    """Check the account at Twilio by read-only requests."""
     arn, base = variables["TWILIO_SECRET_ARN"], variables["SMS_BASE_URL"].rstrip("/")
     put = f"aws secretsmanager put-secret-value --secret-id {stage.prefix}twilio --secret-string file://twilio.json"
     try:
@@ -91,7 +93,8 @@ def _reason(status: int, body: dict[str, Any]) -> str:
     return f"{status}, {redact(str(body.get('message') or 'no reason given')).rstrip('.')}"
 
 
-def _aws(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding]:
+def aws_sms(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding]:
+    """Check whether AWS lets the account send text messages, and its numbers."""
     sms = stage.client("pinpoint-sms-voice-v2")
     attributes = sms.describe_account_attributes()["AccountAttributes"]
     tier = {attribute["Name"]: attribute["Value"] for attribute in attributes}.get("ACCOUNT_TIER")

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field
 from mailroom.budget import PerDay
 from mailroom.channels.mail.contract import MAX_RECIPIENTS
 from mailroom.message import address
-from mailroom.providers import MODULES, provider
+from mailroom.providers import MODULES
 from mailroom_stacks.paths import CHANNELS, LAMBDAS
 from mailroom_stacks.settings.queues import (
     RESEND_DELAYS,
@@ -259,8 +259,8 @@ OWN_SECTIONS = ("fax", "webhook")
 QUEUES = {"fax", "fax-retry", "webhook", "feedback", "collect", "audience"}
 FUNCTIONS = {
     *("dispatch", "release", "outcomes", "index-messages", "send-fax", "retry-fax"),
-    *("send-webhook", "feedback", "dead-letters", "collect", "compose", "messages-api", "unsubscribe"),
-    *(function for name in MODULES if (function := provider(name).function)),
+    *("send-webhook", "feedback", "twilio-callbacks", "dead-letters", "collect", "compose"),
+    *("messages-api", "unsubscribe", "resend-mail-events"),
 }
 WITH_OWN_NEEDS = ("mail", "sms", "push")
 """Channels whose senders get the permissions and variables of NEEDS in mailroom_stacks/channels.py. The

@@ -14,7 +14,6 @@ CHANNEL = Channel(
     personal=True,
     estimate=Estimate(
         latency=60.0,  # seconds, for the fax's whole phone call
-        unpriced="it differs by country, provider and contract",
         ledger_units=3.0,
         note="Faxes to the same number are sent one by one, so many take longer; so do further attempts.",
     ),

@@ -11,14 +11,7 @@ CHANNEL = Channel(
     rendered=True,
     sent="{provider} accepted it, and has not reported a delivery yet.",
     personal=True,
-    estimate=Estimate(
-        provider="SES",
-        price=100e-6,
-        unpriced="",
-        events=2,
-        callbacks=2,
-        note="SES limits the recipients in 24 hours: see channels.mail.per_day.",
-    ),
+    estimate=Estimate(events=2, callbacks=2),
     checks={
         "account": "mailroom_ops.doctor.checks.mail:account",
         "quota": "mailroom_ops.doctor.checks.mail:quota",

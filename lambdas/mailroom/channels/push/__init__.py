@@ -1,6 +1,6 @@
 """Channel for push notifications, with the provider Amazon SNS."""
 
-from mailroom.channels.channel import Channel, Estimate
+from mailroom.channels.channel import Channel
 from mailroom.channels.push.contract import Push
 
 CHANNEL = Channel(
@@ -19,6 +19,5 @@ CHANNEL = Channel(
     rendered=True,
     sent="{provider} accepted it. {provider} does not report deliveries.",
     personal=True,
-    estimate=Estimate(unpriced="the price depends on how much of SNS's free allowance is left"),
     checks={"applications": "mailroom_ops.doctor.checks.channels:applications"},
 )

@@ -17,10 +17,8 @@ CHANNEL = Channel(
     personal=True,
     estimate=Estimate(
         latency=0.3,
-        unpriced="it differs by country, provider and contract",
         ledger_units=3.0,  # claim, completion, and entry in the index of phone numbers
         events=3,
-        events_by_twilio=True,
         callbacks=2,
     ),
     checks={"credentials": "mailroom_ops.doctor.checks.channels:sms_credentials"},

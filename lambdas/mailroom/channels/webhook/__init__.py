@@ -10,5 +10,5 @@ CHANNEL = Channel(
     example={"url": "https://hooks.example.com/orders", "payload": '{"order": 42}'},
     sent="The endpoint accepted it.",
     personal=True,
-    estimate=Estimate(latency=0.3, unpriced=""),
+    estimate=Estimate(latency=0.3),
 )

@@ -16,4 +16,6 @@ PROVIDER = Provider(
     sender=_SENDER,
     needs="mailroom_stacks.providers.aws_sms:needs",
     resources="mailroom_stacks.providers.aws_sms:resources",
+    check="mailroom_ops.doctor.checks.channels:aws_sms",
+    unpriced="it differs by country, provider and contract",
 )

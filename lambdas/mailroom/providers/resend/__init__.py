@@ -13,5 +13,6 @@ PROVIDER = Provider(
     test_address="delivered@resend.dev",
     needs="mailroom_stacks.providers.resend:needs",
     requests="mailroom_stacks.providers.resend:requests",
-    function="resend-mail-events",
+    unpriced="Resend's price differs by plan",
+    note="Resend has daily and monthly quotas: see the setting per_day.",
 )

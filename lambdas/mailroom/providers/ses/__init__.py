@@ -11,4 +11,7 @@ PROVIDER = Provider(
     test_address="success@simulator.amazonses.com",
     needs="mailroom_stacks.providers.ses:needs",
     resources="mailroom_stacks.providers.ses:resources",
+    price=100e-6,
+    unpriced="",
+    note="SES limits the recipients in 24 hours: see channels.mail.per_day.",
 )

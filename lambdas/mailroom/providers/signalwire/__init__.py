@@ -10,4 +10,5 @@ PROVIDER = Provider(
     credentials='{"project", "token"}',
     one_of=("space", "base_url"),
     needed="the space of {space}.signalwire.com",
+    unpriced="it differs by country, provider and contract",
 )

@@ -11,4 +11,5 @@ PROVIDER = Provider(
     one_of=("connection_id",),
     needed="the id of the fax application",
     day_limit=True,
+    unpriced="it differs by country, provider and contract",
 )

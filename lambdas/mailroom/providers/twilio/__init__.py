@@ -20,5 +20,6 @@ PROVIDER = Provider(
     unrepeated=5,
     needs="mailroom_stacks.providers.twilio:needs",
     requests="mailroom_stacks.providers.twilio:requests",
-    function="twilio-callbacks",
+    check="mailroom_ops.doctor.checks.channels:twilio",
+    unpriced="it differs by country, provider and contract",
 )

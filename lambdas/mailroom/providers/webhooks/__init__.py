@@ -5,4 +5,5 @@ from mailroom.channels.channel import Provider
 PROVIDER = Provider(
     title="the endpoint",
     channel="webhook",
+    unpriced="",
 )
