@@ -2,6 +2,7 @@
 `CHANNEL`, and each provider's package a descriptor `PROVIDER`."""
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 from msgspec import Struct
@@ -64,6 +65,9 @@ class Provider(Struct, frozen=True, kw_only=True):
     unrepeated: int = 0
     """Number of requests for each message that the provider makes to the stage's API and does not repeat if
     the API throttles them."""
+    media_from_bucket: int = 0
+    """Maximum number of media of a text message, if the provider reads them from the payload bucket with the
+    permissions of the sender. Zero if it gets URLs."""
     test_address: str = ""
     """Address for the canary, whose mails the provider discards and reports as delivered."""
     needs: str = ""
@@ -84,6 +88,12 @@ class Provider(Struct, frozen=True, kw_only=True):
     """Name (`module:class`) of the class of the provider's simulator. The class has one argument, the local
     stage's inbox. The constant `SECRET` in its module holds the credentials that the simulator accepts. Empty
     for built-in simulators that share a network of phones or events with others."""
+
+    def open(self, settings: Any) -> Any:
+        """Open the account whose secret and numbers are in the settings of its sender, and return its client.
+        Raises InvalidSecret or botocore's errors."""
+        module, _, kind = self.client.partition(":")
+        return getattr(import_module(module), kind).of(settings)
 
 
 class Channel(Struct, frozen=True, kw_only=True):

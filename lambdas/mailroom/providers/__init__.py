@@ -2,7 +2,6 @@
 its sender, events and tables of refusals; no provider imports the package of another one."""
 
 from importlib import import_module
-from typing import Any
 
 from mailroom.channels.channel import Provider
 
@@ -32,15 +31,8 @@ def providers_of(channel: str) -> dict[str, Provider]:
 
 
 def client_modules(name: str) -> tuple[str, ...]:
-    """Return the modules that the function `client` imports for a provider."""
+    """Return the modules that the sender of a provider imports by name."""
     return MODULES[name], provider(name).client.partition(":")[0]
-
-
-def client(name: str, settings: Any) -> Any:
-    """Open the account of a provider, whose secret and numbers are in the settings of its sender. Raises
-    InvalidSecret or botocore's errors."""
-    module, _, kind = provider(name).client.partition(":")
-    return getattr(import_module(module), kind).of(settings)
 
 
 def reader_modules() -> list[str]:

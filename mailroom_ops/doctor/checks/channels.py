@@ -4,7 +4,6 @@ can be read."""
 import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pkgutil import resolve_name
 from typing import Any
 
@@ -16,7 +15,7 @@ from mailroom.environment import FaxSender
 from mailroom.errors import InvalidSecret, NotSent, OutcomeUnknown, RequestFailed
 from mailroom.http.provider_api import body_of
 from mailroom.message.outcome import NotReady
-from mailroom.providers import client, provider
+from mailroom.providers import provider
 from mailroom.providers.look_up import is_masked
 from mailroom.providers.twilio.account import TwilioAccount, account_at
 from mailroom.providers.twilio_format import client as twilio_client
@@ -188,8 +187,9 @@ def fax_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
         put = f"aws secretsmanager put-secret-value --secret-id {stage.prefix}fax --secret-string file://fax.json"
         question = Fax(id="doctor", event_type="fax", to=settings.fax_senders[0], pdf_url=_NOWHERE)
         try:
-            open_ = partial(client, settings.fax_provider, settings)
-            FaxAdapter.of(settings, open_).open().look_up(question, int(stage.clock() * 1000), ())
+            FaxAdapter.of(settings, provider(settings.fax_provider)).open().look_up(
+                question, int(stage.clock() * 1000), ()
+            )
         except NotReady as fault:
             yield failed(f"{fault}.".replace("the fax", "The fax", 1), put)
         except NotSent as trouble:

@@ -11,7 +11,7 @@ import pytest
 from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.contract import Delivered
 from mailroom.environment import FaxSender
-from mailroom.providers import client
+from mailroom.providers import provider
 from mailroom.providers.signalwire import sender as signalwire
 from mailroom.providers.telnyx import sender as telnyx
 from tests.support.unit.fax import FakeLine
@@ -22,7 +22,7 @@ _secrets = itertools.count()
 
 def adapter_of(settings: FaxSender) -> FaxAdapter:
     """Return the adapter as the handler creates it."""
-    return FaxAdapter.of(settings, partial(client, settings.fax_provider, settings))
+    return FaxAdapter.of(settings, provider(settings.fax_provider))
 
 
 class StandIn:
@@ -44,12 +44,12 @@ class StandIn:
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     """Replace both providers by one stand-in."""
-    provider = StandIn()
+    stand_in = StandIn()
     for module, name in ((signalwire, "SignalWire"), (telnyx, "Telnyx")):
         client = getattr(module, name)
-        opened = partial(client.of.__func__, provider)  # the class's `of`, with the stand-in as the class
+        opened = partial(client.of.__func__, stand_in)  # the class's `of`, with the stand-in as the class
         monkeypatch.setattr(module, name, SimpleNamespace(of=opened))
-    return provider
+    return stand_in
 
 
 class Secret:

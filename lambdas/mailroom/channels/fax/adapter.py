@@ -1,9 +1,11 @@
 """Adapter for fax providers: the code that is the same for every provider."""
 
 from collections.abc import Callable, Container
+from functools import partial
 from typing import Protocol
 
 from mailroom.aws import clients
+from mailroom.channels.channel import Provider
 from mailroom.channels.fax.contract import Fax, FaxRequest, FaxState, check_sender
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.adapter import ProviderAdapter, ProviderClient
@@ -46,8 +48,9 @@ class FaxAdapter(ProviderAdapter[FaxProvider, Fax]):
         self._payloads = payloads
 
     @classmethod
-    def of(cls, settings: FaxSender, open_: Callable[[], FaxProvider]) -> "FaxAdapter":
-        return cls(settings, open_, Payloads(clients.s3(), settings.payload_bucket))
+    def of(cls, settings: FaxSender, provider: Provider) -> "FaxAdapter":
+        payloads = Payloads(clients.s3(), settings.payload_bucket)
+        return cls(settings, partial(provider.open, settings), payloads)
 
     def prepare(self, message: Fax) -> FaxRequest:
         """Create the request to the provider. The URL of a PDF in the payload bucket is signed only now, so

@@ -1,12 +1,13 @@
 """Adapter for providers of text messages: the code that is the same for every provider."""
 
 from collections.abc import Callable, Container
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import structs
 
 from mailroom.aws import clients
+from mailroom.channels.channel import Provider
 from mailroom.channels.sms.contract import Sms, SmsRequest, sms_in
 from mailroom.channels.sms.segments import checked
 from mailroom.channels.sms.text import text_of
@@ -36,22 +37,31 @@ class SmsProvider(ProviderClient[SmsRequest], Protocol):
 class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
     """Adapter of the SMS provider that the settings name."""
 
-    def __init__(self, settings: SmsSender, open_: Callable[[], SmsProvider], payloads: Payloads) -> None:
+    def __init__(
+        self,
+        settings: SmsSender,
+        open_: Callable[[], SmsProvider],
+        payloads: Payloads,
+        media_from_bucket: int = 0,
+    ) -> None:
         super().__init__(settings.sms_provider, "the SMS provider's secret", open_)
         self.contract = sms_in(settings.default_region)
         self._settings = settings
         self._payloads = payloads
+        self._media_from_bucket = media_from_bucket
 
     @classmethod
-    def of(cls, settings: SmsSender, open_: Callable[[], SmsProvider]) -> "SmsAdapter":
-        return cls(settings, open_, Payloads(clients.s3(), settings.payload_bucket))
+    def of(cls, settings: SmsSender, provider: Provider) -> "SmsAdapter":
+        payloads = Payloads(clients.s3(), settings.payload_bucket)
+        return cls(settings, partial(provider.open, settings), payloads, provider.media_from_bucket)
 
     def prepare(self, message: Sms) -> SmsRequest:
         """Create the request: the number, the rendered text with its segments, and the URLs of media. URLs of
         objects in the payload bucket are signed only now, so that they do not expire early."""
         media = tuple(self._medium(f"media_urls[{at}]", url) for at, url in enumerate(message.media_urls))
-        if self.provider == "aws" and len(media) > 1:
-            raise Invalid("media_urls", f"has {len(media)} entries; AWS allows only one")
+        if 0 < self._media_from_bucket < len(media):
+            problem = f"has {len(media)} entries; {self.provider} allows only {self._media_from_bucket}"
+            raise Invalid("media_urls", problem)
         return self._request(message, media)
 
     def find(self, api: SmsProvider, message: Sms, since: int, other_ids: Container[str]) -> Evidence:
@@ -92,9 +102,9 @@ class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
         )
 
     def _medium(self, name: str, url: str) -> str:
-        if self.provider == "aws":
-            # AWS only reads media from S3, and with this function's permissions. The check prevents an item
-            # from naming an object in another bucket.
+        if self._media_from_bucket:
+            # The provider reads the object with this function's permissions. The check prevents an item from
+            # naming an object in another bucket.
             self._payloads.key(name, url)
             return url
         if not url.startswith("s3://"):

@@ -14,6 +14,7 @@ PROVIDER = Provider(
     one_of=("sender",),
     needed="a number in E.164, a sender id, or the id or ARN of a number or pool",
     sender=_SENDER,
+    media_from_bucket=1,
     needs="mailroom_stacks.providers.aws_sms:needs",
     resources="mailroom_stacks.providers.aws_sms:resources",
     check="mailroom_ops.doctor.checks.channels:aws_sms",

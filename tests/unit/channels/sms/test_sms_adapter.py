@@ -1,6 +1,5 @@
 """The adapter of all SMS providers: the text, its segments, media, credentials and evidence."""
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -11,10 +10,11 @@ import pytest
 
 from mailroom.aws import clients
 from mailroom.channels.sms.adapter import SmsAdapter
+from mailroom.content.payloads import Payloads
 from mailroom.environment import SmsSender
 from mailroom.errors import Invalid, InvalidRequest, InvalidSecret
 from mailroom.message.outcome import Misconfigured, NotFound, Sent, Unknowable
-from mailroom.providers import client
+from mailroom.providers import provider
 from mailroom.providers.aws_sms.sender import AwsSms
 from mailroom.providers.twilio.account import TwilioAccount, account_of
 from mailroom.providers.twilio.sender import TwilioSms
@@ -119,7 +119,7 @@ def test_the_key_of_media_in_the_payload_bucket_may_have_blanks(aws: Aws) -> Non
     ref = f"s3://{BUCKET}/pub/a cat.jpg"
     (url,) = adapter(aws=aws).prepare(sms(media_urls=[ref])).media
     assert urlsplit(url).path.endswith("/pub/a%20cat.jpg")
-    assert adapter(aws=aws, sms_provider="aws").prepare(sms(media_urls=[ref])).media == (ref,)
+    assert by_aws(aws).prepare(sms(media_urls=[ref])).media == (ref,)
 
 
 @pytest.mark.parametrize(
@@ -138,11 +138,11 @@ def test_a_message_with_missing_media_is_refused_and_the_error_has_the_index_of_
 
 
 def test_at_aws_a_message_may_have_only_one_media_object_from_the_payload_bucket(aws: Aws) -> None:
-    aws_sms = adapter(aws=aws, sms_provider="aws")
+    aws_sms = by_aws(aws)
     assert aws_sms.prepare(sms(media_urls=[IN_BUCKET])).media == (IN_BUCKET,)
     for url in (MEDIA, "s3://elsewhere/cat.jpg"):
         assert refusal(aws_sms, media_urls=[url]).startswith("media_urls[0]: ")
-    assert refusal(aws_sms, media_urls=[IN_BUCKET] * 2) == "media_urls: has 2 entries; AWS allows only one"
+    assert refusal(aws_sms, media_urls=[IN_BUCKET] * 2) == "media_urls: has 2 entries; aws allows only 1"
 
 
 def test_a_look_up_searches_for_the_request_from_the_start_of_the_try_minus_the_clock_skew() -> None:
@@ -182,7 +182,12 @@ def test_a_look_up_of_a_message_whose_payload_or_template_is_missing_returns_unk
 
 def adapter_of(settings: SmsSender) -> SmsAdapter:
     """Return the adapter as the handler creates it."""
-    return SmsAdapter.of(settings, partial(client, settings.sms_provider, settings))
+    return SmsAdapter.of(settings, provider(settings.sms_provider))
+
+
+def by_aws(aws: Aws) -> SmsAdapter:
+    """Return an adapter whose provider reads media from the payload bucket."""
+    return SmsAdapter(settings(sms_provider="aws"), FakeSms, Payloads(aws.s3, BUCKET), media_from_bucket=1)
 
 
 def opening(*providers: FakeSms | Exception) -> tuple[SmsAdapter, Mock]:
