@@ -1,0 +1,2 @@
+"""A third provider of text messages: the package `provider`, a row in `MODULES`, and a module for each higher
+layer."""

@@ -1,0 +1,20 @@
+"""Text messages by Acme."""
+
+from mailroom.channels.channel import Provider
+
+PROVIDER = Provider(
+    title="Acme",
+    channel="sms",
+    client="tests.support.acme.provider.sender:AcmeSms",
+    events={"acme": "tests.support.acme.provider.events:read"},
+    url="https://sms.acme.example",
+    credentials='{"token"}',
+    one_of=("sender",),
+    needed="a name in capitals, such as SHOP",
+    sender="[A-Z]{3,11}",
+    needs="tests.support.acme.stack:needs",
+    check="tests.support.acme.check:account",
+    price=0.01,
+    unpriced="",
+    simulator="tests.support.acme.simulator:AcmeSimulator",
+)
