@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from mailroom.delivery.backoff import backoff
+from mailroom.clock import backoff
 from mailroom_stacks.settings.queues import RESEND_DELAYS
 
 KINDS = ("throttled", "silent", "silent, and look-ups fail", "misconfigured", "unprepared")
