@@ -10,7 +10,6 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.mail.contract import Mail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
-from mailroom.errors import OutcomeUnknown
 from mailroom.message.message import Reference, encoded, parse
 from mailroom.message.outcome import (
     Conflict,
@@ -26,7 +25,7 @@ from mailroom.providers.resend.sender import Request
 from mailroom.telemetry import masked
 from tests.support.unit.publishing import publish
 from tests.support.unit.resend_mail import adapter
-from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Step, closed, scripted
+from tests.support.unit.scripted_server import Answer, ScriptedServer, Step, scripted
 from tests.support.unit.shared import BUCKET, NOW, NOW_MS, SENDER, TEMPLATES, Aws, mail
 from tests.support.unit.shelf import OURS
 from tests.support.unit.unsubscribing import KEY, NEWER, TOPIC, URL, keys, tokens
@@ -228,40 +227,6 @@ def test_a_refusal_by_resend_means_an_invalid_mail_a_misconfiguration_or_a_retry
     outcome, _ = submitted(answer)
     assert isinstance(outcome, kind)
     assert masked(answer.body["message"]) in outcome.reason  # type: ignore[union-attr] # no Sent
-
-
-def test_a_throttled_mail_waits_as_long_as_resend_requests() -> None:
-    outcome, _ = submitted(refusal(429, "rate_limit_exceeded", **{"retry-after": "3"}))
-    assert isinstance(outcome, Retry)
-    assert outcome.after == 3
-
-
-def test_the_reason_of_a_refusal_contains_no_mail_address() -> None:
-    outcome, _ = submitted(refusal(422, "validation_error", "ada.lovelace@example.com is no address"))
-    assert isinstance(outcome, Misconfigured)
-    assert "ada.lovelace@" not in outcome.reason
-
-
-@pytest.mark.parametrize(
-    "step",
-    [
-        Break(),
-        refusal(500, "application_error"),
-        refusal(409, "concurrent_idempotent_requests"),
-        Answer(200, {}),
-        Answer(200, b"<html>"),
-    ],
-)
-def test_without_a_clear_response_of_resend_the_outcome_is_unknown(step: Step) -> None:
-    with scripted(step) as server:
-        sender = adapter(server.url)
-        with pytest.raises(OutcomeUnknown):
-            sender.open().submit(sender.prepare(mail()))
-
-
-def test_without_a_connection_to_resend_the_mail_was_certainly_not_sent() -> None:
-    sender = adapter(closed())
-    assert isinstance(sender.open().submit(sender.prepare(mail())), Retry)
 
 
 def test_the_account_name_is_derived_from_the_api_key_without_revealing_the_key() -> None:

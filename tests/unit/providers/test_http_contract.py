@@ -1,0 +1,178 @@
+"""The contract of every client of an HTTP API: what its provider's responses prove about a submitted message.
+
+A further provider is a row in CLIENTS. What only one provider has is tested in the file of that provider.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from mailroom.channels.fax.contract import FaxRequest
+from mailroom.errors import OutcomeUnknown
+from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
+from mailroom.providers.signalwire.sender import SignalWire
+from mailroom.providers.telnyx.sender import Telnyx
+from mailroom.providers.twilio.account import TwilioAccount
+from mailroom.providers.twilio.sender import TwilioSms
+from tests.support.acme.provider.sender import AcmeSms
+from tests.support.unit import resend_mail
+from tests.support.unit.scripted_server import Answer, Break, Step, closed, scripted
+from tests.support.unit.shared import mail
+from tests.support.unit.sms import REQUEST
+
+FAX = FaxRequest("+15555550100", "+15555550199", "https://example.com/a.pdf", "ref")
+PRIVATE = "+15555550100"
+ADDRESS = "ada.lovelace@example.com"
+Submit = Callable[[str], Outcome]
+"""Function that submits a message to a server with this URL."""
+
+
+def by_twilio(url: str) -> Outcome:
+    return TwilioSms(
+        TwilioAccount("AC1", "token"),
+        base_url=url,
+        sender="+12025550123",
+        messaging_service_sid="",
+        callback_url="",
+        seconds=5,
+    ).submit(REQUEST)
+
+
+def by_resend(url: str) -> Outcome:
+    sender = resend_mail.adapter(url)
+    return sender.open().submit(sender.prepare(mail()))
+
+
+def by_signalwire(url: str) -> Outcome:
+    client = SignalWire("p-1", "token", base_url=url, ttl_minutes=5, quality="fine", seconds=5)
+    return client.submit(FAX)
+
+
+def by_telnyx(url: str) -> Outcome:
+    return Telnyx("key", base_url=url, connection_id="c-1", quality="fine", seconds=5).submit(FAX)
+
+
+def by_acme(url: str) -> Outcome:
+    return AcmeSms(url, "token", "SHOP", 5).submit(REQUEST)
+
+
+@dataclass(frozen=True)
+class Client:
+    """A client, and the form of its provider's responses."""
+
+    submit: Submit
+    title: str
+    error: Callable[[Any, str], Any]
+    """Function that returns the body of an error with this code and these words."""
+    own: Any
+    """Code that means that the message itself is at fault."""
+    unclear: tuple[Answer, ...]
+    """Responses that prove nothing, besides those that prove nothing at any provider."""
+    private: str = PRIVATE
+    """Text in a provider's words that no log may have."""
+
+
+def coded(code: Any, words: str) -> Any:
+    return {"code": code, "message": words}
+
+
+CLIENTS = {
+    "twilio": Client(
+        by_twilio,
+        "Twilio",
+        coded,
+        21211,
+        unclear=(
+            *(Answer(status, coded(21211, "proves nothing")) for status in (408, 500)),
+            Answer(503, coded(20429, "proves nothing")),
+            *(Answer(202, {"sid": "SM1"}), Answer(201, {"status": "queued"})),
+        ),
+    ),
+    "resend": Client(
+        by_resend,
+        "Resend",
+        lambda name, words: {"name": name, "message": words},
+        "invalid_attachment",
+        unclear=(Answer(409, {"name": "concurrent_idempotent_requests", "message": "no"}),),
+        private=ADDRESS,
+    ),
+    "signalwire": Client(by_signalwire, "SignalWire", coded, "21211", (Answer(201, {"status": "queued"}),)),
+    "telnyx": Client(
+        by_telnyx,
+        "Telnyx",
+        lambda code, words: {"errors": [{"code": code, "detail": words, "source": {"pointer": "/to"}}]},
+        "10016",
+        unclear=(Answer(202, {"data": []}), Answer(202, {"data": {"status": "queued"}})),
+    ),
+    "acme": Client(by_acme, "Acme", coded, None, ()),
+}
+NOTHING: tuple[Step, ...] = (
+    *(Answer(500, {}), Answer(503, b"<html>"), Answer(408, {}), Answer(302, {}), Break()),
+    *(Answer(200, b"<html>"), Answer(201, b""), Answer(201, {})),
+)
+"""Steps of a server that prove nothing at any provider."""
+every = pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
+
+
+def submitted(client: Client, step: Step) -> Outcome:
+    """Submit a message to a server that responds by `step`, and return the outcome of the one request."""
+    with scripted(step) as server:
+        try:
+            return client.submit(server.url)
+        finally:
+            assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("client", "step"),
+    [(client, step) for client in CLIENTS.values() for step in (*NOTHING, *client.unclear)],
+)
+def test_without_a_clear_response_the_outcome_is_unknown_and_the_submit_is_not_repeated(
+    client: Client, step: Step
+) -> None:
+    with pytest.raises(OutcomeUnknown):
+        submitted(client, step)
+
+
+@every
+def test_without_a_connection_the_message_was_certainly_not_sent(client: Client) -> None:
+    assert client.submit(closed()) == Retry(f"{client.title} cannot be reached: Connection refused")
+
+
+@every
+def test_a_throttled_message_waits_as_long_as_the_provider_requests(client: Client) -> None:
+    for headers in ({"Retry-After": "7"}, {"x-ratelimit-reset": "7"}):
+        outcome = submitted(client, Answer(429, client.error(99999, "Too many requests"), headers))
+        assert isinstance(outcome, Retry)
+        assert outcome.after == 7
+
+
+@every
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
+def test_a_refusal_without_a_known_code_is_a_misconfiguration(client: Client, status: int) -> None:
+    bodies: list[Any] = [client.error("99999", "no"), client.error(True, "no"), b"<html>", b"", []]
+    for body in (*bodies, {"errors": "?"}):
+        assert isinstance(submitted(client, Answer(status, body)), Misconfigured)
+
+
+@every
+def test_the_reason_of_a_refusal_quotes_the_response_without_phone_numbers_and_addresses(
+    client: Client,
+) -> None:
+    outcome = submitted(client, Answer(422, client.error(client.own, f"{client.private} is invalid")))
+    if client.own is None:
+        assert isinstance(outcome, Misconfigured)
+        return
+    assert isinstance(outcome, Rejected)
+    assert outcome.reason.startswith(f"{client.title} answered 422")
+    assert "is invalid" in outcome.reason
+    assert client.private not in outcome.reason
+
+
+@every
+def test_the_reason_of_an_unknown_outcome_hides_phone_numbers_and_addresses(client: Client) -> None:
+    with pytest.raises(OutcomeUnknown) as unknown:
+        submitted(client, Answer(500, client.error(client.own, f"about {client.private}")))
+    assert client.private not in str(unknown.value)
