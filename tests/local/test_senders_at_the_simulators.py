@@ -19,6 +19,7 @@ from tests.support.local.feedback import Stage
 from tests.support.local.feedback import running as stage_running
 from tests.support.local.twilio import SENDER, Bench, number
 from tests.support.local.twilio import running as twilio_running
+from tests.support.unit.sms import settings
 
 BENCH = twilio_running
 APPLICATIONS = {
@@ -29,15 +30,9 @@ TOPIC = "arn:aws:sns:us-east-1:000000000000:mailroom-local-news"
 
 
 def twilio(bench: Bench, account_sid: str = ACCOUNT_SID) -> TwilioSms:
-    return TwilioSms(
-        TwilioAccount(account_sid, AUTH_TOKEN),
-        base_url=f"{bench.url}/twilio",
-        sender=SENDER,
-        messaging_service_sid="",
-        callback_url="https://api.example/callbacks/twilio",
-        seconds=5,
-        clock=bench.clock,
-    )
+    callbacks = "https://api.example/callbacks/twilio"
+    sender = settings(sms_base_url=f"{bench.url}/twilio", sms_sender=SENDER, callback_url=callbacks)
+    return TwilioSms(TwilioAccount(account_sid, AUTH_TOKEN), sender, bench.clock)
 
 
 def sms(ending: str = "60", text: str = "Hello, Zoë") -> SmsRequest:

@@ -18,6 +18,7 @@ from mailroom_local.providers.inbox import InboxStore
 from mailroom_local.providers.signalwire import SignalWireSimulator
 from mailroom_local.providers.telnyx import TelnyxSimulator
 from tests.support.local.served import served
+from tests.support.unit.fax import at
 
 PROJECT = "b3877c40-da60-4998-90ad-b792e98472ac"
 SENDER = "+12025550190"
@@ -48,12 +49,12 @@ class Bench:
     @property
     def signalwire(self) -> SignalWire:
         base = f"{self.url}/signalwire"
-        return SignalWire(PROJECT, "token", base_url=base, ttl_minutes=5, quality="fine", seconds=5)
+        return SignalWire(PROJECT, "token", at(base))
 
     @property
     def telnyx(self) -> Telnyx:
         base = f"{self.url}/telnyx"
-        return Telnyx("key", base_url=base, connection_id="c-1", quality="fine", seconds=5)
+        return Telnyx("key", at(base, fax_connection_id="c-1"))
 
     def wait(self, seconds: float) -> None:
         self.clock.now += seconds

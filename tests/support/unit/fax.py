@@ -5,6 +5,7 @@ from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 from mailroom.channels.fax.contract import Delivered, Fax, FaxRequest, FaxState, Pending, Undelivered
+from mailroom.environment import FaxSender
 from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key, parse
@@ -43,6 +44,13 @@ FAX_SETTINGS: dict[str, Any] = {
     "callback_schemes": ["https"],
     "callback_ports": [443],
 }
+
+
+def at(url: str, **changes: Any) -> FaxSender:
+    """Return the settings of a sender of faxes by a provider at this URL."""
+    return FaxSender(**{**FAX_SETTINGS, "queue_url": "", "fax_base_url": url, "submit_seconds": 5, **changes})
+
+
 Fetched = FaxState | Exception
 OURS = "fake/ours"
 """Account that faxes are submitted to, in the form of the ledger."""

@@ -29,16 +29,15 @@ class StandIn:
     """A stand-in for both providers' classes: records how it was opened, and accepts every fax."""
 
     def __init__(self) -> None:
-        self.lines: list[tuple[tuple[str, ...], dict[str, Any]]] = []
+        self.lines: list[tuple[str, ...]] = []
+        """Credentials with which it was opened."""
+        self.settings: Any = None
         self.line = FakeLine(Delivered())
 
-    def __call__(self, *credentials: str, **settings: Any) -> FakeLine:
-        self.lines.append((credentials, settings))
+    def __call__(self, *arguments: Any) -> FakeLine:
+        *credentials, self.settings = arguments
+        self.lines.append((*credentials,))
         return self.line
-
-    @property
-    def credentials(self) -> list[tuple[str, ...]]:
-        return [credentials for credentials, _ in self.lines]
 
 
 @pytest.fixture

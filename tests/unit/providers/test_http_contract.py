@@ -18,9 +18,10 @@ from mailroom.providers.twilio.account import TwilioAccount
 from mailroom.providers.twilio.sender import TwilioSms
 from tests.support.acme.provider.sender import AcmeSms
 from tests.support.unit import resend_mail
+from tests.support.unit.fax import at
 from tests.support.unit.scripted_server import Answer, Break, Step, closed, scripted
 from tests.support.unit.shared import mail
-from tests.support.unit.sms import REQUEST
+from tests.support.unit.sms import REQUEST, settings
 
 FAX = FaxRequest("+15555550100", "+15555550199", "https://example.com/a.pdf", "ref")
 PRIVATE = "+15555550100"
@@ -30,14 +31,7 @@ Submit = Callable[[str], Outcome]
 
 
 def by_twilio(url: str) -> Outcome:
-    return TwilioSms(
-        TwilioAccount("AC1", "token"),
-        base_url=url,
-        sender="+12025550123",
-        messaging_service_sid="",
-        callback_url="",
-        seconds=5,
-    ).submit(REQUEST)
+    return TwilioSms(TwilioAccount("AC1", "token"), settings(sms_base_url=url)).submit(REQUEST)
 
 
 def by_resend(url: str) -> Outcome:
@@ -46,12 +40,11 @@ def by_resend(url: str) -> Outcome:
 
 
 def by_signalwire(url: str) -> Outcome:
-    client = SignalWire("p-1", "token", base_url=url, ttl_minutes=5, quality="fine", seconds=5)
-    return client.submit(FAX)
+    return SignalWire("p-1", "token", at(url)).submit(FAX)
 
 
 def by_telnyx(url: str) -> Outcome:
-    return Telnyx("key", base_url=url, connection_id="c-1", quality="fine", seconds=5).submit(FAX)
+    return Telnyx("key", at(url)).submit(FAX)
 
 
 def by_acme(url: str) -> Outcome:

@@ -34,35 +34,28 @@ class SignalWire:
     """Client of SignalWire's fax API. The API has neither idempotency keys nor a field for Mailroom's
     reference, so a fax whose response was lost is looked up by the recipient's number."""
 
-    def __init__(
-        self, project: str, token: str, *, base_url: str, ttl_minutes: int, quality: str, seconds: float
-    ) -> None:
-        """Create the client of a SignalWire project.
-
-        `base_url` is the URL of the project's space (https://example.signalwire.com), `ttl_minutes` is the
-        maximum time that a fax may wait at SignalWire, and `seconds` is the maximum duration of one request.
-        """
+    def __init__(self, project: str, token: str, settings: FaxSender) -> None:
+        """Create the client of a SignalWire project."""
         self.account = project
         self._api = TwilioApi(
             (project, token),
             project,
-            base_url=base_url,
-            seconds=seconds,
+            base_url=settings.fax_base_url,
+            seconds=settings.submit_seconds,
             reason=lambda status, text: reason_of(status, text)[0],
         )
         self._faxes = f"/api/laml/2010-04-01/Accounts/{quote(project, safe='')}/Faxes"
         # Faxes are personal data, so the request forbids SignalWire to store the PDF.
-        self._constant = {"Quality": quality, "Ttl": str(ttl_minutes), "StoreMedia": "false"}
+        self._constant = {
+            "Quality": settings.fax_quality,
+            "Ttl": str(settings.fax_ttl_minutes),
+            "StoreMedia": "false",
+        }
 
     @classmethod
     def of(cls, settings: FaxSender) -> "SignalWire":
-        return cls(
-            *credentials(SECRET, settings.fax_secret_arn, "project", "token"),
-            base_url=settings.fax_base_url,
-            ttl_minutes=settings.fax_ttl_minutes,
-            quality=settings.fax_quality,
-            seconds=settings.submit_seconds,
-        )
+        project, token = credentials(SECRET, settings.fax_secret_arn, "project", "token")
+        return cls(project, token, settings)
 
     def submit(self, request: FaxRequest) -> Outcome:
         """Submit the fax. Raises if the outcome is unknown: after a 5xx response, an unreadable response, or

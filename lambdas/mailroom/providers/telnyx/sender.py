@@ -32,35 +32,24 @@ class Telnyx:
     """Client of Telnyx's fax API. The API lacks idempotency keys, but its list of faxes contains
     `client_state`, so a fax whose response was lost is looked up by Mailroom's reference in that field."""
 
-    def __init__(
-        self, api_key: str, *, base_url: str, connection_id: str, quality: str, seconds: float
-    ) -> None:
-        """Create the client of the Telnyx fax application with the id `connection_id`.
-
-        `base_url` is https://api.telnyx.com, `quality` is standard, fine or superfine, and `seconds` is the
-        longest duration of one request.
-        """
+    def __init__(self, api_key: str, settings: FaxSender) -> None:
+        """Create the client of the Telnyx fax application whose id is in the settings."""
         # The application's id identifies the account. The API key cannot, because it is rotated and does not
         # contain the account's name.
-        self.account = connection_id
-        self._api = ProviderApi(seconds, {"Authorization": f"Bearer {api_key}"})
-        self._faxes = f"{base_url.rstrip('/')}/v2/faxes"
+        self.account = settings.fax_connection_id
+        self._api = ProviderApi(settings.submit_seconds, {"Authorization": f"Bearer {api_key}"})
+        self._faxes = f"{settings.fax_base_url.rstrip('/')}/v2/faxes"
         self._constant = {
-            "connection_id": connection_id,
-            "quality": _QUALITIES[quality],
+            "connection_id": settings.fax_connection_id,
+            "quality": _QUALITIES[settings.fax_quality],
             # Faxes are personal data, so the request forbids Telnyx to store the PDF.
             "store_media": False,
         }
 
     @classmethod
     def of(cls, settings: FaxSender) -> "Telnyx":
-        return cls(
-            *credentials(SECRET, settings.fax_secret_arn, "api_key"),
-            base_url=settings.fax_base_url,
-            connection_id=settings.fax_connection_id,
-            quality=settings.fax_quality,
-            seconds=settings.submit_seconds,
-        )
+        (api_key,) = credentials(SECRET, settings.fax_secret_arn, "api_key")
+        return cls(api_key, settings)
 
     def submit(self, request: FaxRequest) -> Outcome:
         """Submit the fax. Raises if the outcome is unknown: after a 5xx response, an unreadable response, or

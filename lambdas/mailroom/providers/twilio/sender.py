@@ -42,48 +42,27 @@ class TwilioSms:
     """Client of the Messages API of Twilio. The API has neither idempotency keys nor a field for Mailroom's
     reference, so a message whose response was lost is looked up by number, time and text."""
 
-    def __init__(
-        self,
-        account: TwilioAccount,
-        *,
-        base_url: str,
-        sender: str,
-        messaging_service_sid: str,
-        callback_url: str,
-        seconds: float,
-        clock: Clock = time.time,
-    ) -> None:
-        """Create the client of an account.
-
-        `base_url` is https://api.twilio.com. Either `sender` or `messaging_service_sid` is empty. Twilio
-        sends status callbacks to `callback_url`/reference, or none if `callback_url` is empty. `seconds` is
-        the longest duration of one request.
-        """
+    def __init__(self, account: TwilioAccount, settings: SmsSender, clock: Clock = time.time) -> None:
+        """Create the client of an account. In the settings, either the sender or the Messaging Service is
+        empty. Twilio sends status callbacks to `callback_url`/reference, or none if `callback_url` is
+        empty."""
         self.account = account.account_sid
         self._api = TwilioApi(
             account.login,
             account.account_sid,
-            base_url=base_url,
-            seconds=seconds,
+            base_url=settings.sms_base_url,
+            seconds=settings.submit_seconds,
             reason=lambda status, text: reason_of(status, text)[1],
         )
         self._messages = f"/2010-04-01/Accounts/{quote(account.account_sid, safe='')}/Messages.json"
-        self._from = (
-            {"MessagingServiceSid": messaging_service_sid} if messaging_service_sid else {"From": sender}
-        )
-        self._callback_url = callback_url.rstrip("/")
+        service = settings.messaging_service_sid
+        self._from = {"MessagingServiceSid": service} if service else {"From": settings.sms_sender}
+        self._callback_url = settings.callback_url.rstrip("/")
         self._clock = clock
 
     @classmethod
     def of(cls, settings: SmsSender) -> "TwilioSms":
-        return cls(
-            account_at(clients.secretsmanager(), settings.twilio_secret_arn),
-            base_url=settings.sms_base_url,
-            sender=settings.sms_sender,
-            messaging_service_sid=settings.messaging_service_sid,
-            callback_url=settings.callback_url,
-            seconds=settings.submit_seconds,
-        )
+        return cls(account_at(clients.secretsmanager(), settings.twilio_secret_arn), settings)
 
     def submit(self, request: SmsRequest) -> Outcome:
         """Submit the message. Raises if the outcome is unknown: after a 5xx response, an unreadable response,

@@ -34,28 +34,16 @@ def test_fax_credentials_are_read_once_per_process_at_the_first_fax(aws: Aws, st
     for _ in range(3):
         assert isinstance(adapter.open().submit(adapter.prepare(fax())), Sent)
         adapter.open().ask(lambda api: api.fetch("p-1"))
-    ((credentials, keywords),) = stand_in.lines
-    assert credentials == ("project-1", "token-1")
-    assert keywords == {
-        "base_url": "https://mailroom.signalwire.example",
-        "ttl_minutes": 5,
-        "quality": "fine",
-        "seconds": 20,
-    }
+    assert stand_in.lines == [("project-1", "token-1")]
+    assert stand_in.settings.fax_base_url == "https://mailroom.signalwire.example"
 
 
 def test_the_telnyx_client_gets_the_credentials_and_settings_of_telnyx(aws: Aws, stand_in: StandIn) -> None:
     secret = Secret('{"api_key": "KEY-1"}')
     adapter = adapter_of(settings(secret, fax_provider="telnyx", fax_connection_id="c-1"))
     adapter.open().submit(adapter.prepare(fax()))
-    ((credentials, keywords),) = stand_in.lines
-    assert credentials == ("KEY-1",)
-    assert keywords == {
-        "base_url": "https://mailroom.signalwire.example",
-        "connection_id": "c-1",
-        "quality": "fine",
-        "seconds": 20,
-    }
+    assert stand_in.lines == [("KEY-1",)]
+    assert stand_in.settings.fax_connection_id == "c-1"
     assert adapter.provider == "telnyx"
 
 
@@ -69,7 +57,7 @@ def test_after_the_provider_refuses_the_credentials_the_next_fax_reads_them_agai
     assert adapter.open().submit(request) == Misconfigured("401")
     secret.put(SIGNALWIRE.replace("token-1", "token-2"))
     assert [adapter.open().submit(request) for _ in range(2)] == [Sent("p-1"), Sent("p-2")]
-    assert stand_in.credentials == [("project-1", "token-1"), ("project-1", "token-2")]
+    assert stand_in.lines == [("project-1", "token-1"), ("project-1", "token-2")]
 
 
 @pytest.mark.parametrize(

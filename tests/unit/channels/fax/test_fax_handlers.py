@@ -56,7 +56,7 @@ def test_send_fax_submits_a_fax_once_with_the_credentials_of_the_secret(
     assert stand_in.lines == []  # a cold start sends no request
     for _ in range(2):
         assert handler(sqs_event(fax_body()), lambda_context(900_000)) == {"batchItemFailures": []}
-    assert stand_in.credentials == [("project-1", "token-1")]
+    assert stand_in.lines == [("project-1", "token-1")]
     assert stand_in.line.submits == 1
     assert (entry(aws)["status"], entry(aws)["provider"]) == ("sent", "signalwire")
     (unsettled_try,) = entry(aws)["unsettled_tries"]

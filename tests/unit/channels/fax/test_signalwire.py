@@ -10,6 +10,7 @@ from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pend
 from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Sent
 from mailroom.providers.signalwire.sender import SignalWire
+from tests.support.unit.fax import at
 from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Step, scripted
 
 PROJECT = "b3877c40-da60-4998-90ad-b792e98472ac"
@@ -17,8 +18,8 @@ FAXES = f"/api/laml/2010-04-01/Accounts/{PROJECT}/Faxes"
 REQUEST = FaxRequest("+15555550100", "+15555550199", "https://example.com/a.pdf?X-Amz-Signature=1f", "ref")
 
 
-def adapter(url: str, seconds: float = 5) -> SignalWire:
-    return SignalWire(PROJECT, "token", base_url=url, ttl_minutes=5, quality="fine", seconds=seconds)
+def adapter(url: str) -> SignalWire:
+    return SignalWire(PROJECT, "token", at(url))
 
 
 def submitted(step: Step) -> tuple[Outcome, ScriptedServer]:

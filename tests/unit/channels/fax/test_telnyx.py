@@ -10,14 +10,15 @@ from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pend
 from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Sent
 from mailroom.providers.telnyx.sender import Telnyx
+from tests.support.unit.fax import at
 from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Step, closed, scripted
 
 REQUEST = FaxRequest("+15555550100", "+15555550199", "https://example.com/a.pdf?X-Amz-Signature=1f", "ref/7")
 STATE = b64encode(b"ref/7").decode()
 
 
-def adapter(url: str, seconds: float = 5, quality: str = "fine") -> Telnyx:
-    return Telnyx("key", base_url=url, connection_id="c-1", quality=quality, seconds=seconds)
+def adapter(url: str, quality: str = "fine") -> Telnyx:
+    return Telnyx("key", at(url, fax_connection_id="c-1", fax_quality=quality))
 
 
 def submitted(step: Step, quality: str = "fine") -> tuple[Outcome, ScriptedServer]:

@@ -16,7 +16,7 @@ from mailroom.providers.twilio.sender import TwilioSms
 from tests.support import ROOT
 from tests.support.unit.scripted_server import Answer, ScriptedServer, Step, scripted
 from tests.support.unit.shared import NOW, FakeClock
-from tests.support.unit.sms import FROM, MEDIA, REQUEST, TO, request
+from tests.support.unit.sms import FROM, MEDIA, REQUEST, TO, request, settings
 
 ACCOUNT = TwilioAccount("AC" + "0" * 32, "token")
 MESSAGES = f"/2010-04-01/Accounts/{ACCOUNT.account_sid}/Messages.json"
@@ -25,9 +25,9 @@ SPEC = ROOT / "tests" / "support" / "local" / "specs" / "twilio_messages.openapi
 CREATED = Answer(201, {"sid": "SM1", "status": "queued", "error_code": None})
 
 
-def adapter(url: str, seconds: float = 5, **changes: Any) -> TwilioSms:
-    settings = {"account": ACCOUNT, "sender": FROM, "messaging_service_sid": "", "callback_url": CALLBACKS}
-    return TwilioSms(base_url=url, seconds=seconds, **{**settings, "clock": FakeClock(), **changes})
+def adapter(url: str, account: TwilioAccount = ACCOUNT, **changes: Any) -> TwilioSms:
+    sender = settings(sms_base_url=url, **{"callback_url": CALLBACKS, **changes})
+    return TwilioSms(account, sender, FakeClock())
 
 
 def submitted(step: Step, message: SmsRequest = REQUEST, **changes: Any) -> tuple[Outcome, ScriptedServer]:
@@ -68,7 +68,7 @@ def test_a_request_with_an_api_key_has_the_account_sid_in_its_url() -> None:
 
 
 def test_a_request_names_the_messaging_service_instead_of_a_sender_number() -> None:
-    fields = form(messaging_service_sid="MG1", sender="")
+    fields = form(messaging_service_sid="MG1", sms_sender="")
     assert fields["MessagingServiceSid"] == ["MG1"]
     assert "From" not in fields
 
