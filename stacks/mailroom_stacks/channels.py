@@ -39,8 +39,6 @@ class Needs:
     handler: str = ""
     """Name, without .py, of the file in lambdas/ for the provider, if it differs from the channel's setting
     `handler`."""
-    modules: Sequence[str] = ()
-    """Modules of the provider, which the handler imports by name."""
     by_number: bool = False
     """Whether a look-up of a message at the provider queries the ledger for other messages to the same
     number, to exclude the ids that the provider gave to them."""
@@ -86,7 +84,6 @@ class ChannelsStack(StageStack):
             kind=of_provider.kind,
             own={**of_channel.own, **of_provider.own},
             handler=of_provider.handler,
-            modules=client_modules(name),
         )
 
     def find_unwilling(self) -> Grant:
@@ -147,7 +144,7 @@ class ChannelsStack(StageStack):
                 **other_provider,
             ),
             templates=needs.templates,
-            modules=needs.modules,
+            modules=client_modules(row.event_type),
             channel=row.event_type,
             loop_ends=TWO_PROVIDERS_END if other_provider else "",
         )

@@ -52,7 +52,7 @@ class FaxStack(StageStack):
             maximum_concurrency=fax.concurrent_calls,
             rules=rules,
             channel="fax",
-            modules=client_modules(fax.provider),
+            modules=client_modules("fax"),
             loop_ends="A fax is queued again only once, in the message group of its number.",
             grants=[
                 # For a message with `unless`, the sender reads the outcomes of other messages.

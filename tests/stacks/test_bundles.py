@@ -44,8 +44,8 @@ HANDLERS = {
 EXTRAS = {handler: {"campaigns.json": b"{}"} for handler in ("collect", "compose")}
 """What the stack puts there: the definitions of its campaigns."""
 MODULES_OF = {
-    "send_sms": (*client_modules("twilio"), *client_modules("aws")),
-    "send_fax": (*client_modules("signalwire"), *client_modules("telnyx")),
+    "send_sms": client_modules("sms"),
+    "send_fax": client_modules("fax"),
     "feedback": reader_modules(),
 }
 """Modules that the stacks add, because the handler imports them by the names in descriptors."""

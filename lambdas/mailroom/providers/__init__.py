@@ -30,9 +30,10 @@ def providers_of(channel: str) -> dict[str, Provider]:
     return {name: row for name, row in descriptors.items() if row.channel == channel}
 
 
-def client_modules(name: str) -> tuple[str, ...]:
-    """Return the modules that the sender of a provider imports by name."""
-    return MODULES[name], provider(name).client.partition(":")[0]
+def client_modules(channel: str) -> list[str]:
+    """Return the modules that the sender of a channel imports by name, which depends on its provider."""
+    rows = {name: row for name, row in providers_of(channel).items() if row.client}
+    return [*(MODULES[name] for name in rows), *(row.client.partition(":")[0] for row in rows.values())]
 
 
 def reader_modules() -> list[str]:

@@ -91,7 +91,7 @@ def main() -> None:
         "unknown": refused(provider="acne", sender="SHOP"),
         "invalid": refused(provider="acme", sender="shop"),
         **synthesized(),
-        "modules": client_modules("acme"),
+        "modules": client_modules("sms"),
         "sent": sent(),
         "events": [event.provider for event in read(body, ()) if isinstance(event, Event)],
         "price": message_parts(load(with_settings(BY_ACME), "dev"), lane)["Acme"],

@@ -44,7 +44,7 @@ def test_a_stack_gives_the_sender_what_the_module_of_a_third_provider_names(fact
     }
     assert facts["reads"]
     assert facts["secret"] == 'Credentials of Acme: {"token"}'
-    assert facts["modules"] == ["tests.support.acme.provider", "tests.support.acme.provider.sender"]
+    assert {*facts["modules"]} > {"tests.support.acme.provider", "tests.support.acme.provider.sender"}
 
 
 def test_a_text_is_sent_by_a_third_provider_and_its_event_is_read(facts: dict[str, Any]) -> None:
