@@ -1,8 +1,6 @@
 """HTTP API for producers of messages, for recipients who opt out, and for the events of providers."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any
 
@@ -44,18 +42,6 @@ CALLER_SECONDS = 10
 """Time-out of functions that a person's browser or a provider waits for. Twilio waits 15 s for a response."""
 PAGE_FILE = "unsubscribe.json"
 """File in the bundle of `unsubscribe` that contains the stage's settings of the page."""
-
-
-@dataclass(frozen=True)
-class Requests:
-    """Requests that a provider makes to the API."""
-
-    parts: Mapping[str, str]
-    """Part of the throttling limits by path."""
-    reason: str
-    """Reason why these routes need neither a signature by AWS nor a token."""
-    function: FunctionSpec | None
-    """Function behind the routes; None if the stage does not use the provider."""
 
 
 class ApiStack(StageStack):
@@ -149,14 +135,14 @@ class ApiStack(StageStack):
         were removed, API Gateway would keep its settings, and then reject each change of the API's stage
         ("Unable to find Route by key"). The function `unsubscribe` responds to requests to unused routes with
         410."""
-        for descriptor in map(provider, MODULES):
-            if not descriptor.requests:
-                continue
-            requests: Requests = resolve_name(descriptor.requests)(self, settings, feedback)
-            spec = requests.function
-            behind = self._behind(settings, pascal(spec.function), spec) if spec else page
-            for path, part in requests.parts.items():
-                self._stage.open(behind, ["POST"], path, part, requests.reason)
+        for name, descriptor in {name: provider(name) for name in MODULES}.items():
+            behind = page
+            if descriptor.requests and name in feedback.secrets:
+                spec: FunctionSpec = resolve_name(descriptor.requests)(self, settings, feedback)
+                behind = self._behind(settings, pascal(spec.function), spec)
+            signed = f"{descriptor.title} signs each request with {descriptor.signed_with}"
+            for path, part in descriptor.routes.items():
+                self._stage.open(behind, ["POST"], path, part, f"{signed}; the function verifies it.")
 
     def _behind(self, settings: Settings, name: str, spec: FunctionSpec) -> HttpLambdaIntegration:
         """Create a function, and return its integration for routes. `name` is in CamelCase."""

@@ -74,8 +74,12 @@ class Provider(Struct, frozen=True, kw_only=True):
     """Function that returns the permissions and variables of the senders."""
     resources: str = ""
     """Function that creates further resources for events and alarms."""
+    routes: Mapping[str, str] = {}
+    """Part of the throttling limits, by path, of the requests that the provider makes to the API."""
+    signed_with: str = ""
+    """Secret with which the provider signs these requests, in words."""
     requests: str = ""
-    """Function that describes the routes of the provider's requests, and the function behind them."""
+    """Function that returns the specification of the function that receives these requests."""
     check: str = ""
     """Function with which `doctor` checks the account of a sender of text messages."""
     price: float = 0.0

@@ -2,7 +2,7 @@
 
 from mailroom.environment import ResendMailEventsSettings, ResendSender
 from mailroom.providers import provider
-from mailroom_stacks.api import CALLER_SECONDS, ApiStack, Requests
+from mailroom_stacks.api import CALLER_SECONDS, ApiStack
 from mailroom_stacks.channels import ChannelsStack, Needs
 from mailroom_stacks.constructs.function import FunctionSpec
 from mailroom_stacks.constructs.grants import Grant
@@ -18,14 +18,10 @@ def needs(stack: ChannelsStack, name: str) -> Needs:
     return Needs([secret.read()], ResendSender, fields, handler="send_mail_resend")
 
 
-def requests(_api: ApiStack, _settings: Settings, feedback: FeedbackStack) -> Requests:
-    """Return the route of webhooks."""
-    parts = {"/callbacks/resend": "public"}
-    reason = "Resend signs each request with the webhook's secret; the function verifies it."
-    secret, queue = feedback.secrets.get("resend"), feedback.worker.queue
-    if secret is None:
-        return Requests(parts, reason, None)
-    spec = FunctionSpec(
+def requests(_api: ApiStack, _settings: Settings, feedback: FeedbackStack) -> FunctionSpec:
+    """Return the function that receives webhooks."""
+    secret, queue = feedback.secrets["resend"], feedback.worker.queue
+    return FunctionSpec(
         function="resend-mail-events",
         timeout_seconds=CALLER_SECONDS,
         grants=[secret.read(), Grant(["sqs:SendMessage"], [queue.queue_arn])],
@@ -34,4 +30,3 @@ def requests(_api: ApiStack, _settings: Settings, feedback: FeedbackStack) -> Re
         ),
         remedy="Resend retries an event for hours.",
     )
-    return Requests(parts, reason, spec)

@@ -1,15 +1,12 @@
 """Twilio: the secret and the variables of the senders, and the function that receives Twilio's requests."""
 
 from mailroom.environment import SmsSender, TwilioCallbacksSettings
-from mailroom_stacks.api import CALLER_SECONDS, ApiStack, Requests
+from mailroom_stacks.api import CALLER_SECONDS, ApiStack
 from mailroom_stacks.channels import ChannelsStack, Needs
 from mailroom_stacks.constructs.function import FunctionSpec
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.feedback import FeedbackStack
 from mailroom_stacks.settings.settings import Settings
-
-PATH = "/callbacks/twilio"
-INBOUND_PATH = "/twilio/inbound"
 
 
 def needs(stack: ChannelsStack, name: str) -> Needs:
@@ -20,20 +17,16 @@ def needs(stack: ChannelsStack, name: str) -> Needs:
         "twilio_secret_arn": secret.secret_arn,
         "sms_base_url": section.url,
         "messaging_service_sid": section.messaging_service_sid or "",
-        "callback_url": f"{stack.api.public_url}{PATH}",
+        "callback_url": f"{stack.api.public_url}/callbacks/twilio",
     }
     return Needs([secret.read()], SmsSender, fields)
 
 
-def requests(api: ApiStack, settings: Settings, feedback: FeedbackStack) -> Requests:
-    """Return the routes of status callbacks and of texts that people send."""
-    parts = {f"{PATH}/{{reference}}": "callbacks", INBOUND_PATH: "public"}
-    reason = "Twilio signs each request with the account's token; the function verifies it."
-    secret, queue = feedback.secrets.get("twilio"), feedback.worker.queue
-    if secret is None:
-        return Requests(parts, reason, None)
+def requests(api: ApiStack, settings: Settings, feedback: FeedbackStack) -> FunctionSpec:
+    """Return the function that receives status callbacks, and texts that people send."""
+    secret, queue = feedback.secrets["twilio"], feedback.worker.queue
     section = settings.sms_by("twilio")
-    spec = FunctionSpec(
+    return FunctionSpec(
         function="twilio-callbacks",
         timeout_seconds=CALLER_SECONDS,
         grants=[secret.read(), Grant(["sqs:SendMessage"], [queue.queue_arn])],
@@ -47,4 +40,3 @@ def requests(api: ApiStack, settings: Settings, feedback: FeedbackStack) -> Requ
         ),
         remedy="Twilio retries a status callback for a few seconds only.",
     )
-    return Requests(parts, reason, spec)

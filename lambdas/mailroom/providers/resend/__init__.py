@@ -12,6 +12,8 @@ PROVIDER = Provider(
     # https://resend.com/docs/dashboard/emails/send-test-emails
     test_address="delivered@resend.dev",
     needs="mailroom_stacks.providers.resend:needs",
+    routes={"/callbacks/resend": "public"},
+    signed_with="the webhook's secret",
     requests="mailroom_stacks.providers.resend:requests",
     unpriced="Resend's price differs by plan",
     note="Resend has daily and monthly quotas: see the setting per_day.",
