@@ -10,7 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from mailroom.providers.registry import PROVIDERS
+from mailroom.channels.contracts import CHANNELS
+from mailroom.providers import MODULES, provider
 from mailroom_local.providers import delay_queue, memory, twilio_texts
 from mailroom_local.providers.delay_queue import DelayQueue
 from mailroom_local.providers.fax import FaxLine
@@ -41,10 +42,18 @@ CREDENTIALS: dict[str, dict[str, str]] = {
     "TwilioSecretName": TWILIO_SECRET,
     "ResendSecretName": RESEND_SECRET,
 }
-"""Credentials that the simulators accept, by the stack output with the name of their secret. For a provider
-that names its own simulator, the output is the provider's name, capitalized, followed by SecretName."""
-_OWN = {name: row.simulator.split(":") for name, row in PROVIDERS.items() if row.simulator}
-"""Module and class of the simulators that providers name in their descriptors, by provider."""
+"""Credentials that the simulators accept, by the stack output with the name of their secret. If a descriptor
+names the simulator, the output is the provider's name, or the own channel's, capitalized, followed by
+SecretName."""
+_OWN = {
+    name: row.simulator.split(":")
+    for name, row in (
+        *((name, provider(name)) for name in MODULES),
+        *((name, row) for name, channel in CHANNELS.items() for row in channel.providers.values()),
+    )
+    if row.simulator
+}
+"""Module and class of the simulators that descriptors name, by provider of Mailroom or by own channel."""
 CREDENTIALS |= {f"{name.capitalize()}SecretName": import_module(at).SECRET for name, (at, _) in _OWN.items()}
 
 

@@ -13,6 +13,7 @@ workers run from the start.
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,7 +74,7 @@ class ConfiguredLane:
     @property
     def descriptor(self) -> Provider:
         """Descriptor of the provider."""
-        return PROVIDERS.get(self.provider) or Provider(title="")
+        return _own(self.channel).get(self.provider) or PROVIDERS.get(self.provider) or Provider(title="")
 
     @property
     def pace(self) -> float:
@@ -135,10 +136,15 @@ def lane_of(settings: Settings, queue: str) -> ConfiguredLane:
     return lanes[queue]
 
 
+def _own(channel: str) -> Mapping[str, Provider]:
+    """Return the providers of an own channel, by name."""
+    return CHANNELS[channel].providers if channel in CHANNELS else {}
+
+
 def _by(settings: Settings, channel: str, name: str = "") -> dict[str, Any]:
     """Return the fields about the provider `name` of a channel, or about its first provider."""
     names = (name for name, row in PROVIDERS.items() if row.channel == channel)
-    name = name or next(iter((*settings.providers(channel), *names)), "")
+    name = name or next(iter((*settings.providers(channel), *_own(channel), *names)), "")
     estimate = CHANNELS[channel].estimate if channel in CHANNELS else Estimate()
     return {"provider": name, "estimate": estimate}
 

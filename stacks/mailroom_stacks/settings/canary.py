@@ -16,6 +16,9 @@ def canary_faults(
     if "mail" not in channels:
         yield "monitoring.canary: sends mails, but channels.mail is missing; add channels.mail, or use false."
         return
+    if not address:
+        yield f"monitoring.canary: {mail.provider} has no test address; use false."
+        return
     limits = [limit for _, limit in channels["mail"].days]
     if limits and min(limits) <= monitoring.canaries_a_day:
         yield (

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field
 from mailroom.budget import PerDay
 from mailroom.channels.mail.contract import MAX_RECIPIENTS
 from mailroom.message import address
-from mailroom.providers import MODULES
+from mailroom.providers import providers_of
 from mailroom_stacks.paths import CHANNELS, LAMBDAS
 from mailroom_stacks.settings.queues import (
     RESEND_DELAYS,
@@ -265,7 +265,10 @@ FUNCTIONS = {
 WITH_OWN_NEEDS = ("mail", "sms", "push")
 """Channels whose senders get the permissions and variables of NEEDS in mailroom_stacks/channels.py. The
 senders of other channels get those that their settings require."""
-SECRETS = {*WITH_OWN_NEEDS, "unsubscribe", *MODULES}
+SECRETS = {
+    *(*WITH_OWN_NEEDS, "unsubscribe"),
+    *(name for kind in ("mail", "sms") for name, row in providers_of(kind).items() if row.credentials),
+}
 """Channels whose settings may not have a `secret`. Other stacks create secrets with some of these names, and
 the senders of mail, sms and push do not read a secret of their channel."""
 

@@ -126,8 +126,9 @@ def mover_rules(fax: Fax, times: Times) -> QueueRules:
 
 def fax_faults(fax: Fax, times: Times) -> Iterator[str]:
     """Yield violations of the rules of the section `fax`."""
-    if violation := provider_fault(f"fax.{provider(fax.provider).one_of[0]}", fax, fax.provider):
-        yield violation
+    for setting in provider(fax.provider).one_of[:1]:
+        if violation := provider_fault(f"fax.{setting}", fax, fax.provider):
+            yield violation
     if fax.pace >= times.fax_watched:
         yield (
             f"fax.concurrent_calls: {fax.concurrent_calls} / calls_per_second {number(fax.calls_per_second)} "

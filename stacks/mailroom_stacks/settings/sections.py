@@ -58,7 +58,7 @@ def provider_fault(key: str, section: Section, name: str) -> str:
     one, or an empty text. `key` is the setting that the sentence names."""
     descriptor = provider(name)
     settings = [setting for setting in descriptor.one_of if getattr(section, setting) is not None]
-    if len(settings) == 1:
+    if len(settings) == 1 or not descriptor.one_of:
         return ""
     if len(descriptor.one_of) == 1:
         return f"{key}: is missing; {name} needs {descriptor.needed}."

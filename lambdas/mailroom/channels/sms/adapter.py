@@ -60,7 +60,7 @@ class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
         objects in the payload bucket are signed only now, so that they do not expire early."""
         media = tuple(self._medium(f"media_urls[{at}]", url) for at, url in enumerate(message.media_urls))
         if 0 < self._media_from_bucket < len(media):
-            problem = f"has {len(media)} entries; {self.provider} allows only {self._media_from_bucket}"
+            problem = f"has {len(media)} entries; the provider allows only {self._media_from_bucket}"
             raise Invalid("media_urls", problem)
         return self._request(message, media)
 
