@@ -142,7 +142,8 @@ def test_at_aws_a_message_may_have_only_one_media_object_from_the_payload_bucket
     assert aws_sms.prepare(sms(media_urls=[IN_BUCKET])).media == (IN_BUCKET,)
     for url in (MEDIA, "s3://elsewhere/cat.jpg"):
         assert refusal(aws_sms, media_urls=[url]).startswith("media_urls[0]: ")
-    assert refusal(aws_sms, media_urls=[IN_BUCKET] * 2) == "media_urls: has 2 entries; the provider allows only 1"
+    words = "media_urls: has 2 entries; the provider allows only 1"
+    assert refusal(aws_sms, media_urls=[IN_BUCKET] * 2) == words
 
 
 def test_a_look_up_searches_for_the_request_from_the_start_of_the_try_minus_the_clock_skew() -> None:
