@@ -43,7 +43,7 @@ CREDENTIALS: dict[str, dict[str, str]] = {
     "ResendSecretName": RESEND_SECRET,
 }
 """Credentials that the simulators accept, by the stack output with the name of their secret. If a descriptor
-names the simulator, the output is the provider's name, or the own channel's, capitalized, followed by
+names the simulator, the output is the name of the provider or of the own channel, capitalized, followed by
 SecretName."""
 _OWN = {
     name: row.simulator.split(":")
