@@ -3,14 +3,15 @@ with the reasons; or groups of messages with the same reason."""
 
 import itertools
 import time
-from typing import Annotated, get_args
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.text import Text
 
 from mailroom.clock import iso
-from mailroom.message import outcome
 from mailroom.message.outcome import FAILED
 from mailroom_ops.messages.failed_messages import AHEAD, Failure, FailureFilter, choose, moment
 from mailroom_ops.messages.failure_groups import MOST, FailureGroup, groups_of, tried
@@ -32,6 +33,9 @@ from mailroom_ops.shared.screen import (
     whole,
 )
 from mailroom_ops.shared.times import short
+
+if TYPE_CHECKING:
+    import boto3
 
 
 class FailuresAnswer(Struct, frozen=True):
@@ -119,17 +123,14 @@ def failures(
         criteria = FailureFilter(channel, status, template, campaign, reason=reason)
         with errors.status("reading the ledger"):
             selection = choose(client, stage, start, now_s + AHEAD, criteria, full=full)
-            newest = list(itertools.islice(selection, MOST if groups else limit + 1))
-            finder = finder_of(session, stage, time.monotonic) if groups else None
-            retried = None if finder is None else tried(finder, start, criteria)
-            if not newest and not (retried and retried.messages):
-                check_names(session, stage, criteria, get_args(outcome.Status) if groups else FAILED)
-        if groups:
-            grouped = groups_of([*newest, *(retried.messages if retried else ())])[:limit]
-            since_put = None if retried is None else retried.since
-            answer = GroupsAnswer(stage, iso(start), grouped, len(newest) == MOST, since_put)
-            print_answer(answer, _show_groups, as_json=as_json)
-            return
+            if groups:
+                answer = _grouped(session, stage, start, criteria, selection)
+                answer = replace(answer, groups=answer.groups[:limit])
+                print_answer(answer, _show_groups, as_json=as_json)
+                return
+            newest = list(itertools.islice(selection, limit + 1))
+            if not newest:
+                check_names(session, stage, criteria, FAILED)
         if as_csv:
             for line in csv_lines(itertools.chain(newest, selection)):
                 typer.echo(line, nl=False)
@@ -154,6 +155,26 @@ def _cells(failure: Failure) -> tuple[str | Text, ...]:
     # Ids and sentences have a line each: side by side they would be cut at 80 columns.
     lines = (failure.id, f"to {failure.to}", f"{failure.status}, {failure.why}: {failure.message}")
     return short(failure.at).removesuffix(" UTC"), failure.event_type, Text("\n").join(map(plain, lines))
+
+
+def _grouped(
+    session: "boto3.Session",
+    stage: str,
+    start: float,
+    criteria: FailureFilter,
+    selection: Iterator[Failure],
+) -> GroupsAnswer:
+    """Return the groups of the selected failures, and of messages that are tried again. Raises Refused if
+    there are none because a name in `criteria` does not exist."""
+    newest = list(itertools.islice(selection, MOST))
+    finder = finder_of(session, stage, time.monotonic)
+    retried = None if finder is None else tried(finder, start, criteria)
+    groups = groups_of([*newest, *(retried.messages if retried else ())])
+    if not groups:
+        check_names(session, stage, criteria)
+    return GroupsAnswer(
+        stage, iso(start), groups, len(newest) == MOST, None if retried is None else retried.since
+    )
 
 
 def _show_groups(answer: GroupsAnswer) -> None:

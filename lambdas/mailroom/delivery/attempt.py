@@ -168,7 +168,7 @@ class Attempt(Generic[M, R]):
         """3. Decision: may the message be submitted now? It ends if it has expired, its run is stopped, or
         its `unless` is fulfilled. A message that was certainly not sent may have to wait."""
         message = self.message
-        if message.expires_at is not None and message.expired(self.tools.clock()):
+        if message.expired(self.tools.clock()):
             reason = f"expires_at: {message.expires_at} is past"
             raise Ended(self._fail("expired", reason, metric="Expired"))
         if self.halted == STOPPED:
@@ -231,8 +231,7 @@ class Attempt(Generic[M, R]):
             outcome = self.sender.undecided.decided(self.record.key, outcome, self._newest)
         self.sender.other.answered(outcome)
         if isinstance(outcome, Sent):
-            if self._began != (undecided := self.sender.undecided).newest:
-                undecided.accepted(self._began)
+            self.sender.undecided.accepted(self._began)
             self._answer(outcome)
             return self.accepted(outcome)
         if isinstance(outcome, Conflict):

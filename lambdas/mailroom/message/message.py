@@ -174,6 +174,7 @@ def encoded(id_: str) -> str:
 
 
 _MISSING = (None,) * 5
+"""Values of the optional attributes that `Message.check` looks at, in a message that lacks all of them."""
 
 
 class Message(Struct, frozen=True, kw_only=True):

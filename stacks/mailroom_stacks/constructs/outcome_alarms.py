@@ -21,8 +21,8 @@ MINUTE, HOUR = 60, 3_600
 FAILING_TRIES, MINUTES, OF_MINUTES = 4, 2, 5
 """Minimum number of failing tries in a minute, number of such minutes, and number of latest minutes that the
 alarm looks at. A single message has four tries only in its first minute, so it never sets off the alarm
-alone. Three minutes would be too many: a mail whose outcome is unknown is tried twice in
-its first half hour, so the alarm would not ring for codes that were put at the same time."""
+alone. Three minutes would be too many: a mail whose outcome is unknown is tried twice in its first half hour,
+so the alarm would not ring for codes that were put at the same time."""
 FAILING_SHARE = 50
 """Percentage of a lane's tries."""
 FAILED_SHARE = 20
