@@ -373,8 +373,11 @@ class IndexSettings(Struct, frozen=True, kw_only=True, rename="upper"):
     search_table: str
     search_key_name: str
     """Name of the secret with the key for hashes of recipients."""
-    campaigns: Sequence[str] = ()
-    """Campaigns whose messages are counted by status."""
+    campaigns: dict[str, float | None] = {}
+    """Campaigns whose messages are counted by status. Value: the share of bounced messages in percent above
+    which a run is paused, or None."""
+    runs_table: str = ""
+    """Table of the runs of campaigns; empty if there are none."""
 
 
 class DispatchSettings(Common, frozen=True, kw_only=True, rename="upper"):

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -138,13 +138,18 @@ class DeployedCampaigns:
             raise Refused(f"The table of runs has run {name} of {campaign}: stop it without --lost.")
         return stopped
 
-    def pause(self, campaign: str, run: str, reason: str | None) -> Run:
-        """Pause a run, or resume it if `reason` is None. Return the run. Raises Refused if the run is
-        stopped."""
+    def pause(self, campaign: str, run: str, reason: str) -> Run:
+        """Pause a run for a reason, and return the run. Raises Refused if the run is stopped."""
+        return self._change(self._runs.pause, campaign, run, reason)
+
+    def resume(self, campaign: str, run: str, reason: str) -> Run:
+        """Resume a paused run for a reason, and return the run. Raises Refused if the run is stopped."""
+        return self._change(self._runs.resume, campaign, run, reason)
+
+    def _change(self, change: Callable[[str, str, str], bool], campaign: str, run: str, reason: str) -> Run:
         name = self.run(campaign, run).run
-        since, operator = _iso(self.clock()), stages.caller(self._session)
-        words = "" if reason is None else f"since {since} by {operator}: {reason}"
-        if not self._runs.pause(campaign, name, words):
+        words = f"since {_iso(self.clock())} by {stages.caller(self._session)}: {reason}"
+        if not change(campaign, name, words):
             raise Refused(f"Run {name} of {campaign} is stopped; mailroom campaign start starts it again.")
         return self.run(campaign, name)
 

@@ -36,7 +36,7 @@ class RunStarted(Struct, frozen=True):
 _SHOWN = (
     *("campaign", "run", "scheduled_at", "start", "state", "next_page", "cursor", "pages", "recipients"),
     *("refused", "faults", "trouble", "composed", "existed", "conflicts", "opted_out", "left_out", "failed"),
-    *("expired", "started_by", "stopped_by", "paused"),
+    *("expired", "started_by", "stopped_by", "paused", "resumed"),
 )
 """Fields of `Run` in the output. It does not have fields that only functions need, such as the secret of a
 run's ids."""
@@ -95,6 +95,8 @@ def _rows(run: Run) -> Iterable[tuple[str, str, str]]:
         yield "stopped", "", f"by {run.stopped_by}"
     if run.paused:
         yield "paused", "", run.paused
+    if run.resumed:
+        yield "resumed", "", run.resumed
     yield "changed", "", run.updatedAt
 
 

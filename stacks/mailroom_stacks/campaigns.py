@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
-from aws_cdk import Stack
+from aws_cdk import Annotations, Stack
 from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -50,6 +50,13 @@ class CampaignsStack(StageStack):
         self.audience = Worker(self, settings, self._compose(settings, storage))
         self.collect = Worker(self, settings, self._collect(settings, storage.search))
         self.workers = (self.collect, self.audience)
+        unwatched = [campaign.name for campaign in campaigns if campaign.chosen.stop_at]
+        if unwatched and storage.search is None:
+            Annotations.of(self).add_warning_v2(
+                "mailroom:stop-at-without-search",
+                f"stop_at of {', '.join(unwatched)} has no effect, because outcomes are only counted with "
+                f"mailroom.{settings.stage}.search: set it to true, or stop_at to false.",
+            )
         _schedule(Construct(self, "Schedules"), settings, self.collect, campaigns)
 
     def _collect(self, settings: Settings, search: Search | None) -> Work:

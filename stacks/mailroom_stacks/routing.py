@@ -2,7 +2,7 @@
 outcomes from the ledger's stream to callbacks."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from aws_cdk import Stack
@@ -15,14 +15,18 @@ from mailroom_stacks.channels import ChannelsStack
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.naming import StageStack
 from mailroom_stacks.constructs.search import Search
-from mailroom_stacks.constructs.storage import StreamTable
+from mailroom_stacks.constructs.stage_alarm import AlarmText, counted, stage_alarm
 from mailroom_stacks.constructs.stream import StreamReader, StreamWork
 from mailroom_stacks.constructs.templates import read_templates, templates_bucket
 from mailroom_stacks.fax import FaxStack
 from mailroom_stacks.mailbox import MailboxStack
 from mailroom_stacks.release import Release
+from mailroom_stacks.settings.enabled_campaigns import EnabledCampaign
 from mailroom_stacks.settings.settings import Settings
 from mailroom_stacks.webhook import WebhookStack
+
+
+INDEX = "index-messages"
 
 
 def outcomes(
@@ -52,12 +56,14 @@ def outcomes(
     )
 
 
-def index_messages(settings: Settings, search: Search, ledger: StreamTable) -> StreamWork:
+def index_messages(
+    settings: Settings, search: Search, storage: MailboxStack, campaigns: Sequence[EnabledCampaign]
+) -> StreamWork:
     """Return the specification of the function `index-messages`, which reads the ledger's stream for search.
     Search has its own function, so that its errors do not delay callbacks and further attempts of faxes.
     DynamoDB recommends at most two readers of a stream
     (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.html)."""
-    campaigns = sorted(settings.campaigns.enabled)
+    stop_at = {campaign.name: campaign.chosen.stop_at for campaign in campaigns}
     filters = [
         '{"eventName":["INSERT"]}',
         # A message may have other recipients at its claim than at the beginning of its wait, and search keeps
@@ -65,16 +71,43 @@ def index_messages(settings: Settings, search: Search, ledger: StreamTable) -> S
         _changes(status=["sending", *FAILED]),
     ]
     if campaigns:  # to count the outcomes of campaigns' messages
-        of_campaigns: list[object] = [{"prefix": f"{name}#"} for name in campaigns]
+        of_campaigns: list[object] = [{"prefix": f"{name}#"} for name in stop_at]
         filters.append(_changes(id=of_campaigns, status=[{"anything-but": [*SILENT]}]))
     return StreamWork(
-        function="index-messages",
-        table=ledger,
+        function=INDEX,
+        table=storage.ledger,
         filters=filters,
         parallelization=settings.outcomes.parallelization,
-        grants=search.write(ledger, counts=bool(campaigns)),
-        environment=IndexSettings(ledger_table=ledger.table_name, **search.fields, campaigns=campaigns),
+        grants=[
+            *search.write(storage.ledger, counts=bool(campaigns)),
+            *_pause_bad_runs(search, storage, stop_at),
+        ],
+        environment=IndexSettings(
+            ledger_table=storage.ledger.table_name,
+            **search.fields,
+            campaigns=stop_at,
+            runs_table=storage.runs.table_name if campaigns else "",
+        ),
     )
+
+
+def _pause_bad_runs(search: Search, storage: MailboxStack, stop_at: dict[str, float | None]) -> list[Grant]:
+    """Return the permissions to read the counts of runs, and to pause runs, if a campaign has the setting
+    `stop_at`."""
+    if not any(stop_at.values()):
+        return []
+    return [search.read_rows(), Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.runs.table_arn])]
+
+
+def _bad_runs_alarm(scope: Construct, settings: Settings) -> None:
+    text = AlarmText(
+        kind="run-paused",
+        meaning="A campaign's run has paused itself, because too many of its messages bounced or caused "
+        "complaints, for which the provider may stop the account. Its other messages wait; none of them is "
+        "lost.",
+        next_step=f"mailroom campaign list --stage {settings.stage}, then mailroom campaign status of the run",
+    )
+    stage_alarm(scope, "RunPaused", settings, text, counted(settings, INDEX, "RunsPaused"), 1)
 
 
 def _filters(settings: Settings, fax: FaxStack | None) -> Iterator[str]:
@@ -137,6 +170,7 @@ class RoutingStack(StageStack):
         channels: ChannelsStack,
         fax: FaxStack | None,
         webhook: WebhookStack,
+        campaigns: Sequence[EnabledCampaign],
     ) -> None:
         super().__init__(scope, settings, "routing")
         by_lane = dict(channels.workers)
@@ -175,8 +209,10 @@ class RoutingStack(StageStack):
         work = outcomes(settings, storage, webhook, fax)
         self.outcomes = StreamReader(self, settings, work, self.dispatch.unprocessed)
         if storage.search:
-            work = index_messages(settings, storage.search, storage.ledger)
+            work = index_messages(settings, storage.search, storage, campaigns)
             StreamReader(self, settings, work, self.dispatch.unprocessed)
+            if any(campaign.chosen.stop_at for campaign in campaigns):
+                _bad_runs_alarm(self, settings)
         lines = [worker.queue.queue_arn for (_, lane), worker in by_lane.items() if lane == "bulk"]
         Release(self, settings, storage, fields, grants, lines)
         self.workers = reached

@@ -32,7 +32,8 @@ State = Literal["collecting", "collected", "stopped", "expired"]
 of its first page has failed. `expired`: the run has ended early because its messages have expired."""
 
 BY_ITSELF = "the run itself"
-"""Value of `stopped_by` if Mailroom has stopped a run because each message of its first page has failed."""
+"""Name in place of an operator, if Mailroom has stopped a run because each message of its first page has
+failed, or has paused it because of its bounces or complaints."""
 MAX_FAULTS = 20
 """Maximum number of faults whose texts are stored in a run; further faults are only counted."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._-]{0,39}", re.ASCII)
@@ -92,7 +93,17 @@ class Run(Struct, frozen=True, kw_only=True):
     stopped_by: str = ""
     paused: str = ""
     """Time, operator and reason of the pause; empty if the run is not paused."""
+    resumed: str = ""
+    """Time, operator and reason of the latest resumption; empty if there was none."""
+    limits: dict[str, float] = {}
+    """Limits above which the run pauses itself again, as shares of its accepted messages by status. Each pause
+    by itself raises them, and a later start keeps them, because it has the same counts."""
     updatedAt: str = ""  # noqa: N815
+
+    @property
+    def paused_by_itself(self) -> bool:
+        """Whether the run is paused because of its bounces or complaints."""
+        return f" by {BY_ITSELF}: " in self.paused
 
     @property
     def phase(self) -> State | Literal["paused"]:
@@ -170,6 +181,7 @@ KEPT_SECONDS = 2 * 365 * 86_400
 """Seconds from the last write of a run until it expires: longer than any of its messages may wait."""
 _COUNTS = ("composed", "existed", "conflicts", "opted_out", "left_out", "failed", "expired")
 _FRESH = ("pages", "recipients", "refused", *_COUNTS[1:])
+_GOES_ON = "attribute_exists(campaign) AND #state <> :stopped"
 _OWN = "claim_token = :own AND next_page = :page"
 _SLOTS = 8
 """Number of attributes that store the token of a worker's last count. Each worker chooses one of them at
@@ -389,12 +401,39 @@ class Runs(Struct, frozen=True):
         return True
 
     def pause(self, campaign: str, run: str, words: str) -> bool:
-        """Pause a run, or resume it if `words` is empty. `words` contains the time, the operator and the
-        reason. During a pause, the run's pages are not collected, and its messages are not sent. Returns
-        False for an unknown or a stopped run."""
-        condition = "attribute_exists(campaign) AND #state <> :stopped"
+        """Pause a run. `words` contains the time, the operator and the reason. During a pause, the run's pages
+        are not collected, and its messages are not sent. Returns False for an unknown or a stopped run."""
         values: Sets = {":words": string(words), ":stopped": string("stopped")}
-        return self._try(campaign, run, "SET paused = :words", condition, values)
+        return self._try(campaign, run, "SET paused = :words", _GOES_ON, values)
+
+    def resume(self, campaign: str, run: str, words: str) -> bool:
+        """Resume a paused run. The arguments and the result are those of `pause`."""
+        values: Sets = {":words": string(words), ":stopped": string("stopped"), ":empty": string("")}
+        return self._try(campaign, run, "SET resumed = :words, paused = :empty", _GOES_ON, values)
+
+    def pause_by_itself(self, run: Run, words: str, limits: Mapping[str, float]) -> bool:
+        """Pause a run because of its bounces or complaints, and set its `limits`. `run` is the run as it was
+        read. Returns False if somebody has stopped, paused or resumed it since."""
+        values: Sets = {
+            ":words": string(words),
+            ":stopped": string("stopped"),
+            ":empty": string(""),
+            ":begun_at": number(run.begun_at),
+            ":resumed": string(run.resumed),
+            ":limits": image_of({"limits": limits})["limits"],
+        }
+        try:
+            self._write(
+                run.campaign,
+                run.run,
+                "SET paused = :words, limits = :limits",
+                f"""{_GOES_ON} AND begun_at = :begun_at AND (attribute_not_exists(paused) OR paused = :empty)
+                AND (attribute_not_exists(resumed) OR resumed = :resumed)""",
+                values,
+            )
+        except ConditionFailed as failed:
+            return failed.item.get("paused") == words  # the SDK repeated the write; the first one succeeded
+        return True
 
     def count(self, campaign: str, run: str, counts: Mapping[str, int]) -> None:
         """Add to the counts of a run, if the run still exists. A token prevents that the SDK's repeat of the

@@ -189,6 +189,8 @@ _ORDER: tuple[Status, ...] = get_args(Status)
 SILENT: tuple[Status, ...] = ("sending", "scheduled")
 """Statuses of a message without an outcome, about which no callback is sent. After a crash, a message may get
 one of these statuses twice in a row."""
+ACCEPTED: tuple[Status, ...] = ("sent", "undelivered", "delivered", "bounced", "complained")
+"""Statuses of a message that a provider has accepted."""
 FAILED: tuple[Status, ...] = ("failed", "undelivered", "bounced", "complained")
 """Statuses of a failure. `suppressed` is not a failure: the message was withheld on purpose."""
 CODES: dict[str, tuple[str, ...]] = {

@@ -26,7 +26,7 @@ class Indexer:
     """Handler of the ledger's stream. If a batch is not written completely, Lambda repeats it."""
 
     def __init__(self, settings: IndexSettings, client: "DynamoDBClient", rows: Rows) -> None:
-        self._tallies = Tallies(client, settings.search_table, settings.campaigns)
+        self._tallies = Tallies(client, settings.search_table, [*settings.campaigns])
         self._settings = settings
         self._client = client
         self._rows = rows
@@ -37,13 +37,15 @@ class Indexer:
         secret = CachedSecret(clients.secretsmanager(), settings.search_key_name, time.time)
         return cls(settings, clients.dynamodb(), Rows(secret))
 
-    def handle(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Write the rows of the records' messages, and count the messages of campaigns. Raises Contention,
-        InvalidSecret, and errors of DynamoDB and Secrets Manager."""
-        items = self._items(map(_key_of, records)).values()
+    def handle(self, records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Write the rows of the records' messages, and count the messages of campaigns. Returns the ledger
+        items of the messages. Raises Contention, InvalidSecret, and errors of DynamoDB and Secrets
+        Manager."""
+        items = [*self._items(map(_key_of, records)).values()]
         rows = [row.image for item in items for row in self._rows.of(item)]
         batch_put(self._client, self._settings.search_table, rows)
         self._tallies.count(items, self._items)
+        return items
 
     def _items(self, keys: Iterable[Key]) -> dict[Key, dict[str, Any]]:
         return items_of(self._client, self._settings.ledger_table, keys)

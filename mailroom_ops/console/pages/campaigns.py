@@ -168,12 +168,12 @@ def stop(site: Site, request: Request) -> Answer:
 
 
 def pause(site: Site, request: Request) -> Answer:
-    """Ask for the reason of a pause, or whether to resume a paused run; then pause or resume the run. Raises
-    Refused."""
+    """Ask for the reason to pause a run, or to resume a paused one; then do it. Raises Refused."""
     name, campaigns = request["campaign"], _campaigns(site)
     run = campaigns.run(name, request["run"])
     if request.form is not None:
-        campaigns.pause(name, run.run, None if request["resume"] else request.typed("why"))
+        change = campaigns.resume if request["resume"] else campaigns.pause
+        change(name, run.run, request.typed("why"))
         return Goto(link("/campaigns", campaign=name))
     return Shown(RunPause(run), f"Pause a run of {name}")
 

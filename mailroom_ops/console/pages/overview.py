@@ -6,6 +6,7 @@ from functools import partial
 from msgspec import Struct
 
 from mailroom.ledger.status_reader import TWICE, MessageStatus
+from mailroom.message.outcome import ACCEPTED
 from mailroom.search.finder import Filter, Finder
 from mailroom_ops.console.pages.messages import deployed_at, finder_at
 from mailroom_ops.console.site import KEPT_SECONDS, Answer, Request, Shown, Site, View
@@ -23,7 +24,6 @@ from mailroom_stacks.settings.monitoring import BOUNCE_RATE, COMPLAINT_RATE
 SNAPSHOT_SECONDS = 4.0
 """Seconds for which the counts of the queues are cached for all browser tabs. CloudWatch's figures are cached
 for longer, because requests for them cost money."""
-ACCEPTED = ("sent", "delivered", "undelivered", "bounced", "complained")
 
 
 class ChannelRow(Struct, frozen=True):

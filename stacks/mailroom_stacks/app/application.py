@@ -105,7 +105,7 @@ def build(scope: Stage, settings: Settings, campaigns: Sequence[EnabledCampaign]
     channels.add_stack_dependency(feedback, "messages are sent with its configuration sets")
     fax = FaxStack(scope, settings, settings.fax, storage) if settings.fax else None
     webhook = WebhookStack(scope, settings, storage)
-    routing = RoutingStack(scope, settings, storage, channels, fax, webhook)
+    routing = RoutingStack(scope, settings, storage, channels, fax, webhook, campaigns)
     workers = [*routing.workers, *channels.fallbacks, feedback.worker]
     if campaigns:
         workers += CampaignsStack(scope, settings, storage, campaigns).workers

@@ -15,7 +15,7 @@ from mailroom_stacks.settings.settings import Settings
 URGENT = (
     *("dlq-not-empty", "waiting-long", "backlog-old", "gave-up", "dropped", "iterator-age", "api-5xx"),
     *("ses-bounce-rate", "ses-complaint-rate", "day-used-up", "release-late", "run-unknown"),
-    *("canary-missing", "codes-late", "aws-drops", "misconfigured", TRIES, MESSAGES),
+    *("run-paused", "canary-missing", "codes-late", "aws-drops", "misconfigured", TRIES, MESSAGES),
 )
 """Kinds of alarms that need immediate action: without it, messages wait or are lost, or sending ends.
 `mailroom docs operate` has the same list."""

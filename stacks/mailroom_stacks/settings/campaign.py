@@ -4,7 +4,7 @@ import re
 import zoneinfo
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 
 from mailroom.campaigns.definition import MAX_PAGES, PAGE_SIZE, RECIPIENTS_PER_MESSAGE
 from mailroom.message.message import MAX_TOPIC
@@ -45,6 +45,11 @@ def _time_zone(name: str) -> str:
     if name not in zoneinfo.available_timezones() or name.startswith(("posix", "right/", "localtime")):
         raise ValueError("is not a time zone; use a name such as Europe/Berlin or UTC")
     return name
+
+
+def _never(value: object) -> object:
+    """Return None for `false`, because TOML lacks null."""
+    return None if value is False else value
 
 
 def _query(text: str) -> str:
@@ -142,6 +147,10 @@ class Campaign(Section):
     """Maximum number of pages of a run, in case its audience never ends."""
     expires_after_hours: float | None = Field(default=None, ge=0.1, le=8_760)
     """Hours from the scheduled time of a run until its messages expire; null means that they never expire."""
+    stop_at: Annotated[float | None, BeforeValidator(_never), Field(gt=0, le=100)] = 5
+    """Percentage of bounced messages above which a run pauses itself, from 20 bounced messages on. It also
+    pauses itself if more than 0.1 % of its messages, and at least 8, have caused complaints. false or null
+    means that the runs never pause themselves. The stage needs the setting search."""
     databases: tuple[DatabaseName, ...] = ()
     """Databases of the stage that campaign.py queries, besides the database of the audience."""
     attributes: Annotated[dict[str, JsonValue], AfterValidator(_attributes)] = Field(default_factory=dict)

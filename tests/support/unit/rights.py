@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from botocore.client import BaseClient
 
+from mailroom.campaigns.bad_runs import BadRuns
 from mailroom.campaigns.collector import Collector
 from mailroom.campaigns.composer import Composer
 from mailroom.channels.fax.retry_mover import RetryMover
@@ -35,6 +36,7 @@ METHODS: Mapping[str, tuple[type, ...]] = {
     "answer": (ResendMailEvents, TwilioCallbacks, Unsubscribe),
     "dispatch": (Dispatcher,),
     "dry_run": (Collector, Composer),
+    "pause": (BadRuns,),
     "handle": (
         *(Collector, Composer, DeadLetterInspector, Feedback, Indexer, Outcomes, Release, RetryMover),
         Worker,
@@ -47,6 +49,7 @@ HANDLERS: Mapping[type, str] = {
     DeadLetterInspector: "dead_letters",
     Dispatcher: "dispatch",
     Feedback: "feedback",
+    BadRuns: "index_messages",
     Indexer: "index_messages",
     Outcomes: "outcomes",
     Release: "release",

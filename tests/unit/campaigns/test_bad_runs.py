@@ -1,0 +1,179 @@
+"""Runs that pause themselves: which do, how often healthy ones do, and what a person's decision changes."""
+
+import math
+from collections import Counter
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from mailroom.campaigns.bad_runs import RAISED, BadRuns, Limit, limits_of, shares_above
+from mailroom.campaigns.runs import Run, Runs
+from mailroom.search.campaign_tallies import Tallies
+from tests.support.campaign_start import of_run
+from tests.support.unit.post import Counted
+from tests.support.unit.shared import RUNS, SEARCH, Aws, FakeClock
+
+NAME = "2026-11-21T09:00Z"
+STOP_AT = 5.0
+LARGEST = 100_000
+"""Recipients of the largest healthy run."""
+
+
+def most_accepted(limit: Limit, number: int) -> int:
+    """Return for how many accepted messages at most this number of bad ones exceeds the limit."""
+    low, high = number, 10 * LARGEST
+    while low < high:
+        middle = (low + high + 1) // 2
+        exceeded = limit.share_above({limit.status: number, "delivered": middle - number})
+        low, high = (middle, high) if exceeded else (low, middle - 1)
+    return low
+
+
+def chance_to_exceed(limit: Limit, rate: float, people: int) -> float:
+    """Return the probability that a run exceeds a limit at any of its messages, if each is bad with the
+    probability `rate`.
+
+    The run exceeds it if and only if the k-th bad message comes before a certain number of messages, which
+    is computed for each k. `within` has the probabilities of the numbers of bad messages so far, in the runs
+    that did not exceed the limit.
+    """
+    within, messages, exceeded = {0: 1.0}, 0, 0.0
+    number = limit.least
+    while messages < people and number < limit.least + 200:
+        later = min(people, most_accepted(limit, number))
+        expected = rate * (later - messages)
+        further = [math.exp(-expected) * expected**more / math.factorial(more) for more in range(60)]
+        after: Counter[int] = Counter()
+        for bad, before in within.items():
+            for more, part in enumerate(further):
+                if before * part > 1e-15:
+                    after[bad + more] += before * part
+        over = [bad for bad in after if limit.share_above({limit.status: bad, "delivered": later - bad})]
+        exceeded += sum(after.pop(bad) for bad in over)
+        within, messages, number = after, later, number + 1
+    return exceeded
+
+
+@pytest.mark.parametrize("people", [1_000, 10_000, LARGEST])
+def test_fewer_than_one_in_two_hundred_healthy_runs_pauses_itself(people: int) -> None:
+    bounced, complained = limits_of(STOP_AT, {})
+    assert 0 < chance_to_exceed(bounced, 0.02, people) + chance_to_exceed(complained, 0.0003, people) < 0.005
+
+
+def test_with_five_complaints_one_in_fifty_healthy_runs_would_pause_itself() -> None:
+    _, complained = limits_of(STOP_AT, {})
+    five = Limit("complained", "", 5, complained.share)
+    assert 0.02 < chance_to_exceed(five, 0.0003, LARGEST) < 0.025
+
+
+def test_number_and_share_must_both_be_exceeded() -> None:
+    random = Random(74)
+    for _ in range(5_000):
+        bad, good = random.choice([(random.randrange(60), random.randrange(1_200)), (9, 8_991), (20, 380)])
+        stop_at = random.choice([0.5, 5, 50, 100])
+        status, least, percent = random.choice([("bounced", 20, stop_at), ("complained", 8, 0.1)])
+        counts = {status: bad, random.choice(["sent", "delivered", "undelivered"]): good, "failed": 5_000}
+        expected = bad >= least and 100 * bad > percent * (bad + good) + 1e-9
+        assert bool(shares_above(limits_of(stop_at, {}), counts)) == expected, (counts, stop_at)
+
+
+class Campaign:
+    """A run of the campaign `spring` whose messages were counted, and the class that may pause it."""
+
+    def __init__(self, aws: Aws, clock: FakeClock) -> None:
+        self.aws, self.clock = aws, clock
+        self.runs = Runs(aws.dynamodb, RUNS, clock=clock)
+        self.stop_at: dict[str, float | None] = {"spring": STOP_AT}
+        assert self.runs.begin("spring", NAME, "s-1", NAME)
+
+    @property
+    def run(self) -> Run:
+        run = self.runs.read("spring", NAME)
+        assert run is not None
+        return run
+
+    def count(self, begun_at: int | None = None, status: str = "bounced", **counts: int) -> None:
+        """Count messages, and index one with this status."""
+        begun_at = self.run.begun_at if begun_at is None else begun_at
+        tally = {"found_by": f"tally#spring#{NAME}#{begun_at}", "put": "0", "ttl": 1}
+        self.aws.put(SEARCH, **tally, **counts)
+        tallies = Tallies(self.aws.dynamodb, SEARCH)
+        item = {**of_run(self.run, "ada"), "status": status}
+        item["id"] = item["id"].replace(f"{self.run.begun_at:08x}", f"{begun_at:08x}")
+        BadRuns(tallies, self.runs, self.stop_at, self.clock).pause([item])
+
+
+@pytest.fixture
+def campaign(aws: Aws, clock: FakeClock) -> Campaign:
+    return Campaign(aws, clock)
+
+
+def test_a_run_pauses_itself_with_its_figures_and_its_alarm(campaign: Campaign, counted: Counted) -> None:
+    campaign.count(delivered=400, bounced=19, undelivered=30, failed=90)
+    assert not campaign.run.paused
+    campaign.count(delivered=700, bounced=50, sent=62, failed=90)
+    figures = "of 812 accepted messages, 6.16% bounced"
+    assert campaign.run.paused == f"since 2026-11-21T09:00:00.000Z by the run itself: {figures}"
+    assert (campaign.run.phase, counted()["RunsPaused"]) == ("paused", 1)
+
+
+def test_a_paused_run_names_each_of_its_limits(campaign: Campaign) -> None:
+    campaign.count(status="complained", delivered=980, bounced=60, complained=10)
+    figures = "of 1,050 accepted messages, 5.71% bounced and 0.95% caused complaints"
+    assert campaign.run.paused.endswith(f"by the run itself: {figures}")
+
+
+def test_a_run_that_a_person_has_resumed_pauses_itself_again_at_twice_its_share(campaign: Campaign) -> None:
+    shares = []
+    for bounced in range(0, 2_001, 5):
+        campaign.count(delivered=2_000 - bounced, bounced=bounced, complained=2)
+        if campaign.run.paused_by_itself:
+            shares.append(bounced / 2_002)
+            assert campaign.runs.resume("spring", NAME, "since noon by ada: an old list, known")
+    assert 0.05 < shares[0] < 0.053
+    assert all(RAISED * before < share < RAISED * before + 0.003 for before, share in pairwise(shares))
+    assert len(shares) == 5
+    assert campaign.run.resumed == "since noon by ada: an old list, known"
+
+
+def test_a_run_that_was_paused_for_bounces_still_pauses_itself_for_complaints(campaign: Campaign) -> None:
+    campaign.count(delivered=60, bounced=40)
+    campaign.runs.resume("spring", NAME, "since noon by ada: a known list")
+    campaign.count(delivered=1_950, bounced=40, complained=10)
+    assert campaign.run.paused.endswith("of 2,000 accepted messages, 0.50% caused complaints")
+
+
+def test_a_later_start_keeps_the_raised_limits_because_it_has_the_same_counts(campaign: Campaign) -> None:
+    campaign.count(delivered=300, bounced=30)
+    assert campaign.run.paused_by_itself
+    campaign.clock.advance(60)
+    campaign.runs.begin("spring", NAME, "s-2", NAME)
+    campaign.count(delivered=320, bounced=31)
+    assert not campaign.run.paused
+    campaign.count(delivered=320, bounced=80)
+    assert campaign.run.paused_by_itself
+
+
+@pytest.mark.parametrize("stop_at", [{"spring": None}, {}])
+def test_runs_of_a_campaign_without_stop_at_never_pause_themselves(
+    campaign: Campaign, stop_at: dict[str, float | None]
+) -> None:
+    campaign.stop_at = stop_at
+    campaign.count(bounced=1_000, complained=1_000)
+    assert not campaign.run.paused
+
+
+def test_a_decision_of_a_person_stays(campaign: Campaign, counted: Counted) -> None:
+    campaign.runs.pause("spring", NAME, "since noon by ada: a wrong link")
+    campaign.count(bounced=1_000)
+    assert campaign.run.paused == "since noon by ada: a wrong link"
+    campaign.runs.stop("spring", NAME, "ada")
+    campaign.count(bounced=1_000)
+    assert (campaign.run.state, campaign.run.paused) == ("stopped", "")
+    assert "RunsPaused" not in counted()
+
+
+def test_a_late_bounce_of_an_earlier_run_of_the_same_name_does_not_pause_the_run(campaign: Campaign) -> None:
+    campaign.count(campaign.run.begun_at - 1, bounced=1_000)
+    assert not campaign.run.paused
