@@ -207,8 +207,8 @@ def _question(starting: RunStart, stage: str, day: CampaignDay | None) -> str:
         again = " again"
         paused = f" It is paused {starting.known.paused}." if starting.known.paused else ""
         so_far = (
-            f"{paused} It has put {starting.known.composed:,} messages into the mailbox. People of the present "
-            "audience whose message was not sent yet get it, with its present content."
+            f"{paused} It has put {starting.known.composed:,} messages into the mailbox. People of the "
+            "present audience whose message was not sent yet get it, with its present content."
         )
     room = (
         f" The daily limit allows {day.room.recipients:,} recipients now; the rest follow later."

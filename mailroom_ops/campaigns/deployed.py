@@ -147,6 +147,8 @@ class DeployedCampaigns:
         return self._change(self._runs.resume, campaign, run, reason)
 
     def _change(self, change: Callable[[str, str, str], bool], campaign: str, run: str, reason: str) -> Run:
+        if not reason.strip():
+            raise Refused("The reason is empty; it tells later readers why the run was paused or resumed.")
         name = self.run(campaign, run).run
         words = f"since {_iso(self.clock())} by {stages.caller(self._session)}: {reason}"
         if not change(campaign, name, words):

@@ -1,6 +1,6 @@
-"""Finds a person's messages in the mailbox and the ledger, and erases them. Messages whose only recipient is
-the person are deleted. From messages to several recipients, the person is removed; from messages to others,
-mentions of the person are removed.
+"""Finds a person's messages in the mailbox, the ledger and the contents of waiting messages, and erases
+them. Messages whose only recipient is the person are deleted. From messages to several recipients, the person
+is removed; from messages to others, mentions of the person are removed.
 
 The order of the steps lets the next run find the data that an interrupted run has left. First a waiting
 message is cancelled in the ledger. Then its objects in the payload bucket and its content in the table
@@ -12,10 +12,10 @@ from http import HTTPStatus
 
 from msgspec import Struct
 
-from mailroom.aws.dynamo_values import plain
+from mailroom.aws.dynamo_values import image_of, plain
 from mailroom.clock import epoch
 from mailroom.content.payloads import OVERSIZE
-from mailroom.ledger.contents import Contents
+from mailroom.ledger.contents import Contents, item_in
 from mailroom.ledger.erasure import ERASED_UNSENT, Erasure
 from mailroom.ledger.items import ERASED_AT, WAIT, where
 from mailroom.ledger.waits import AHEAD_SECONDS, SEND_AT
@@ -77,14 +77,15 @@ class FoundMessage(Struct):
     """Role of the person in the ledger's item; None if the item does not concern the person."""
     objects: frozenset[str] = frozenset()
     """Objects of the payload bucket that the items name."""
-    content: bool = False
-    """Whether the message waits, and the table `contents` has its content."""
+    content: Role | None = None
+    """Role of the person in a content of the message; None if a content does not concern the person."""
 
     @property
     def role(self) -> Role:
-        """Most important role of the person in the message. The two items may have different recipients: the
+        """Most important role of the person in the message. The items may have different recipients: the
         ledger stores cc only at the claim, and a mailbox item may have been overwritten."""
-        return next((role for role in _ROLES if role in (self.mailbox, self.ledger)), "mention")
+        roles = (self.mailbox, self.ledger, self.content)
+        return next((role for role in _ROLES if role in roles), "mention")
 
 
 class FoundMessages(Struct):
@@ -100,14 +101,23 @@ class FoundMessages(Struct):
 
 
 def find(data: StageData, person: Person) -> FoundMessages:
-    """Search the mailbox and the ledger for messages that concern the person. The use of memory depends only
-    on the number of these messages."""
+    """Search the tables for messages that concern the person. The use of memory depends only on the number of
+    these messages."""
     messages = FoundMessages({}, {})
+    # The ledger shows that a message waits, but not the contents of waits that a crash has cut off.
+    for content in data.scan("contents"):
+        image = image_of(item_in(content))
+        role = role_of(image, person)
+        if role is not None:
+            message = messages.found.setdefault(key_of(image), FoundMessage())
+            message.content = role
+            message.objects |= frozenset(objects_of(image, data.payloads))
     for image in data.scan("mailbox"):
         role = role_of(image, person)
         if role is not None:
             message = messages.found.setdefault(key_of(image), FoundMessage())
-            message.mailbox, message.objects = role, frozenset(objects_of(image, data.payloads))
+            message.mailbox = role
+            message.objects |= frozenset(objects_of(image, data.payloads))
     for image in data.scan("ledger"):
         _of_ledger(messages, image, data, person)
     return messages
@@ -125,7 +135,6 @@ def _of_ledger(messages: FoundMessages, image: Image, data: StageData, person: P
     if role is not None:
         message = messages.found.setdefault(key, FoundMessage())
         message.ledger = role
-        message.content = WAIT in image and not _for_send_at(image)
         message.objects |= frozenset(objects_of(image, data.payloads))
 
 
@@ -166,7 +175,7 @@ class MessageErasure:
         self._data = run.data
         self._erasure = Erasure(run.data.dynamodb, run.data.table("ledger"), run.data.ttl)
         self._clock = run.data.clock
-        self._contents = Contents(run.data.dynamodb, run.data.table("contents"), run.data.clock)
+        self._contents = Contents(run.data.dynamodb, run.data.table("contents"))
         self.places = {place: ErasurePlace(place) for place in PLACES}
         self.cancelled = 0
 
@@ -229,6 +238,7 @@ class MessageErasure:
                 self._leave("mailbox", key, _HIDES_ALL)
                 return
         self._rewrite(key, item)
+        self._erase_contents(key, item)
         if mailbox == "whole":
             self._delete(key)
 
@@ -248,6 +258,12 @@ class MessageErasure:
             self._leave("mailbox", key, _NO_END)
             return
         self._rewrite(key, item)
+        self._erase_contents(key, item)
+
+    def _erase_contents(self, key: Key, item: Image) -> None:
+        """Erase the contents of a message to several recipients, which has ended or waits for its `send_at`.
+        They are left from waits that a crash has cut off: such a message does not need them."""
+        self.places["contents"].erased += self._contents.erase(key)
 
     def _rewrite(self, key: Key, item: Image | None) -> None:
         """Rewrite both items without the person; an open ledger item only if no worker has claimed the

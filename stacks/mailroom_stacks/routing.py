@@ -3,6 +3,7 @@ outcomes from the ledger's stream to callbacks."""
 
 import json
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from aws_cdk import Stack
@@ -24,7 +25,6 @@ from mailroom_stacks.release import Release
 from mailroom_stacks.settings.enabled_campaigns import EnabledCampaign
 from mailroom_stacks.settings.settings import Settings
 from mailroom_stacks.webhook import WebhookStack
-
 
 INDEX = "index-messages"
 
@@ -63,7 +63,9 @@ def index_messages(
     Search has its own function, so that its errors do not delay callbacks and further attempts of faxes.
     DynamoDB recommends at most two readers of a stream
     (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.html)."""
-    stop_at = {campaign.name: campaign.chosen.stop_at for campaign in campaigns}
+    stop_at = {
+        campaign.name: campaign.chosen.stop_at for campaign in sorted(campaigns, key=attrgetter("name"))
+    }
     filters = [
         '{"eventName":["INSERT"]}',
         # A message may have other recipients at its claim than at the beginning of its wait, and search keeps
@@ -105,7 +107,7 @@ def _bad_runs_alarm(scope: Construct, settings: Settings) -> None:
         meaning="A campaign's run has paused itself, because too many of its messages bounced or caused "
         "complaints, for which the provider may stop the account. Its other messages wait; none of them is "
         "lost.",
-        next_step=f"mailroom campaign list --stage {settings.stage}, then mailroom campaign status of the run",
+        next_step=f"mailroom campaign list --stage {settings.stage} (which run is paused?)",
     )
     stage_alarm(scope, "RunPaused", settings, text, counted(settings, INDEX, "RunsPaused"), 1)
 

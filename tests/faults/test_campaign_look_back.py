@@ -95,7 +95,7 @@ def test_checks_of_the_first_page_during_a_pause_do_not_count(new_campaign_world
         world.clock.now += 120
         world.deliver(COLLECT)
     assert world.tallies.looks == 2 * LOOKS
-    world.runs.pause("weekly", RUN, "")
+    world.runs.resume("weekly", RUN, "since noon by ada: it is right")
     world.settle()
     assert world.run().state == "stopped"
 

@@ -233,9 +233,11 @@ def test_the_console_pauses_a_run_with_a_reason_and_resumes_it(world: World) -> 
     assert step(runs) == "Collecting, paused"
     page = browser.get("/campaigns/pause", campaign="weekly", run=RUN)
     assert "a wrong link If it is resumed, its messages are sent within minutes" in page.words
-    browser.post("/campaigns/pause", page.hidden())
+    assert browser.post("/campaigns/pause", page.hidden()).status == 400
+    assert browser.post("/campaigns/pause", {**page.hidden(), "why": "the link works"}).status == 303
     runs = browser.get("/campaigns", campaign="weekly")
     assert ("Pause …" in runs.words, "a wrong link" in runs.words) == (True, False)
+    assert f"by {ME}: the link works" in runs.words
 
 
 def test_a_new_run_soon_after_another_requires_the_campaigns_name(world: World) -> None:

@@ -270,8 +270,10 @@ def test_a_paused_run_shows_its_time_its_operator_and_its_reason_until_the_resum
     assert f"{RUN} paused" in " ".join(run("list").stdout.split())
     (found,) = json.loads(run("status", "weekly", "--json").stdout)["runs"]
     assert (found["state"], found["paused"].partition("Z ")[2]) == ("collecting", reason)
-    resumed = run("resume", "weekly", "--run", RUN)
+    assert run("resume", "weekly", "--run", RUN).exit_code == 2
+    resumed = run("resume", "weekly", "--run", RUN, "--why", "it is right")
     assert ("paused" in resumed.stdout, state(world)) == (False, "collecting")
+    assert "user/moto: it is right" in " ".join(resumed.stdout.split())
 
 
 def test_a_pause_of_a_stopped_run_is_refused_with_the_command_that_continues_it(world: World) -> None:
@@ -298,7 +300,7 @@ def test_a_run_is_paused_resumed_and_stopped_after_the_folder_of_its_campaign_wa
     world.collected()
     shutil.rmtree(world.root / "campaigns" / "weekly")
     assert run("pause", "weekly", "--run", RUN, "--why", "it is over").exit_code == 0
-    assert run("resume", "weekly", "--run", RUN).exit_code == 0
+    assert run("resume", "weekly", "--run", RUN, "--why", "it is right").exit_code == 0
     assert run("stop", "weekly", "--run", RUN, "--yes").exit_code == 0
     assert state(world) == "stopped"
     assert f"weekly, run {RUN}" in run("status", "weekly").stdout

@@ -10,7 +10,7 @@ from typer import Typer
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.ledger.contents import Contents, Held
 from mailroom.ledger.waits import Wait, Waits
-from mailroom.message.message import Key, Message, parse
+from mailroom.message.message import Key, Message, encode, parse
 from mailroom_ops.people.erase import erase
 from tests.support.ops.dead_letters import Stage, erasable, run
 from tests.support.ops.message import PAYLOADS
@@ -114,16 +114,22 @@ def scheduled(stage: Stage, id_: str, at: str = LATER, send_at: str = LATER, **i
 
 def waits_with_content(stage: Stage, id_: str, to: object) -> None:
     """A mail that waits for the day, whose item is gone from the mailbox."""
-    item = {"id": id_, "event_type": "mail", "to": to, "subject": "Hello", "text": f"Hi {ADA}"}
+    item = {"id": id_, "event_type": "mail", "to": to, "subject": "Hello", "text": f"Hi {to}"}
     message = parse(item, CONTRACTS)
     wait = Wait(message, "day_used_up", NOW, "v1", lines_up=True)
     assert Waits(stage.dynamodb, "mailroom-dev-ledger", 1e6, lambda: NOW).hold([wait]) == [True]
-    contents(stage).put([(Held(message.key, version), ADA) for version in ("v0", "v1")])
+    hold_contents(stage, item, "v0", "v1")
+
+
+def hold_contents(stage: Stage, item: dict[str, Any], *versions: str) -> None:
+    """Contents of waits of a message, in the table `contents`."""
+    key = Key(item["id"], item["event_type"])
+    contents(stage).put([(Held(key, version), encode(item), NOW) for version in versions])
 
 
 def contents(stage: Stage) -> Contents:
     """The contents of what waits."""
-    return Contents(stage.dynamodb, "mailroom-dev-contents", lambda: NOW)
+    return Contents(stage.dynamodb, "mailroom-dev-contents")
 
 
 def test_recipients_in_cc_move_to_the_field_to_if_it_would_be_empty(stage: Stage) -> None:
@@ -192,9 +198,33 @@ def test_a_message_that_waits_with_its_content_is_cancelled_and_its_content_dele
 
 def test_a_leftover_content_is_deleted_with_its_ended_message(stage: Stage) -> None:
     sent(stage, "m-1")
-    contents(stage).put([(Held(Key("m-1", "mail"), "v1"), ADA)])
+    hold_contents(stage, {"id": "m-1", "event_type": "mail", "to": ADA}, "v1")
     assert places(erased(), "erased")["contents"] == 1
     assert not stage.items("contents")
+
+
+@pytest.mark.parametrize("row", [None, {"status": "sent", "erased_at": 1, **OVER}])
+def test_a_content_is_erased_that_a_crash_before_its_hold_has_left(
+    stage: Stage, row: dict[str, Any] | None
+) -> None:
+    hold_contents(stage, {"id": "m-1", "event_type": "mail", "to": ADA}, "v1")
+    hold_contents(stage, {"id": "m-2", "event_type": "mail", "to": BOB, "text": "Hi"}, "v1")
+    if row is not None:
+        stage.put("ledger", id="m-1", event_type="mail", **row)
+    answer = erased()
+    assert (places(answer, "found")["contents"], places(answer, "erased")["contents"]) == (1, 1)
+    assert [each["message"] for each in stage.items("contents")] == ["mail#m-2"]
+    assert erased()["places"][1]["found"] == 0
+
+
+def test_a_leftover_content_of_a_message_to_several_is_erased_if_the_message_has_ended(stage: Stage) -> None:
+    for id_ in ("over", "queued", "waits"):
+        hold_contents(stage, {"id": id_, "event_type": "mail", "to": [ADA, BOB]}, "v1")
+    stage.put("ledger", id="over", event_type="mail", to=[ADA, BOB], **OVER)
+    stage.put("ledger", id="waits", event_type="mail", to=[ADA, BOB], status="scheduled", updatedAt="x")
+    answer = erased(code=1)
+    assert {each["what"] for each in answer["remains"]} == {"queued (mail)", "waits (mail)"}
+    assert {each["message"] for each in stage.items("contents")} == {"mail#queued", "mail#waits"}
 
 
 @pytest.mark.parametrize("held", [{"startedAt": 5}, {"provider_id": "f-1"}])

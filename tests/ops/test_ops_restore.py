@@ -113,7 +113,10 @@ def test_restored_runs_are_paused_and_other_runs_stay_as_they_are(dynamodb: Any)
     before = present.read("weekly", "summer")
     result = restored()
     assert "3 of 4 items of runs-restored were copied" in result.stdout
-    for command in ("campaign resume NAME --run RUN --stage dev", "campaign stop NAME --run RUN --stage dev"):
+    for command in (
+        "campaign resume NAME --run RUN --stage dev --why",
+        "campaign stop NAME --run RUN --stage dev",
+    ):
         assert f"mailroom {command}" in result.stdout
     words = r"since 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ: restored from a backup"
     for name in ("spring", "stopped", "paused"):
@@ -129,7 +132,7 @@ def test_a_second_restore_does_not_pause_a_run_again_that_an_operator_has_resume
     runs, present = backup(dynamodb), Runs(dynamodb, RUNS)
     assert runs.begin("weekly", "spring", "s-1", TIME)
     assert json.loads(restored("--json").stdout)["copied"] == 1
-    assert present.pause("weekly", "spring", "")
+    assert present.resume("weekly", "spring", "since noon by ada: it is right")
     result = restored()
     assert "0 of 1 items" in result.stdout
     assert "paused" not in result.stdout

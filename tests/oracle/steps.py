@@ -113,7 +113,7 @@ class Side:
         self.ledger = Ledger(client, LEDGER, lease=LEASE, ttl=TTL, clock=clock, new_token=self._token)
         self.erasure = Erasure(client, LEDGER, TTL, clock)
         self.waits = Waits(client, LEDGER, TTL, clock)
-        self.contents = Contents(client, CONTENTS, clock)
+        self.contents = Contents(client, CONTENTS)
         self.lease = Lease(client, BUDGETS, LEASE, clock)
         self.budget = Budget(client, BUDGETS, "mail", PER_DAY, 0.25, clock)
         self.claims: list[Claimed] = []
@@ -190,7 +190,7 @@ class Side:
     def row(self, call: Call) -> WaitingRow:
         second, waits = int(self.clock.now), call.account is not None
         of_wait = (self.version(call), "normal", REASONS[0], second, second, 1, None)
-        return WaitingRow(call.message.key, *of_wait, lines_up=False, start=START, waits=waits)
+        return WaitingRow(call.message.key, *of_wait, lines_up=False, start=START, expires=None, waits=waits)
 
     def budget_item(self) -> dict[str, Any]:
         response = self._client.get_item(TableName=BUDGETS, Key={"name": string("mail")})
@@ -245,7 +245,7 @@ def _contents(side: Side, call: Call) -> Any:
     """Write contents, read one, delete it, read it again, and erase the contents of a message."""
     keys = [*{message.key: None for message in (call.message, *call.others)}]
     names = [*dict.fromkeys(Held(key, word) for key in keys for word in ("p-1", call.word, "p-3"))]
-    side.contents.put([(name, f"{name.version} {call.to}") for name in names])
+    side.contents.put([(name, f"{name.version} {call.to}", 0) for name in names])
     before = side.contents.get(names[:1])
     side.contents.delete(names[:1])
     return before, side.contents.get(names[:1]), side.contents.erase(call.message.key)

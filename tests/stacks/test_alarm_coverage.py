@@ -18,7 +18,7 @@ PAGES = {
     *("aws-drops", "misconfigured", "tries-failing", "messages-failing"),
 }
 """Pages of the manual, one for each kind of alarm that every stage has."""
-BY_SETTING = {"canary-missing", "codes-late"}
+BY_SETTING = {"canary-missing", "codes-late", "run-paused"}
 """Pages of alarms that only stages with a setting have, such as the stage `whole`."""
 WITHOUT_PAGE = {"dropped": "gave-up"}
 """Kinds whose page is another's."""

@@ -96,8 +96,8 @@ class Run(Struct, frozen=True, kw_only=True):
     resumed: str = ""
     """Time, operator and reason of the latest resumption; empty if there was none."""
     limits: dict[str, float] = {}
-    """Limits above which the run pauses itself again, as shares of its accepted messages by status. Each pause
-    by itself raises them, and a later start keeps them, because it has the same counts."""
+    """Limits above which the run pauses itself again, as shares of its accepted messages by status. Each
+    pause by itself raises them, and a later start keeps them, because it has the same counts."""
     updatedAt: str = ""  # noqa: N815
 
     @property
@@ -401,8 +401,9 @@ class Runs(Struct, frozen=True):
         return True
 
     def pause(self, campaign: str, run: str, words: str) -> bool:
-        """Pause a run. `words` contains the time, the operator and the reason. During a pause, the run's pages
-        are not collected, and its messages are not sent. Returns False for an unknown or a stopped run."""
+        """Pause a run. `words` contains the time, the operator and the reason. During a pause, the run's
+        pages are not collected, and its messages are not sent. Returns False for an unknown or a stopped
+        run."""
         values: Sets = {":words": string(words), ":stopped": string("stopped")}
         return self._try(campaign, run, "SET paused = :words", _GOES_ON, values)
 

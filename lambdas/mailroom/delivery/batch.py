@@ -252,7 +252,10 @@ class Batch(Generic[M, R]):
         waits, contents = [wait for wait, _ in waiting], self.sender.contents
         try:
             contents.put(
-                [(Held(wait.message.key, wait.version), encode(record.item)) for wait, record in waiting]
+                [
+                    (Held(wait.message.key, wait.version), encode(record.item), wait.ends)
+                    for wait, record in waiting
+                ]
             )
             # The contents of earlier waits, and of messages that do not wait, are not needed any more.
             unused: list[Held] = []

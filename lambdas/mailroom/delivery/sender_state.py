@@ -61,7 +61,7 @@ class SenderState(Generic[M, R]):
         )
         client = tools.once or tools.dynamodb
         self.waits = Waits(client, settings.ledger_table, settings.ledger_ttl_seconds, tools.clock)
-        self.contents = Contents(tools.dynamodb, settings.contents_table, tools.clock)
+        self.contents = Contents(tools.dynamodb, settings.contents_table)
         self.runs = RunStates(tools.dynamodb, settings.runs_table, tools.clock)
         """States of campaign runs, with a cache."""
         self.other = OtherProviderChoice(settings.other_provider, tools.clock)

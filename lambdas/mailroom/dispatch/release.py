@@ -11,7 +11,7 @@ claim drops the second copy.
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache, partial
@@ -23,10 +23,9 @@ from msgspec.json import encode
 
 from mailroom.aws import clients, queues
 from mailroom.aws.dynamo_updates import try_update
-from mailroom.aws.dynamo_values import number, string
+from mailroom.aws.dynamo_values import number, plain, string
 from mailroom.aws.queues import Entry
 from mailroom.budget import Budget
-from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import Clock
 from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.environment import RELEASE_KEPT_BACK_SECONDS, LineSettings, ReleaseSettings
@@ -74,10 +73,8 @@ _GONE = (
     "the item was missing in the mailbox when it was read more than 1 hour after send_at: it had expired, "
     "or its producer had deleted it; if it is still wanted, put it under a new id"
 )
-_NO_CONTENT = (
-    "its content was deleted before its wait ended, more than a year after the wait began; "
-    "put the message under a new id"
-)
+_NO_CONTENT = "its content was deleted before its wait ended; put the message under a new id"
+_EXPIRED = "its expires_at passed while it waited"
 _NO_LANE = "its lane {!r} of {} does not exist any more; put the message under a new id in another lane"
 DELAYED_SINCE: dict[str, Callable[[WaitingRow, float], float]] = {
     OUTSIDE_WINDOW: lambda row, _moment: row.at,
@@ -87,6 +84,8 @@ DELAYED_SINCE: dict[str, Callable[[WaitingRow, float], float]] = {
 }
 """Time in epoch seconds from which the delay of a message counts, by the reason of its wait, from the row and
 the present time. A wait for a window or for a run is intended and does not count."""
+_CHANNELS = {"name": string("release#channels")}
+"""Key of the item with the names of all channels that the settings have ever had."""
 _NO_LIMIT = (("0001-01-01", 10**12),)
 """`per_day` of a channel whose daily limit was removed while messages waited for it."""
 
@@ -139,7 +138,7 @@ class Release(Struct, frozen=True):
         return cls(
             Dispatcher.of(settings),
             Waits.of(settings, time.time),
-            Contents(dynamodb, settings.contents_table, time.time),
+            Contents(dynamodb, settings.contents_table),
             dynamodb,
             settings.mailbox_table,
             Ledger.of(settings),
@@ -179,8 +178,7 @@ class Release(Struct, frozen=True):
                 self._line(event["line"], in_time)
             else:
                 self._due(event["shard"], in_time)
-                if event.get("removed"):
-                    self._end_removed_channels(event["shard"], in_time)
+                self._end_removed_channels(event.get("removed", ()), event["shard"], in_time)
         finally:
             self.lease.give_back(name)
 
@@ -189,7 +187,8 @@ class Release(Struct, frozen=True):
         lateness of the oldest due message. Raises the error of a part that cannot be read, and RuntimeError
         if a round was not started, after it has started the other rounds. Then it reports no lateness, so
         that the alarm `release-late` rings if this lasts."""
-        removed = self.clock() % _HOUR < _MINUTE
+        channels = self._removed_channels()
+        removed = channels if self.clock() % _HOUR < _MINUTE else []
         events: list[Mapping[str, Any]] = [
             *({"shard": shard, "removed": removed} for shard in range(SHARDS)),
             *({"line": channel} for channel in self.lines),
@@ -220,8 +219,7 @@ class Release(Struct, frozen=True):
         )
         if rows := [row for rows in lists for row in islice(rows, 1)]:
             return max(0, *(moment - row.at for row in rows))
-        removed = self._removed_channels() if event["removed"] else ()
-        return 0 if any(self._any_of(channel, [shard]) for channel in removed) else None
+        return 0 if any(self._any_of(channel, [shard]) for channel in event["removed"]) else None
 
     def _any_of(self, channel: str, shards: Iterable[int]) -> bool:
         return any(next(self.waits.all_of(channel, shard, page=1), None) for shard in shards)
@@ -252,17 +250,30 @@ class Release(Struct, frozen=True):
         while in_time() and (batch := [*islice(lining_up, BATCH)]):
             self._each(lambda row: self.waits.move(row, None), self._waiting(batch))
 
-    def _end_removed_channels(self, shard: int, in_time: Callable[[], bool]) -> None:
+    def _end_removed_channels(self, channels: Iterable[str], shard: int, in_time: Callable[[], bool]) -> None:
         """End the messages of removed channels as failed. Only channels in the settings have rounds in which
         messages are queued."""
-        for channel in self._removed_channels():
+        for channel in channels:
             rows = self.waits.all_of(channel, shard)
             while in_time() and (batch := [*islice(rows, BATCH)]):
-                self._each(lambda row: self._lose(row, _NO_LANE.format(row.lane, row.key.event_type)), batch)
+                self._each(self._without_lane, batch)
                 self._finish(batch)
 
-    def _removed_channels(self) -> Set[str]:
-        return CONTRACTS.keys() - self.lines
+    def _removed_channels(self) -> list[str]:
+        """Return the names of channels that earlier settings had. The names of all channels are stored,
+        because DynamoDB cannot list the partitions of an index: messages of a channel whose name is lost
+        would wait for ever."""
+        client, table = self.lease.client, self.lease.table
+        item = plain(client.get_item(TableName=table, Key=_CHANNELS).get("Item", {}))
+        stored = set(item.get("channels", ()))
+        if new := sorted(self.lines.keys() - stored):
+            client.update_item(
+                TableName=table,
+                Key=_CHANNELS,
+                UpdateExpression="ADD channels :new",
+                ExpressionAttributeValues={":new": {"SS": new}},
+            )
+        return sorted(stored - self.lines.keys())
 
     def _budget(self, channel: str) -> Budget:
         settings = self.lines[channel]
@@ -399,9 +410,10 @@ class Release(Struct, frozen=True):
         for reference, row in rows.items():
             url = self.dispatcher.routes.get(row.key.event_type, {}).get(row.lane)
             if row.version not in bodies:
-                self._lose(row, _NO_CONTENT)
+                expired = row.expires is not None and row.expires <= self.clock()
+                self._lose(row, *((_EXPIRED, "expired") if expired else (_NO_CONTENT, "content_gone")))
             elif url is None:
-                self._lose(row, _NO_LANE.format(row.lane, row.key.event_type))
+                self._without_lane(row)
             else:
                 entries[url].append(self._entry(reference, row, bodies[row.version]))
         return set().union(*(queues.send(self.dispatcher.sqs, url, batch) for url, batch in entries.items()))
@@ -419,6 +431,9 @@ class Release(Struct, frozen=True):
             group, attributes["type"] = message.group, message.kind
         return Entry(reference, body, attributes, max(0, math.ceil(row.at - moment)), group)
 
+    def _without_lane(self, row: WaitingRow) -> None:
+        self._lose(row, _NO_LANE.format(row.lane, row.key.event_type), "invalid")
+
     def _gone(self, row: WaitingRow) -> None:
         since = self.clock() - _LATE_SECONDS
         if self.ledger.cancel(row.key, _TAKEN_BACK, since=since, version=row.version):
@@ -427,8 +442,8 @@ class Release(Struct, frozen=True):
         else:
             self._lose(row, _GONE)
 
-    def _lose(self, row: WaitingRow, reason: str) -> None:
-        if self.ledger.lose(row.key, row.version, reason):
+    def _lose(self, row: WaitingRow, reason: str, code: str = "content_gone") -> None:
+        if self.ledger.lose(row.key, row.version, reason, code):
             logger.error("the message cannot be released", extra=about(row.key), reason=reason)
 
     def _waiting(self, rows: Iterable[WaitingRow]) -> list[WaitingRow]:

@@ -15,16 +15,15 @@ from msgspec import Struct
 
 from mailroom.aws.dynamo_batches import batch_delete, batch_get, batch_put
 from mailroom.aws.dynamo_values import Sets, number, string
-from mailroom.clock import Clock
 from mailroom.ledger.items import MessageKey
-from mailroom.message.message import MAX_AHEAD_SECONDS
+from mailroom.message.message import decode
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
-_SPARE_SECONDS = 30 * 86_400
-"""Seconds after the end of the longest possible wait at which DynamoDB deletes a content that a crashed
-function has not deleted."""
+SPARE_SECONDS = 30 * 86_400
+"""Seconds after the end of a wait at which DynamoDB deletes a content that a crashed function has not
+deleted. So `release` may be broken for a month before contents are lost."""
 
 
 _MOST_BYTES = 380_000
@@ -49,13 +48,17 @@ class Contents(Struct, frozen=True):
 
     client: "DynamoDBClient"
     table: str
-    clock: Clock
 
-    def put(self, contents: Sequence[tuple[Held, str]]) -> None:
-        """Write the bodies of queue messages, compressed. Raises UnprocessedKeys and the client's errors."""
-        ttl = number(int(self.clock()) + MAX_AHEAD_SECONDS + _SPARE_SECONDS)
+    def put(self, contents: Sequence[tuple[Held, str, float]]) -> None:
+        """Write the bodies of queue messages, compressed, each with the time in epoch seconds at which its
+        wait ends. Raises UnprocessedKeys and the client's errors."""
         items: list[Sets] = [
-            {**_key(name), "body": {"B": zlib.compress(body.encode())}, "ttl": ttl} for name, body in contents
+            {
+                **_key(name),
+                "body": {"B": zlib.compress(body.encode())},
+                "ttl": number(ends + SPARE_SECONDS),
+            }
+            for name, body, ends in contents
         ]
         batch_put(self.client, self.table, items)
 
@@ -82,6 +85,11 @@ class Contents(Struct, frozen=True):
         keys: Any = [item for page in pages for item in page["Items"]]
         batch_delete(self.client, self.table, keys)
         return len(keys)
+
+
+def item_in(image: Sets) -> Any:
+    """Return the mailbox item in a content, in plain Python. `image` is the content in DynamoDB's form."""
+    return decode(zlib.decompress(image["body"]["B"]))
 
 
 def _key(name: Held) -> Sets:

@@ -390,19 +390,19 @@ class Ledger(LedgerTable):
         )
         return stored is None or "completedAt" in stored
 
-    def lose(self, key: Key, version: str, message: str) -> bool:
-        """Record that a waiting message has failed, because its content does not exist any more, so that it
-        cannot be put into its queue. `version` is the version of its wait. The attempt counts as ended, as
-        after `cancel`. Returns False if the message does not wait any more, or if it waits with a newer
-        version."""
+    def lose(self, key: Key, version: str, message: str, code: str = "content_gone") -> bool:
+        """Record that a waiting message has failed, because its content or its lane does not exist any more,
+        so that it cannot be put into its queue. `version` is the version of its wait, and `code` that of the
+        item's `error`. The attempt counts as ended, as after `cancel`. Returns False if the message does not
+        wait any more, or if it waits with a newer version."""
         lost = Update(
-            sets={**self.outcome(key, "failed"), **error_of("content_gone", message)},
+            sets={**self.outcome(key, "failed"), **error_of(code, message)},
             adds={"attempts": _ONE},
             removes=TRY_NOTES,
         )
         values = waits_as(version)
         try:
-            self.write(key, lost, f"{UNSENT} AND {WAITS}", values, entry="failed", code="content_gone")
+            self.write(key, lost, f"{UNSENT} AND {WAITS}", values, entry="failed", code=code)
         except ConditionFailed:
             return False
         return True

@@ -76,6 +76,16 @@ class Wait(Struct, frozen=True):
     new: bool = False
     """Whether the ledger probably lacks an item of the message."""
 
+    @property
+    def ends(self) -> float:
+        """Time in epoch seconds by which the wait has certainly ended. A wait for the daily budget or for a
+        run may be long, unless the message expires."""
+        expiry = self.message.expiry()
+        if expiry is not None:
+            return expiry
+        may_be_long = self.lines_up or self.message.campaign_start is not None
+        return self.due + (MAX_AHEAD_SECONDS if may_be_long else 0)
+
 
 class WaitingRow(Struct, frozen=True):
     """Row of the index: the mark of a message, without the message's content."""
@@ -94,6 +104,8 @@ class WaitingRow(Struct, frozen=True):
     lines_up: bool
     start: CampaignStart | None
     """Start of the campaign's run that composed the message."""
+    expires: float | None
+    """Time in epoch seconds after which sending is pointless; None if it never becomes pointless."""
     waits: bool
     """Whether the message waits; false if it was claimed or has ended, so that the mark must be removed."""
 
@@ -156,6 +168,7 @@ class Waits(LedgerTable):
             "recipients": message.recipient_count,
             "window": msgspec.to_builtins(wait.window),
             "lines_up": wait.lines_up,
+            "expires": message.expiry(),
         }
         place = int(moment if wait.put_at is None else min(wait.put_at, moment))
         position = _due(message.key, wait.due, wait.lines_up)
@@ -304,6 +317,7 @@ def _row(item: Mapping[str, Any]) -> WaitingRow:
         recipients=int(mark["recipients"]),
         window=msgspec.convert(mark["window"], Window | None),
         lines_up=mark["lines_up"],
+        expires=mark["expires"],
         start=msgspec.convert(item.get(CAMPAIGN_START), CampaignStart | None),
         waits=item["status"] == "scheduled",
     )

@@ -1,13 +1,16 @@
 """Page of the overview: the speed of sending, alarms and faults, the last 24 hours, and the channels."""
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 
 from msgspec import Struct
 
+from mailroom.campaigns.runs import Run
 from mailroom.ledger.status_reader import TWICE, MessageStatus
 from mailroom.message.outcome import ACCEPTED
 from mailroom.search.finder import Filter, Finder
+from mailroom_ops.campaigns.deployed import DeployedCampaigns
 from mailroom_ops.console.pages.messages import deployed_at, finder_at
 from mailroom_ops.console.site import KEPT_SECONDS, Answer, Request, Shown, Site, View
 from mailroom_ops.console.snapshot import QueueSnapshot, Snapshot, look
@@ -24,6 +27,10 @@ from mailroom_stacks.settings.monitoring import BOUNCE_RATE, COMPLAINT_RATE
 SNAPSHOT_SECONDS = 4.0
 """Seconds for which the counts of the queues are cached for all browser tabs. CloudWatch's figures are cached
 for longer, because requests for them cost money."""
+
+
+LATEST_RUNS = 3
+"""Number of runs of each campaign that are read to find paused ones."""
 
 
 class ChannelRow(Struct, frozen=True):
@@ -91,6 +98,8 @@ class Overview(View, frozen=True):
     closed: list[ClosedDay]
     paused: list[Lane]
     """Lanes that are paused."""
+    paused_runs: list[Run]
+    """Paused runs among the latest of each campaign."""
     twice: int
     """Number of the newest messages that may have arrived twice."""
 
@@ -105,6 +114,7 @@ def show(site: Site, _: Request) -> Answer:
     traffic = site.kept("traffic", lambda: Traffic(client, site.stage, routes, site.clock()), seconds)
     settings = site.kept("settings", lambda: settings_or_trouble(site.stage))
     configured = [] if isinstance(settings, str) else lanes_of(settings)
+    enabled = () if isinstance(settings, str) else settings.campaigns.enabled
     lanes = site.kept("lanes", DeployedLanes(deployed).read, seconds)
     newest = site.kept("newest", lambda: finder.newest(size=SAMPLE).messages if finder else [], seconds)
     rows = [_row(channel, snapshot, traffic, newest, configured) for channel in routes]
@@ -119,9 +129,15 @@ def show(site: Site, _: Request) -> Answer:
             outages_among(newest),
             site.kept("closed", partial(closed_days, site.session, site.stage, site.clock), seconds),
             [lane for lane in lanes if lane.paused],
+            [run for run in site.kept("runs", partial(_latest_runs, site, enabled), seconds) if run.paused],
             sum(TWICE in message.details for message in newest),
         )
     )
+
+
+def _latest_runs(site: Site, enabled: Sequence[str]) -> list[Run]:
+    campaigns = DeployedCampaigns(site.session, site.stage)
+    return [run for name in enabled for run in campaigns.runs(name, LATEST_RUNS)]
 
 
 def _of(channel: str, snapshot: Snapshot) -> list[QueueSnapshot]:

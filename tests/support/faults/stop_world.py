@@ -34,7 +34,7 @@ class StopWorld(DayWorld):
 
     def resume(self) -> None:
         """End the pause of the run, as an operator does."""
-        self.campaign.runs.pause("weekly", RUN, "")
+        self.campaign.runs.resume("weekly", RUN, "since noon by ada: it is right")
 
     def play(self) -> bool:
         """Do the next due step. Returns False if no step is due."""

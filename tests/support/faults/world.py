@@ -121,7 +121,7 @@ class World:
         # Writes of other functions are not counted as calls of this one.
         self._feedback = Ledger(self.dynamodb, "ledger", lease=0, ttl=1e6, clock=self.clock)
         self.waits = Waits(watched, "ledger", 1e6, self.clock)
-        self.contents = Contents(watched, "contents", self.clock)
+        self.contents = Contents(watched, "contents")
         self._sqs = self.outside.watch(self.queues, "send_message_batch", "change_message_visibility_batch")
         self._payloads = Payloads(NO_BUCKET, "payloads")
 

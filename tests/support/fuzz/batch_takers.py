@@ -206,11 +206,11 @@ def _release(aws: Aws) -> Run:
     def run(bad: str) -> Ended:
         _empty(aws)
         sqs, clock, dynamodb = Taking(), FakeClock(), aws.dynamodb
-        waits, contents = Waits(dynamodb, LEDGER, TTL, clock), Contents(dynamodb, CONTENTS, clock)
+        waits, contents = Waits(dynamodb, LEDGER, TTL, clock), Contents(dynamodb, CONTENTS)
         good = [json.dumps({"id": id_}) for id_ in GOOD]
         for place, (id_, body) in enumerate(zip(_between(GOOD, "bad"), _between(good, bad), strict=True)):
             message = mail(id_, lane="bulk")
-            contents.put([(Held(message.key, id_), body)])
+            contents.put([(Held(message.key, id_), body, 0)])
             wait = Wait(message, DAY_USED_UP, clock.now, id_, clock.now - 60 + place, lines_up=True)
             assert waits.hold([wait]) == [True]
         ledger = _ledger(aws, clock)

@@ -142,7 +142,7 @@ class Replay:
             return self._ledger.lose(KEY, version, "its content is gone")
         waits = call.verb != "drop"
         of_wait = (KEY, version, "normal", OUTSIDE_WINDOW, int(now), int(now), 1, None)
-        row = WaitingRow(*of_wait, lines_up=False, start=None, waits=waits)
+        row = WaitingRow(*of_wait, lines_up=False, start=None, expires=None, waits=waits)
         return self._waits.move(row, now + 60) if call.verb == "move" else self._waits.hand_over(row)
 
     def _decided(self, call: Call) -> bool:

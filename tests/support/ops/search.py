@@ -13,7 +13,7 @@ from tests.support.unit.searching import record
 LEDGER, SEARCH, SEARCH_KEY = "mailroom-dev-ledger", "mailroom-dev-search", "mailroom-dev-search-key"
 VARIABLES = {"SEARCH_TABLE": SEARCH, "SEARCH_KEY_NAME": SEARCH_KEY}
 """What the API's function knows of it."""
-CAMPAIGNS = ["spring"]
+CAMPAIGNS: dict[str, float | None] = {"spring": None}
 """Campaigns whose messages are counted."""
 
 

@@ -65,7 +65,14 @@ class WholeStage(RepairStage):
         self.variables["mailroom-dev-collect"] = self.world.functions.variables
         tables = {"LEDGER_TABLE": "mailroom-dev-ledger", "BUDGETS_TABLE": "budgets"}
         self.variables["mailroom-dev-release"] = {**tables, "LINES": json.dumps(LINE)}
-        wait = {"version": "v", "reason": "day_used_up", "lane": "bulk", "recipients": 1, "lines_up": True}
+        wait = {
+            "version": "v",
+            "reason": "day_used_up",
+            "lane": "bulk",
+            "recipients": 1,
+            "lines_up": True,
+            "expires": None,
+        }
         line: Item = {
             "waits_in": "line#mail#0",
             "waits_at": int(NOW),

@@ -66,7 +66,7 @@ class Waiting(Struct):
 
     @property
     def contents(self) -> Contents:
-        return Contents(self.aws.dynamodb, CONTENTS, self.clock)
+        return Contents(self.aws.dynamodb, CONTENTS)
 
     @property
     def ledger(self) -> Ledger:
@@ -86,9 +86,10 @@ class Waiting(Struct):
         """Let a message wait, as its worker or `dispatch` does."""
         message = mail(message) if isinstance(message, str) else message
         version = version or f"wait of {message.id}"
+        wait = Wait(message, reason, due, version, put_at, window, lines_up)
         if reason != SEND_AT:
-            self.contents.put([(Held(message.key, version), encode(message.variables))])
-        return self.waits.hold([Wait(message, reason, due, version, put_at, window, lines_up)])[0]
+            self.contents.put([(Held(message.key, version), encode(message.variables), wait.ends)])
+        return self.waits.hold([wait])[0]
 
     def line_up(self, *messages: str | Mail, window: Window | None = None, **attributes: Any) -> None:
         """Let messages of bulk wait for the day. They were put one after the other, a second apart, and they
@@ -108,7 +109,10 @@ class Waiting(Struct):
             for place, message in enumerate(joining)
         ]
         self.contents.put(
-            [(Held(wait.message.key, wait.version), encode(wait.message.variables)) for wait in waits]
+            [
+                (Held(wait.message.key, wait.version), encode(wait.message.variables), wait.ends)
+                for wait in waits
+            ]
         )
         assert all(self.waits.hold(waits[::-1]))
         self.budget.join(NOW - 1000)
@@ -122,12 +126,12 @@ class Waiting(Struct):
         return Release(
             self.dispatcher(),
             Waits(database, LEDGER, TTL, self.clock),
-            Contents(database, CONTENTS, self.clock),
+            Contents(database, CONTENTS),
             database,
             MAILBOX,
             Ledger(database, LEDGER, lease=0, ttl=TTL, clock=self.clock),
             Lease(database, BUDGETS, ROUND_SECONDS, self.clock),
-            {"mail": self.settings},
+            dict.fromkeys(self.channels, self.settings),
             RunStates(database, RUNS, self.clock),
             self.invoke or self._record,
             self.clock,

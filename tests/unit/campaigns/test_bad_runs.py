@@ -1,7 +1,7 @@
 """Runs that pause themselves: which do, how often healthy ones do, and what a person's decision changes."""
 
 import math
-from collections import Counter
+from collections import defaultdict
 from itertools import pairwise
 from random import Random
 
@@ -44,7 +44,7 @@ def chance_to_exceed(limit: Limit, rate: float, people: int) -> float:
         later = min(people, most_accepted(limit, number))
         expected = rate * (later - messages)
         further = [math.exp(-expected) * expected**more / math.factorial(more) for more in range(60)]
-        after: Counter[int] = Counter()
+        after: dict[int, float] = defaultdict(float)
         for bad, before in within.items():
             for more, part in enumerate(further):
                 if before * part > 1e-15:

@@ -31,7 +31,7 @@ class Waiting:
         self._release = Release(
             self._dispatcher,
             self._waits,
-            Contents(aws.dynamodb, CONTENTS, clock),
+            Contents(aws.dynamodb, CONTENTS),
             aws.dynamodb,
             MAILBOX,
             ledger,

@@ -60,7 +60,7 @@ def test_messages_of_a_paused_run_leave_the_line_and_are_released_in_order_after
     waiting.line_up(*messages, "m-2")
     assert released(waiting) == ["m-2"]
     assert {of_ledger(waiting.aws.item(id_)).waits_for for id_ in ids} == {PAUSED}
-    runs.pause("weekly", "r", "")
+    runs.resume("weekly", "r", "since noon by ada: it is right")
     assert released(waiting) == ["m-2", *ids]
     assert (waiting.marked, waiting.held) == ([], [])
 
@@ -73,7 +73,7 @@ def test_a_run_that_stays_paused_does_not_delay_another_run_that_is_resumed(
     assert released(waiting) == []
     for name in ("s", "r", "t"):
         queued = len(waiting.sent)
-        runs.pause("weekly", name, "")
+        runs.resume("weekly", name, "since noon by ada: it is right")
         assert released(waiting)[queued:] == [message.id for message in messages[name]]
 
 
@@ -84,7 +84,7 @@ def test_a_message_that_was_cancelled_during_a_pause_leaves_no_content_after_the
     waiting.line_up(*messages)
     waiting.release_line()
     assert waiting.ledger.cancel(messages[0].key)
-    runs.pause("weekly", "r", "")
+    runs.resume("weekly", "r", "since noon by ada: it is right")
     assert released(waiting) == [message.id for message in messages[1:]]
     assert (waiting.marked, waiting.held) == ([], [])
 
@@ -94,6 +94,6 @@ def test_after_a_pause_a_message_whose_window_is_closed_waits_for_its_window(
 ) -> None:
     ada = people("r")[0]
     waiting.hold(ada, PAUSED, NOW, window=CLOSED, lines_up=True)
-    runs.pause("weekly", "r", "")
+    runs.resume("weekly", "r", "since noon by ada: it is right")
     assert released(waiting) == []
     assert of_ledger(waiting.aws.item(ada.id)).waits_for == OUTSIDE_WINDOW

@@ -79,7 +79,7 @@ def due_of(aws: Aws, clock: FakeClock) -> dict[str, tuple[str, int]]:
 def content_of(aws: Aws, id_: str) -> list[Item]:
     """Return the items with which a message waits."""
     names = [Held(Key(id_, "mail"), aws.item(id_)["wait"]["version"])]
-    return [decode(body) for body in Contents(aws.dynamodb, CONTENTS, FakeClock()).get(names).values()]
+    return [decode(body) for body in Contents(aws.dynamodb, CONTENTS).get(names).values()]
 
 
 SPELLINGS = {"to": ["ada@example.com", "Ada@Example.com"], "cc": "ADA@EXAMPLE.COM", "bcc": ["eve@x.com"]}

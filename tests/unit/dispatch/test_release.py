@@ -9,7 +9,6 @@ from zlib import crc32
 
 import pytest
 
-from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.sms.contract import Sms
 from mailroom.clock import iso
 from mailroom.ledger.contents import Held
@@ -221,16 +220,19 @@ def of_text(id_: str) -> Sms:
 def test_the_messages_of_a_removed_channel_end_as_failed_within_an_hour(
     waiting: Waiting, reason: str
 ) -> None:
-    waiting.hold(of_text("t-1"), reason, NOW, lines_up=True)
+    waiting.channels = ("mail", "sms")
     waiting.clock.advance(60)
+    waiting.release_minute()
+    waiting.channels = ("mail",)
+    waiting.hold(of_text("t-1"), reason, NOW, lines_up=True)
     waiting.release_minute()
     assert (waiting.marked, waiting.held) == (["t-1"], ["wait of t-1"])
     waiting.clock.advance(3540)
     waiting.release_minute()
     assert (waiting.sent, waiting.marked, waiting.held) == ([], [], [])
     ended = waiting.aws.item("t-1", "sms")
-    assert (ended["status"], ended["error"]["message"]) == (
-        "failed",
+    assert (ended["status"], ended["error"]["code"], ended["error"]["message"]) == (
+        *("failed", "invalid"),
         "its lane 'bulk' of sms does not exist any more; put the message under a new id in another lane",
     )
 
@@ -238,6 +240,9 @@ def test_the_messages_of_a_removed_channel_end_as_failed_within_an_hour(
 def test_a_message_of_a_removed_channel_that_was_claimed_meanwhile_only_loses_its_mark(
     waiting: Waiting,
 ) -> None:
+    waiting.channels = ("mail", "sms")
+    waiting.release_minute()
+    waiting.channels = ("mail",)
     message = of_text("t-1")
     waiting.hold(message, DAY_USED_UP, NOW, lines_up=True)
     claimed(waiting.ledger, message)
@@ -246,8 +251,10 @@ def test_a_message_of_a_removed_channel_that_was_claimed_meanwhile_only_loses_it
 
 
 def test_the_lists_of_removed_channels_are_read_once_an_hour(waiting: Waiting) -> None:
-    removed = CONTRACTS.keys() - {"mail"}
-    for seconds, lists in ((0, 5 + 3 * len(removed)), (60, 5), (3480, 5), (60, 5 + 3 * len(removed))):
+    waiting.channels = ("mail", "sms", "push")
+    waiting.release_minute()
+    waiting.channels = ("mail",)
+    for seconds, lists in ((0, 5 + 3 * 2), (60, 5), (3480, 5), (60, 5 + 3 * 2)):
         waiting.clock.advance(seconds)
         waiting.meddle()
         waiting.release_minute()

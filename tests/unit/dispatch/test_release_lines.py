@@ -320,7 +320,14 @@ class TenMillion:
         return {"Items": rows, "Count": len(rows), "LastEvaluatedKey": {"number": numbers.stop}}
 
     def row(self, id_: str) -> Mapping[str, Any]:
-        mark = {"version": id_, "reason": DAY_USED_UP, "lane": "bulk", "recipients": 1, "window": None}
+        mark = {
+            "version": id_,
+            "expires": None,
+            "reason": DAY_USED_UP,
+            "lane": "bulk",
+            "recipients": 1,
+            "window": None,
+        }
         known = {"id": id_, "event_type": "mail", "status": "scheduled", "putAt": int(NOW * 1000)}
         return image(**known, waits_at=self.at, wait={**mark, "lines_up": True})
 

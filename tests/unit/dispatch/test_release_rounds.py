@@ -25,8 +25,11 @@ LINE = {"line": "mail"}
 
 @pytest.fixture(autouse=True)
 def _after_the_full_hour(waiting: Waiting) -> None:
-    """Let it be a minute in which the lists of removed channels are not read."""
+    """Let it be a minute in which the lists of removed channels are not read, and the names of the channels
+    are stored."""
     waiting.clock.advance(MINUTE)
+    waiting.release()._removed_channels()
+    waiting.meddle()
 
 
 def shards(events: list[dict[str, Any]]) -> list[int]:
@@ -36,6 +39,13 @@ def shards(events: list[dict[str, Any]]) -> list[int]:
 def text() -> Message:
     item = {"id": "t-1", "event_type": "sms", "to": "+16175551234", "text": "Hi", "lane": "bulk"}
     return parse(item, {"sms": Sms})
+
+
+def once_with_sms(waiting: Waiting) -> None:
+    """Let the stage have had another channel, for one minute."""
+    waiting.channels = ("mail", "sms")
+    waiting.release_minute()
+    waiting.channels = ("mail",)
 
 
 # Which rounds are started
@@ -55,7 +65,7 @@ def test_a_minute_without_work_reads_each_list_once(waiting: Waiting) -> None:
     calls = [call for name, call in waiting.dynamodb.calls if name == "query"]
     lists = [call["ExpressionAttributeValues"][":list"]["S"] for call in calls]
     assert len({*lists}) == len(lists) == 5 * SHARDS
-    assert waiting.dynamodb.names().count("get_item") == 1
+    assert waiting.dynamodb.names().count("get_item") == 2  # of the budget and of the channels' names
 
 
 @pytest.mark.parametrize("lines_up", [False, True])
@@ -93,6 +103,7 @@ def test_a_round_is_started_for_a_channel_whose_line_is_open_without_messages(wa
 def test_a_round_ends_the_messages_of_a_removed_channel_even_if_it_starts_after_the_first_minute(
     waiting: Waiting,
 ) -> None:
+    once_with_sms(waiting)
     waiting.hold(text(), DAY_USED_UP, NOW, lines_up=True)
     waiting.clock.advance(HOUR - 1)
     waiting.release().handle({"parts": "all"}, plenty)
@@ -109,7 +120,7 @@ def test_one_row_of_each_list_is_read_before_the_rounds(waiting: Waiting) -> Non
     assert {call["Limit"] for name, call in waiting.dynamodb.calls if name == "query"} == {1}
 
 
-@pytest.mark.parametrize("event", [*({"shard": 0, "removed": removed} for removed in (False, True)), LINE])
+@pytest.mark.parametrize("event", [*({"shard": 0, "removed": removed} for removed in ([], ["sms"])), LINE])
 def test_a_round_invokes_no_function(waiting: Waiting, event: dict[str, Any]) -> None:
     for id_ in IDS:
         waiting.hold(id_, OUTSIDE_WINDOW, NOW)
@@ -183,8 +194,8 @@ def test_a_list_that_cannot_be_read_does_not_hinder_the_rounds_of_other_parts(
         waiting.release().handle({"parts": "all"}, plenty)
     (shard,) = {*shards(waiting.started)} - {0}
     assert waiting.started == [
-        {"shard": 0, "removed": False},
-        {"shard": shard, "removed": False},
+        {"shard": 0, "removed": []},
+        {"shard": shard, "removed": []},
         LINE,
     ]
     assert "ReleaseLate" not in timed()

@@ -9,17 +9,18 @@ from typing import Any
 import pytest
 
 from mailroom.ledger.contents import Contents, Held
-from mailroom.message.message import Key, encode
+from mailroom.ledger.waits import OUTSIDE_WINDOW, Wait
+from mailroom.message.message import CampaignStart, Key, encode
 from tests.support.unit.dispatching import made, numbered
 from tests.support.unit.fakes import Meddler
-from tests.support.unit.shared import CONTENTS, KEY, NOW, Aws, FakeClock, item
+from tests.support.unit.shared import CONTENTS, KEY, NOW, Aws, FakeClock, item, mail
 
 OTHER = Key("m-1", "sms")
 
 
 @pytest.fixture
-def contents(aws: Aws, clock: FakeClock) -> Contents:
-    return Contents(aws.dynamodb, CONTENTS, clock)
+def contents(aws: Aws) -> Contents:
+    return Contents(aws.dynamodb, CONTENTS)
 
 
 def stored(aws: Aws) -> list[Any]:
@@ -28,17 +29,15 @@ def stored(aws: Aws) -> list[Any]:
 
 def test_the_content_of_a_waiting_message_is_read_back_unchanged(contents: Contents) -> None:
     bodies = {"v-1": '{"text": "ä\\u0000\U0001f600"}', "v-2": "{}"}
-    contents.put([(Held(KEY, version), body) for version, body in bodies.items()])
+    contents.put([(Held(KEY, version), body, NOW) for version, body in bodies.items()])
     assert contents.get([Held(KEY, "v-1"), Held(KEY, "v-2"), Held(OTHER, "v-3")]) == bodies
 
 
-def test_thirty_contents_are_written_in_two_calls_and_deleted_in_two_calls(
-    aws: Aws, clock: FakeClock
-) -> None:
+def test_thirty_contents_are_written_in_two_calls_and_deleted_in_two_calls(aws: Aws) -> None:
     client: Any = Meddler(aws.dynamodb)
-    contents = Contents(client, CONTENTS, clock)
+    contents = Contents(client, CONTENTS)
     names = [Held(Key(f"m-{number}", "mail"), "v") for number in range(30)]
-    contents.put([(name, "{}") for name in names])
+    contents.put([(name, "{}", NOW) for name in names])
     assert len(stored(aws)) == 30
     contents.delete(names)
     assert (stored(aws), client.names()) == ([], ["batch_write_item"] * 4)
@@ -47,7 +46,7 @@ def test_thirty_contents_are_written_in_two_calls_and_deleted_in_two_calls(
 def test_deleting_one_content_keeps_the_other_contents_and_ignores_a_missing_content(
     contents: Contents,
 ) -> None:
-    contents.put([(Held(KEY, "v-1"), "{}"), (Held(KEY, "v-2"), "{}")])
+    contents.put([(Held(KEY, "v-1"), "{}", NOW), (Held(KEY, "v-2"), "{}", NOW)])
     contents.delete([Held(KEY, "v-1"), Held(KEY, "v-0")])
     assert [*contents.get([Held(KEY, "v-1"), Held(KEY, "v-2")])] == ["v-2"]
 
@@ -55,16 +54,32 @@ def test_deleting_one_content_keeps_the_other_contents_and_ignores_a_missing_con
 def test_an_erasure_deletes_all_contents_of_a_message_and_keeps_contents_of_other_messages(
     contents: Contents,
 ) -> None:
-    contents.put([(Held(KEY, f"v-{number}"), "{}") for number in range(30)])
-    contents.put([(Held(OTHER, "v"), "{}"), (Held(Key("m-10", "mail"), "w"), "{}")])
+    contents.put([(Held(KEY, f"v-{number}"), "{}", NOW) for number in range(30)])
+    contents.put([(Held(OTHER, "v"), "{}", NOW), (Held(Key("m-10", "mail"), "w"), "{}", NOW)])
     assert contents.erase(KEY) == 30
     assert contents.erase(KEY) == 0
     assert {*contents.get([Held(OTHER, "v"), Held(Key("m-10", "mail"), "w")])} == {"v", "w"}
 
 
-def test_a_content_expires_a_month_after_the_longest_possible_wait(contents: Contents, aws: Aws) -> None:
-    contents.put([(Held(KEY, "v"), "{}")])
-    assert stored(aws)[0]["ttl"] == {"N": str(int(NOW) + 396 * 86_400)}
+DUE, EXPIRY, DAY = NOW + 3_600, "2026-11-28T09:00:00Z", 86_400
+
+
+@pytest.mark.parametrize(
+    ("attributes", "lines_up", "days"),
+    [
+        ({}, False, 1 / 24),
+        ({}, True, 366 + 1 / 24),
+        ({"campaign_start": CampaignStart("spring", "r", 1)}, False, 366 + 1 / 24),
+        ({"expires_at": EXPIRY}, False, 7),
+        ({"expires_at": EXPIRY, "campaign_start": CampaignStart("spring", "r", 1)}, True, 7),
+    ],
+)
+def test_a_content_expires_a_month_after_the_end_of_its_wait(
+    contents: Contents, aws: Aws, attributes: dict[str, Any], days: float, *, lines_up: bool
+) -> None:
+    wait = Wait(mail(**attributes), OUTSIDE_WINDOW, DUE, "v", lines_up=lines_up)
+    contents.put([(Held(KEY, "v"), "{}", wait.ends)])
+    assert stored(aws)[0]["ttl"] == {"N": str(int(NOW + (30 + days) * DAY))}
 
 
 # Sizes
@@ -96,7 +111,7 @@ LARGE: dict[str, Callable[[], Any]] = {
 def test_the_largest_item_of_a_mailbox_can_be_stored_as_a_content(contents: Contents, kind: str) -> None:
     body = encode(item(id="m" * 180, data=LARGE[kind]()))
     assert len(body) > ITEM_BYTES // 5
-    contents.put([(Held(Key("m" * 180, "mail"), "v" * 32), body)])
+    contents.put([(Held(Key("m" * 180, "mail"), "v" * 32), body, NOW)])
     assert contents.get([Held(Key("m" * 180, "mail"), "v" * 32)]) == {"v" * 32: body}
 
 

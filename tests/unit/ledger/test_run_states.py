@@ -55,7 +55,7 @@ def test_an_answer_is_cached_for_seconds_unless_the_run_is_paused(
     clock.advance(FRESH_SECONDS)
     assert [states.halted([start]), states.halted([start])] == [{start: PAUSED}] * 2
     assert client.names() == ["batch_get_item"] * 3
-    runs.pause("weekly", "r", "")
+    runs.resume("weekly", "r", "since noon by ada: it is right")
     assert states.halted([start]) == {}
 
 

@@ -160,6 +160,7 @@ def test_the_row_of_a_waiting_message_contains_its_key_lane_reason_time_place_an
         window=WINDOW,
         lines_up=True,
         start=None,
+        expires=None,
         waits=True,
     )
 

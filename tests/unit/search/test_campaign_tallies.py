@@ -38,7 +38,7 @@ class Counting(Search):
     def __init__(self, aws: Aws, client: Any = None) -> None:
         super().__init__(aws)
         known = {"ledger_table": LEDGER, "search_table": SEARCH, "search_key_name": "key"}
-        settings = IndexSettings(**known, campaigns=["spring"])
+        settings = IndexSettings(**known, campaigns={"spring": None})
         self.indexer = Indexer(settings, client or aws.dynamodb, rows_with())
 
     def results(self, begun: int = BEGUN) -> dict[str, int]:
