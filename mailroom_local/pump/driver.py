@@ -32,7 +32,7 @@ from mailroom_local.providers.http import iso, iso_milliseconds
 from mailroom_local.pump.fifo import EmulatedQueue, FifoMapping, Poller
 from mailroom_local.pump.functions import CONNECTIONS, Functions, Invoked, retry_until_ok
 from mailroom_local.pump.metrics import LoggedMetrics
-from mailroom_local.pump.streams import FirstRecords, GivenUp, Record, StreamDelivery, StreamMapping, passes
+from mailroom_local.pump.streams import GivenUp, Record, StreamDelivery, StreamMapping, passes
 
 DRIVING = "driving "
 """Beginning of the line that the pump logs when it has taken over all mappings."""
@@ -153,7 +153,7 @@ def read_shard(url: str, mapping: StreamMapping, shard: str) -> Iterator[Record]
     """Yield the records of a shard that match the mapping's filters, oldest first, until the shard is
     closed."""
     iterator: str | None = None
-    last, first = "", FirstRecords()
+    last = ""
     while True:
         try:
             iterator = iterator or _iterator(url, mapping.stream, shard, last)
@@ -166,7 +166,7 @@ def read_shard(url: str, mapping: StreamMapping, shard: str) -> Iterator[Record]
             continue
         for record in page["Records"]:
             last = record["dynamodb"]["SequenceNumber"]
-            if passes(first.told(record), mapping.patterns):
+            if passes(record, mapping.patterns):
                 yield Record.from_stream(record, mapping.stream)
         iterator = page.get("NextShardIterator")
         if iterator is None:

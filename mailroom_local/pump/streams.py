@@ -87,23 +87,6 @@ class Record:
         return dict(json.loads(self.text))
 
 
-class FirstRecords:
-    """Keys of the items of which the stream has had a record. The emulator's stream leaves out inserts by
-    PartiQL, such as the claims of a batch, which DynamoDB reports as INSERT. Therefore a MODIFY that
-    is the first record of an item counts as INSERT."""
-
-    def __init__(self) -> None:
-        self._known: set[str] = set()
-
-    def told(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the record for filters. A MODIFY that is the first record of its item becomes an INSERT."""
-        key = json.dumps(record["dynamodb"]["Keys"], sort_keys=True)
-        if record["eventName"] == "MODIFY" and key not in self._known:
-            record = {**record, "eventName": "INSERT"}
-        self._known.add(key)
-        return record
-
-
 def passes(record: Mapping[str, Any], patterns: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether a record matches any of `patterns`, or `patterns` is empty."""
     return not patterns or any(_matches(record, pattern) for pattern in patterns)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mailroom_local.pump.driver import ShardLane
-from mailroom_local.pump.streams import FirstRecords, Record, StreamMapping, passes
+from mailroom_local.pump.streams import Record, StreamMapping, passes
 from tests.support.local.stream import records
 
 LISTED: dict[str, Any] = {
@@ -65,15 +65,6 @@ def test_filters_select_records_by_their_pattern(pattern: dict[str, Any], expect
 def test_a_record_passes_if_any_filter_matches_or_none_is_set() -> None:
     assert passes(INSERTED, [{"eventName": ["REMOVE"]}, {"eventName": ["INSERT"]}])
     assert passes(INSERTED, [])
-
-
-def test_the_first_record_of_an_item_becomes_an_insert_because_the_emulator_may_omit_it() -> None:
-    first = FirstRecords()
-    changed = {**INSERTED, "eventName": "MODIFY"}
-    assert [first.told(each)["eventName"] for each in (changed, changed)] == ["INSERT", "MODIFY"]
-    other = {**changed, "dynamodb": {**changed["dynamodb"], "Keys": {"id": {"S": "b"}}}}
-    removed = {**other, "eventName": "REMOVE"}
-    assert [first.told(each)["eventName"] for each in (removed, other)] == ["REMOVE", "MODIFY"]
 
 
 def test_an_unknown_filter_operator_is_not_taken_for_a_match() -> None:

@@ -2,8 +2,6 @@
 
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from mailroom.message.window import DAYS
@@ -14,22 +12,12 @@ from tests.support.pipeline.shared import Pipeline, until
 BULK = 12
 
 
-@contextmanager
-def closed(pipeline: Pipeline, seconds: float) -> Iterator[None]:
-    """The day is closed for bulk for so long, as if SES had said that it is used up."""
-    pipeline.close_day("mail", time.time() + seconds)
-    try:
-        yield
-    finally:
-        pipeline.open_day("mail")
-
-
 def test_bulk_above_the_daily_limit_waits_in_line_and_is_sent_once_when_the_limit_allows_it(
     pipeline: Pipeline,
 ) -> None:
     ids = [f"over-{at}" for at in range(BULK)]
     deleted, *_ = ids
-    with pipeline.release_stopped(), closed(pipeline, 3_600):
+    with pipeline.release_stopped(), pipeline.day_closed(3_600):
         # An older process may have room left that it was granted before.
         pipeline.restart(pipeline.output("SendMailBulkFunctionName"))
         pipeline.put_batch([mail(id_, lane="bulk", first_name="Grace") for id_ in ids])
@@ -51,7 +39,7 @@ def test_a_campaign_above_the_daily_limit_waits_and_its_status_shows_it(pipeline
     def trouble() -> str:
         return campaign.state().trouble if campaign.state_or_none() else ""
 
-    with closed(pipeline, 3_600):
+    with pipeline.day_closed(3_600):
         campaign.start()
         until(lambda: "it waits for the daily quota of mail" in trouble(), 11, lambda: f"{trouble()!r}")
         campaign.stop()
@@ -61,7 +49,7 @@ def test_a_campaign_above_the_daily_limit_waits_and_its_status_shows_it(pipeline
 
 def test_a_code_that_ses_refuses_for_the_day_waits_and_uses_no_try(pipeline: Pipeline) -> None:
     expires = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(time.time() + 5))}Z"
-    with closed(pipeline, 1):
+    with pipeline.day_closed(1):
         with pipeline.release_stopped():
             pipeline.put(mail("used-up", email="used-up@simulator.amazonses.com", expires_at=expires))
             pipeline.until_waits("day_used_up", "used-up")

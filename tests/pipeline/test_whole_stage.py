@@ -1,15 +1,22 @@
 """What must hold of the stage as a whole, whatever the other tests have sent through it. Runs last."""
 
+import time
 from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from lab.harness.acceptances import acceptances
 from lab.harness.judge import delivered_twice, strangers
+from mailroom.aws.secret import CachedSecret
+from mailroom.message.window import DAYS
+from mailroom.search.rows import Rows
+from mailroom_local.aws import STAGE
 from tests.support.pipeline.items import correlation, mail
 from tests.support.pipeline.recorded import FORCED, UNUSED, Rights
-from tests.support.pipeline.shared import LEASE_SECONDS, Pipeline, until
+from tests.support.pipeline.shared import ENDED_SECONDS, LEASE_SECONDS, Pipeline, until
 
 HERE = Path(__file__).parent
 QUIET_SECONDS = LEASE_SECONDS + 15
@@ -66,6 +73,43 @@ def test_every_message_of_the_mailbox_has_a_ledger_item(at_rest: Pipeline) -> No
     put = {(item["id"]["S"], item["event_type"]["S"]) for page in pages for item in page["Items"]}
     known = set(at_rest.ledger_items())
     assert not put - known
+
+
+@pytest.fixture
+def waiting(at_rest: Pipeline) -> Iterator[Pipeline]:
+    """Stage with a message that was delivered, one that has failed, and three that wait: for their time, for
+    their window, and for the next day."""
+    ahead = datetime.now(UTC) + timedelta(days=2)
+    window = {"from": "09:00", "to": "10:00", "days": DAYS[ahead.weekday()], "zone": "Europe/Berlin"}
+    with at_rest.release_stopped(), at_rest.day_closed(3_600):
+        # An older process may have room left that it was granted before.
+        at_rest.restart(at_rest.output("SendMailBulkFunctionName"))
+        at_rest.put(
+            mail("search-failed", email="nobody"),
+            mail("search-time", send_at=ahead.isoformat()),
+            mail("search-window", window=window),
+            mail("search-day", lane="bulk"),
+        )
+        at_rest.until_waits("send_at", "search-time")
+        at_rest.until_waits("outside_window", "search-window")
+        at_rest.until_waits("day_used_up", "search-day")
+        at_rest.until_ended("search-failed")
+        at_rest.until_status("delivered", "last")
+        yield at_rest
+
+
+def test_search_has_each_message_of_the_ledger_in_whatever_state(waiting: Pipeline) -> None:
+    secret = CachedSecret(waiting.secrets, f"mailroom-{STAGE}-search-key", time.time)
+    items = waiting.ledger_items().values()
+    assert {"delivered", "failed", "scheduled"} <= {item["status"] for item in items}
+    keys = {(row.found_by, row.put): row.key for item in items for row in Rows(secret).of(item)}
+
+    def missing() -> list[str]:
+        images = waiting.scan(waiting.output("SearchTableName"), ConsistentRead=True)
+        places = {(image["found_by"]["S"], image["put"]["S"]) for image in images}
+        return [f"{keys[place]} by {place}" for place in keys.keys() - places]
+
+    until(lambda: not missing(), ENDED_SECONDS, lambda: f"search does not have {missing()}")
 
 
 def test_the_processes_of_the_stage_are_alive(at_rest: Pipeline) -> None:

@@ -19,8 +19,9 @@
   of a folder that contains the code (see `Asset.content` in stage/deploy.py). That folder is copied, because
   it may be removed while the stage runs.
 
-prompt.py removes MiniStack's delays between polls. The modules beside this file run in the emulator's own
-virtual environment.
+prompt.py removes MiniStack's delays between polls. partiql.py adds the stream records of changes by
+PartiQL, which MiniStack leaves out. The modules beside this file run in the emulator's own virtual
+environment.
 """
 
 import hashlib
@@ -46,6 +47,7 @@ from ministack.services import cloudwatch, dynamodb, dynamodb_streams, sts
 from ministack.services.cloudformation import provisioners
 
 from mailroom_local.providers.http import is_meant
+from mailroom_local.stage.emulated.partiql import noting, recording
 from mailroom_local.stage.emulated.prompt import ticking, waiting
 
 OWN = f"{os.environ['BIND_HOST']}:{os.environ['GATEWAY_PORT']}"
@@ -65,6 +67,10 @@ cloudwatch._evaluate_alarm = lambda _: None
 dynamodb_streams.handle_request = waiting(
     dynamodb_streams.handle_request, lambda: dynamodb._stream_seq_counter
 )
+dynamodb._set_item = noting(dynamodb._set_item)
+dynamodb._remove_item = noting(dynamodb._remove_item)
+dynamodb._execute_statement = recording(dynamodb._execute_statement, dynamodb._emit_stream_event)
+dynamodb._execute_transaction = recording(dynamodb._execute_transaction, dynamodb._emit_stream_event)
 
 
 def _with_expression(name: str, properties: dict[str, Any]) -> Any:

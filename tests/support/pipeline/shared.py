@@ -144,6 +144,16 @@ class Pipeline(StageClient):
             self.start_release()
             self.release()
 
+    @contextmanager
+    def day_closed(self, seconds: float) -> "Iterator[None]":
+        """The day is closed for bulk mails for so long, as if SES had said that it is used up. The block ends
+        it early."""
+        self.close_day("mail", time.time() + seconds)
+        try:
+            yield
+        finally:
+            self.open_day("mail")
+
     def contents(self, id_: str, event_type: str = "mail") -> int:
         """How many contents are put by for a message that waits."""
         return self.dynamodb.query(
