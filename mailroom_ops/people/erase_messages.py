@@ -238,7 +238,7 @@ class MessageErasure:
                 self._leave("mailbox", key, _HIDES_ALL)
                 return
         self._rewrite(key, item)
-        self._erase_contents(key, item)
+        self._erase_contents(key)
         if mailbox == "whole":
             self._delete(key)
 
@@ -258,9 +258,9 @@ class MessageErasure:
             self._leave("mailbox", key, _NO_END)
             return
         self._rewrite(key, item)
-        self._erase_contents(key, item)
+        self._erase_contents(key)
 
-    def _erase_contents(self, key: Key, item: Image) -> None:
+    def _erase_contents(self, key: Key) -> None:
         """Erase the contents of a message to several recipients, which has ended or waits for its `send_at`.
         They are left from waits that a crash has cut off: such a message does not need them."""
         self.places["contents"].erased += self._contents.erase(key)

@@ -1,6 +1,7 @@
 """Random worlds in which messages wait: windows, days, corrections, copies and crashes in any mixture."""
 
 import json
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -134,10 +135,10 @@ class RandomWorld(World):
     def _limit(self) -> None:
         self.limit(self.random.choice(LIMITS))
 
-    def round(self, part: str) -> None:
+    def round(self, part: str, removed: Sequence[str] = ()) -> None:
         """Judge whom a round of the line hands over: those who were put first."""
         if part != LINE:
-            super().round(part)
+            super().round(part, removed)
             return
         behind = len(self.queues.messages[BULK])
         super().round(part)

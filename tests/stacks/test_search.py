@@ -32,8 +32,10 @@ def test_the_index_reads_every_outcome_of_campaigns_and_may_count_them(
         "id": {"S": [{"prefix": f"{name}#"} for name in names]},
         "status": {"S": [{"anything-but": [*SILENT]}]},
     }
-    assert json.loads(routing.environment("mailroom-dev-index-messages")["CAMPAIGNS"]) == names
-    assert routing.policy("mailroom-dev-index-messages")["dynamodb:UpdateItem"] == {TABLE}
+    assert json.loads(routing.environment("mailroom-dev-index-messages")["CAMPAIGNS"]) == dict.fromkeys(
+        names, 5
+    )
+    assert routing.policy("mailroom-dev-index-messages")["dynamodb:UpdateItem"] >= {TABLE}
     assert "dynamodb:UpdateItem" not in dev["routing"].policy("mailroom-dev-index-messages")
 
 

@@ -413,8 +413,8 @@ class Runs(Struct, frozen=True):
         return self._try(campaign, run, "SET resumed = :words, paused = :empty", _GOES_ON, values)
 
     def pause_by_itself(self, run: Run, words: str, limits: Mapping[str, float]) -> bool:
-        """Pause a run because of its bounces or complaints, and set its `limits`. `run` is the run as it was
-        read. Returns False if somebody has stopped, paused or resumed it since."""
+        """Pause a run because of its bounces or complaints, and set its `limits`. `run` is the run that
+        the caller has read. Returns False if somebody has stopped, paused or resumed it since."""
         values: Sets = {
             ":words": string(words),
             ":stopped": string("stopped"),

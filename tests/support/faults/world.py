@@ -4,7 +4,7 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
@@ -101,6 +101,8 @@ class World:
         """Seconds between two submits of a worker."""
         self.day: Item = {}
         """The senders' setting of the daily limit; {} means no limit."""
+        self.channels = ("mail",)
+        """Channels in the settings; () after the channel was removed."""
         self.runs_table = "runs"
         """Name of the table of campaign runs."""
         self._released_at = -math.inf
@@ -218,7 +220,7 @@ class World:
 
     def dispatcher(self) -> Dispatcher:
         """Return the dispatcher of a new process."""
-        routes = {"mail": {"normal": MAIL, "bulk": BULK}}
+        routes = {name: {"normal": MAIL, "bulk": BULK} for name in self.channels}
         return Dispatcher(
             routes,
             Validator(CONTRACTS, routes, payloads=self._payloads, callbacks=UrlPolicy(), clock=self.clock),
@@ -240,7 +242,7 @@ class World:
             "mailbox",
             self.ledger,
             Lease(watched, "budgets", LEASE, self.clock),
-            {"mail": line},
+            dict.fromkeys(self.channels, line),
             RunStates(watched, self.runs_table, self.clock),
             partial(self.outside.call, "invoke", self._invoke),
             self.clock,
@@ -255,16 +257,17 @@ class World:
         self._started = []
         self._release({"parts": "all"})
         for event in self._started:
-            self.round(f"line#{event['line']}" if "line" in event else f"due#{event['shard']}")
+            name = f"line#{event['line']}" if "line" in event else f"due#{event['shard']}"
+            self.round(name, event.get("removed", ()))
         self._released_at = self.clock.now
 
     def _invoke(self, Payload: bytes) -> None:  # noqa: N803 - the name of boto3
         self._started.append(json.loads(Payload))
 
-    def round(self, part: str) -> None:
-        """Run one round of `release`."""
+    def round(self, part: str, removed: Sequence[str] = ()) -> None:
+        """Run one round of `release`. A round of a shard also ends the messages of removed channels."""
         kind, _, name = part.partition("#")
-        self._release({"line": name} if kind == "line" else {"shard": int(name)})
+        self._release({"line": name} if kind == "line" else {"shard": int(name), "removed": removed})
 
     def _release(self, event: Item) -> None:
         with suppress(Stopped):

@@ -1,0 +1,74 @@
+"""The setting `stop_at` of a campaign: its values, and what a stage has for runs that pause themselves."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aws_cdk import App
+
+from mailroom_stacks.campaigns import CampaignsStack
+from mailroom_stacks.mailbox import MailboxStack
+from mailroom_stacks.settings.load import load, load_campaigns
+from tests.support.stacks.alarm import alarms
+from tests.support.stacks.annotations import warnings
+from tests.support.stacks.campaign_folders import changes_for, enabled, put, refused
+from tests.support.stacks.refusals import with_settings
+from tests.support.stacks.templates import Templates
+from tests.support.stacks.variants import variant
+
+INDEX = "mailroom-dev-index-messages"
+RUNS = "ExportsOutputFnGetAttRuns"
+
+
+@pytest.mark.parametrize(
+    ("changes", "stop_at"), [({}, 5), ({"stop_at": 2.5}, 2.5), ({"stop_at": False}, None)]
+)
+def test_a_campaign_stops_at_five_percent_unless_it_says_otherwise(
+    tmp_path: Path, changes: dict[str, Any], stop_at: float | None
+) -> None:
+    (campaign,) = enabled(put(tmp_path, **changes), "weekly")
+    assert campaign.chosen.stop_at == stop_at
+
+
+def test_a_stage_may_switch_it_off_by_null(tmp_path: Path) -> None:
+    (campaign,) = enabled(put(tmp_path), "weekly", campaigns__overrides={"weekly": {"stop_at": None}})
+    assert campaign.chosen.stop_at is None
+
+
+@pytest.mark.parametrize("stop_at", [0, -1, 101, "five", True])
+def test_another_share_is_refused_with_its_key(tmp_path: Path, stop_at: object) -> None:
+    sentence = refused(put(tmp_path, stop_at=stop_at), "weekly")
+    assert sentence.startswith("campaigns/weekly/campaign.toml: stop_at: ")
+
+
+def of_weekly(tmp_path: Path, **changes: Any) -> Templates:
+    return variant(changes_for("weekly"), campaigns=put(tmp_path, **changes))
+
+
+def test_the_index_may_pause_runs_and_an_alarm_rings(tmp_path: Path) -> None:
+    routing = of_weekly(tmp_path)["routing"]
+    variables, policy = routing.environment(INDEX), routing.policy(INDEX)
+    assert json.loads(variables["CAMPAIGNS"]) == {"weekly": 5}
+    for action in ("dynamodb:GetItem", "dynamodb:UpdateItem"):
+        assert RUNS in repr(policy[action])
+    assert "mailroom-dev-run-paused" in {alarm.name for alarm in alarms(of_weekly(tmp_path / "again"))}
+
+
+def test_without_the_setting_the_index_may_not_pause_runs_and_no_alarm_exists(tmp_path: Path) -> None:
+    stage = of_weekly(tmp_path, stop_at=False)
+    assert json.loads(stage["routing"].environment(INDEX)["CAMPAIGNS"]) == {"weekly": None}
+    assert RUNS not in repr(stage["routing"].policy(INDEX))
+    assert "mailroom-dev-run-paused" not in {alarm.name for alarm in alarms(stage)}
+
+
+@pytest.mark.parametrize(("search", "stop_at", "count"), [(True, 5, 0), (False, 5, 1), (False, False, 0)])
+def test_synth_warns_of_a_share_that_nobody_counts(
+    tmp_path: Path, stop_at: object, count: int, *, search: bool
+) -> None:
+    folder = put(tmp_path, stop_at=stop_at)
+    settings = load(with_settings(changes_for("weekly", search=search)), "dev")
+    app = App()
+    CampaignsStack(app, settings, MailboxStack(app, settings), load_campaigns(settings, folder))
+    sentences = [text for text in warnings(app) if "stop_at of weekly has no effect" in text]
+    assert len(sentences) == count
