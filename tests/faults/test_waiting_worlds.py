@@ -136,16 +136,17 @@ class RandomWorld(World):
         self.limit(self.random.choice(LIMITS))
 
     def round(self, part: str, removed: Sequence[str] = ()) -> None:
-        """Judge whom a round of the line hands over: those who were put first."""
+        """Judge which messages a round hands over: those at the front of the line."""
         if part != LINE:
             super().round(part, removed)
             return
         behind = len(self.queues.messages[BULK])
+        items = [*self.dynamodb.tables["ledger"].items.values()]
+        at = {item["id"]["S"]: int(item["waits_at"]["N"]) for item in items if "waits_at" in item}
         super().round(part)
-        sent = self.queues.messages[BULK][behind:]
-        places = [int(message.attributes["put_at"]["stringValue"]) for message in sent]
+        names = [json.loads(message.body)["id"] for message in self.queues.messages[BULK][behind:]]
+        places = [at[name] for name in names]
         assert places == sorted(places), "the line is out of order"
-        names = {json.loads(message.body)["id"] for message in sent}
         for item in self.dynamodb.tables["ledger"].items.values():
             name, status = item["id"]["S"], item["status"]["S"]
             in_line = status == "scheduled" and item.get("waits_in", {"S": ""})["S"].startswith(LINE)

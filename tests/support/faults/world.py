@@ -101,7 +101,7 @@ class World:
         """Seconds between two submits of a worker."""
         self.day: Item = {}
         """The senders' setting of the daily limit; {} means no limit."""
-        self.channels = ("mail",)
+        self.channels: tuple[str, ...] = ("mail",)
         """Channels in the settings; () after the channel was removed."""
         self.runs_table = "runs"
         """Name of the table of campaign runs."""
