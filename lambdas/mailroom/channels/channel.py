@@ -75,7 +75,8 @@ class Provider(Struct, frozen=True, kw_only=True):
     resources: str = ""
     """Function that creates further resources for events and alarms."""
     routes: Mapping[str, str] = {}
-    """Part of the throttling limits, by path, of the requests that the provider makes to the API."""
+    """Purpose of the requests that the provider makes to the API, by path: a key of `SHARES` in the settings
+    of the API, which are the parts of the throttling limits."""
     signed_with: str = ""
     """Secret with which the provider signs these requests, in words."""
     requests: str = ""
