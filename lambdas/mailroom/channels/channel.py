@@ -83,6 +83,10 @@ class Provider(Struct, frozen=True, kw_only=True):
     """Function that returns the specification of the function that receives these requests."""
     check: str = ""
     """Function with which `doctor` checks the account of a sender of text messages."""
+    checks: Mapping[str, str] = {}
+    """Functions with which `doctor` checks the senders of mail, by the names of the channel's checks."""
+    variable: str = ""
+    """Environment variable by which `doctor` recognizes the senders of mail by the provider."""
     price: float = 0.0
     """Price of one message in US dollars, if it is the same everywhere."""
     unpriced: str = "its price is not known here"

@@ -1,4 +1,4 @@
-"""Doctor's check of the account at Acme."""
+"""Doctor's checks of the account at Acme."""
 
 from collections.abc import Iterator
 
@@ -8,3 +8,7 @@ from mailroom_ops.doctor.report import CheckFinding, ok
 
 def account(_stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding]:
     yield ok(f"Acme knows {variables['SMS_SENDER']}.")
+
+
+def mail_account(_stage: ExaminedStage) -> Iterator[CheckFinding]:
+    yield ok("Acme accepts the token.")
