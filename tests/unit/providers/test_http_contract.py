@@ -5,11 +5,13 @@ A further provider is a row in CLIENTS. What only one provider has is tested in 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from mailroom.channels.fax.contract import FaxRequest
+from mailroom.delivery.adapter import ProviderClient, ProviderSession
 from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
 from mailroom.providers.signalwire.sender import SignalWire
@@ -30,8 +32,15 @@ Submit = Callable[[str], Outcome]
 """Function that submits a message to a server with this URL."""
 
 
+def session(provider: str, client: ProviderClient[Any]) -> ProviderSession[Any, Any]:
+    """Return a session of a client. Its adapter has only what a submit uses."""
+    adapter: Any = SimpleNamespace(provider=provider, forget=lambda: None)
+    return ProviderSession(adapter, client)
+
+
 def by_twilio(url: str) -> Outcome:
-    return TwilioSms(TwilioAccount("AC1", "token"), settings(sms_base_url=url)).submit(REQUEST)
+    client = TwilioSms(TwilioAccount("AC1", "token"), settings(sms_base_url=url))
+    return session("twilio", client).submit(REQUEST)
 
 
 def by_resend(url: str) -> Outcome:
@@ -40,15 +49,15 @@ def by_resend(url: str) -> Outcome:
 
 
 def by_signalwire(url: str) -> Outcome:
-    return SignalWire("p-1", "token", at(url)).submit(FAX)
+    return session("signalwire", SignalWire("p-1", "token", at(url))).submit(FAX)
 
 
 def by_telnyx(url: str) -> Outcome:
-    return Telnyx("key", at(url)).submit(FAX)
+    return session("telnyx", Telnyx("key", at(url))).submit(FAX)
 
 
 def by_acme(url: str) -> Outcome:
-    return AcmeSms(url, "token", "SHOP", 5).submit(REQUEST)
+    return session("acme", AcmeSms(url, "token", "SHOP", 5)).submit(REQUEST)
 
 
 @dataclass(frozen=True)
@@ -131,7 +140,7 @@ def test_without_a_clear_response_the_outcome_is_unknown_and_the_submit_is_not_r
 
 @every
 def test_without_a_connection_the_message_was_certainly_not_sent(client: Client) -> None:
-    assert client.submit(closed()) == Retry(f"{client.title} cannot be reached: Connection refused")
+    assert client.submit(closed()) == Retry(f"{client.title.lower()} cannot be reached: Connection refused")
 
 
 @every
