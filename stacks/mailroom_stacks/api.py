@@ -16,7 +16,7 @@ from mailroom.environment import (
     MessagesApiSettings,
     UnsubscribeSettings,
 )
-from mailroom.providers import MODULES, provider
+from mailroom.providers import built_in
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.http_api import ApiStage, server_errors
@@ -134,7 +134,7 @@ class ApiStack(StageStack):
         were removed, API Gateway would keep its settings, and then reject each change of the API's stage
         ("Unable to find Route by key"). The function `unsubscribe` responds to requests to unused routes with
         410."""
-        for name, descriptor in {name: provider(name) for name in MODULES}.items():
+        for name, descriptor in built_in().items():
             behind = page
             if descriptor.requests and name in settings.providers(descriptor.channel):
                 spec: FunctionSpec = resolve_name(descriptor.requests)(self, settings, feedback)

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from mailroom.content.payloads import OVERSIZE
-from mailroom.providers import MODULES, provider
+from mailroom.providers import built_in
 from mailroom_stacks.settings.sections import ORIGIN, PROVIDERS_AT_SYNTH, Section
 from mailroom_stacks.settings.unsubscribe import Unsubscribe, unsubscribe_faults
 
@@ -75,7 +75,7 @@ effect."""
 
 def share_of_route(purpose: str) -> float:
     """Return the share of one route. All routes of a purpose get equal parts of its share."""
-    routes = Counter(part for name in MODULES for part in provider(name).routes.values())
+    routes = Counter(part for row in built_in().values() for part in row.routes.values())
     routes["public"] += len(UNSUBSCRIBE_METHODS)
     return SHARES[purpose] / routes[purpose]
 
