@@ -222,6 +222,11 @@ class ExaminedStage:
         functions = self.functions.items()
         return {name: variables for name, variables in functions if _sends(variables, channel, variable)}
 
+    def sender(self, channel: str, variable: str) -> Variables:
+        """Return the environment variables of one of the senders that have `variable`: the lanes of a
+        provider have the same account."""
+        return next(iter(self.senders(channel, variable).values()))
+
 
 def _sends(variables: Variables, channel: str, variable: str) -> bool:
     return variables.get("CHANNEL") == channel and (not variable or bool(variables.get(variable)))

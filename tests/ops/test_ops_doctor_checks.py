@@ -400,6 +400,7 @@ def test_telnyx_is_checked_with_its_own_request(answers: dict[str, Answer], prov
     assert looked(Aws(telnyx), ["fax"])[0].state == "failed"
 
 
+BY_AWS = {"SMS_CONFIGURATION_SET": "mailroom-dev", "TWILIO_SECRET_ARN": ""}
 BY_SES = {"CONFIGURATION_SET": "mailroom-dev", "RESEND_SECRET_ARN": ""}
 
 
@@ -519,7 +520,7 @@ def test_a_domain_that_is_missing_or_unverified_at_resend_is_found(
 def test_the_account_tier_and_spend_limit_of_aws_text_messages_are_checked(
     answers: dict[str, Answer], tier: str, limit: int, states: list[str]
 ) -> None:
-    aws = changed(answers, "send-sms", SMS_PROVIDER="aws", SMS_SENDER=NUMBER["PhoneNumber"])
+    aws = changed(answers, "send-sms", **BY_AWS, SMS_SENDER=NUMBER["PhoneNumber"])
     aws["pinpoint-sms-voice-v2.DescribePhoneNumbers"] = {"PhoneNumbers": [NUMBER]}
     aws["pinpoint-sms-voice-v2.DescribeAccountAttributes"] = {
         "AccountAttributes": [{"Name": "ACCOUNT_TIER", "Value": tier}]
@@ -549,13 +550,21 @@ def test_the_account_tier_and_spend_limit_of_aws_text_messages_are_checked(
 def test_the_numbers_of_a_sender_at_aws_have_to_exist_and_to_pass_on_texts(
     answers: dict[str, Answer], sender: str, changes: dict[str, object], state: str, words: str
 ) -> None:
-    aws = changed(answers, "send-sms", SMS_PROVIDER="aws", SMS_SENDER=sender)
+    aws = changed(answers, "send-sms", **BY_AWS, SMS_SENDER=sender)
     aws["pinpoint-sms-voice-v2.DescribePhoneNumbers"] = {"PhoneNumbers": [NUMBER | changes]}
     aws["pinpoint-sms-voice-v2.DescribeAccountAttributes"] = {"AccountAttributes": []}
     aws["pinpoint-sms-voice-v2.DescribeSpendLimits"] = {"SpendLimits": []}
     *_, last = looked(Aws(aws), ["sms"])
     assert last.state == state, last
     assert words in last.sentence
+
+
+def test_the_account_of_a_provider_of_texts_is_checked_once_for_all_lanes(answers: dict[str, Answer]) -> None:
+    findings = looked(Aws(answers), ["sms"])
+    functions: Any = answers["lambda.ListFunctions"]
+    (normal,) = [row for row in functions["Functions"] if row["FunctionName"].endswith("send-sms")]
+    functions["Functions"].append({**normal, "FunctionName": f"{PREFIX}send-sms-bulk"})
+    assert looked(Aws(answers), ["sms"]) == findings
 
 
 def test_a_stage_other_than_production_with_unlimited_recipients_is_a_warning(

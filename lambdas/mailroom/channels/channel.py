@@ -81,12 +81,11 @@ class Provider(Struct, frozen=True, kw_only=True):
     """Secret with which the provider signs these requests, in words."""
     requests: str = ""
     """Function that returns the specification of the function that receives these requests."""
-    check: str = ""
-    """Function with which `doctor` checks the account of a sender of text messages."""
     checks: Mapping[str, str] = {}
-    """Functions with which `doctor` checks the senders of mail, by the names of the channel's checks."""
+    """Functions with which `doctor` checks the provider of mail or text messages, by the name of a check in
+    the channel's descriptor."""
     variable: str = ""
-    """Environment variable by which `doctor` recognizes the senders of mail by the provider."""
+    """Environment variable by which `doctor` recognizes the provider's senders."""
     price: float = 0.0
     """Price of one message in US dollars, if it is the same everywhere."""
     unpriced: str = "its price is not known here"

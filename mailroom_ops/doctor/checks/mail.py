@@ -1,36 +1,20 @@
 """Checks of the senders of mail: the daily limit, and the checks that their providers' descriptors name."""
 
 import json
-from collections.abc import Callable, Iterator
-from pkgutil import resolve_name
+from collections.abc import Iterator
 
 from mailroom.budget import Budget, limit_of
 from mailroom.clock import iso
-from mailroom.providers import providers_of
+from mailroom_ops.doctor.checks.channels import of_providers
 from mailroom_ops.doctor.examined_stage import ExaminedStage
-from mailroom_ops.doctor.report import CheckFinding, ok, skipped, warning
+from mailroom_ops.doctor.report import CheckFinding, ok, warning
 from mailroom_ops.shared.times import short
 
-
-def _of_providers(check: str) -> Callable[[ExaminedStage], Iterator[CheckFinding]]:
-    """Return a check that makes the checks of this name of the providers by which the stage sends mails."""
-
-    def checked(stage: ExaminedStage) -> Iterator[CheckFinding]:
-        rows = [row for row in providers_of("mail").values() if stage.senders("mail", row.variable)]
-        places = [row.checks[check] for row in rows if check in row.checks]
-        for place in places:
-            yield from resolve_name(place)(stage)
-        if not places:
-            yield skipped(f"This check does not apply to {' and '.join(row.title for row in rows)}.")
-
-    return checked
-
-
-account = _of_providers("account")
-quota = _of_providers("quota")
-reputation = _of_providers("reputation")
-senders = _of_providers("senders")
-configuration = _of_providers("configuration")
+account = of_providers("mail", "account")
+quota = of_providers("mail", "quota")
+reputation = of_providers("mail", "reputation")
+senders = of_providers("mail", "senders")
+configuration = of_providers("mail", "configuration")
 
 
 def day(stage: ExaminedStage) -> Iterator[CheckFinding]:

@@ -81,8 +81,7 @@ def webhook(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def _account(stage: ExaminedStage) -> ResendAccount:
-    senders = stage.senders("mail", resend.PROVIDER.variable)
-    return ResendAccount(next(iter(senders.values())))
+    return ResendAccount(stage.sender("mail", resend.PROVIDER.variable))
 
 
 def _answer(stage: ExaminedStage, path: str) -> dict[str, Any]:

@@ -171,7 +171,7 @@ def _signed(domain: str, dkim: dict[str, Any]) -> CheckFinding:
 
 def configuration(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Check that the configuration set exists, and that SES has not paused it."""
-    name = next(iter(_senders(stage).values()))["CONFIGURATION_SET"]
+    name = stage.sender("mail", ses.PROVIDER.variable)["CONFIGURATION_SET"]
     response = stage.call("sesv2", "get_configuration_set", ConfigurationSetName=name)
     if response is None:
         yield failed(f"There is no configuration set {name}: every mail is refused.", stage.deploy)

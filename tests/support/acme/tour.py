@@ -107,8 +107,11 @@ def local() -> list[str]:
 
 def main() -> None:
     lane = lane_of(load(with_settings(BY_ACME), "dev"), "sms")
-    variables = {"SMS_PROVIDER": "acme", "SMS_SENDER": "SHOP"}
-    examined: Any = SimpleNamespace(senders=lambda _: {"send-sms": variables})
+    variables = {"ACME_SECRET_ARN": "acme", "SMS_SENDER": "SHOP"}
+    examined: Any = SimpleNamespace(
+        senders=lambda _, variable: {"send-sms": variables} if variable in variables else {},
+        sender=lambda *_: variables,
+    )
     body = json.dumps({"source": "acme", "reference": "cy0x", "id": "A1", "at": 1})
     facts = {
         "unknown": refused(provider="acne", sender="SHOP"),
