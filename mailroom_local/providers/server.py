@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mailroom.channels.contracts import CHANNELS
-from mailroom.providers import MODULES, provider
+from mailroom.providers import built_in
 from mailroom_local.providers import delay_queue, memory, twilio_texts
 from mailroom_local.providers.delay_queue import DelayQueue
 from mailroom_local.providers.fax import FaxLine
@@ -48,7 +48,7 @@ SecretName."""
 _OWN = {
     name: row.simulator.split(":")
     for name, row in (
-        *((name, provider(name)) for name in MODULES),
+        *built_in().items(),
         *((name, row) for name, channel in CHANNELS.items() for row in channel.providers.values()),
     )
     if row.simulator

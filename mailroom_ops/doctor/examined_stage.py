@@ -166,14 +166,14 @@ class ExaminedStage:
             if name.startswith(self.prefix)
         }
 
-    def days(self, channel: str) -> dict[str, int]:
+    def days(self, channel: str, variable: str = "") -> dict[str, int]:
         """Return today's limits of recipients, by stage, for the stages in this account and region that have
-        a daily limit of the channel at AWS."""
+        a daily limit of the channel. With `variable`, only senders count that have this environment
+        variable."""
         limits = {}
         for function, variables in self._every_function.items():
             name = _SENDER.match(function)
-            by_aws = variables.get("CHANNEL") == channel and not variables.get("RESEND_SECRET_ARN")
-            if name and by_aws and "PER_DAY" in variables:
+            if name and _sends(variables, channel, variable) and "PER_DAY" in variables:
                 limits[name[1]] = limit_of(json.loads(variables["PER_DAY"]), self.clock())
         return limits
 
@@ -216,7 +216,17 @@ class ExaminedStage:
         addresses = (parseaddr(sender)[1] for text in senders for sender in json.loads(text))
         return list(dict.fromkeys(addresses))
 
-    def senders(self, channel: str) -> dict[str, Variables]:
-        """Return the environment variables of a channel's senders by short name; each lane has a sender."""
+    def senders(self, channel: str, variable: str = "") -> dict[str, Variables]:
+        """Return the environment variables of a channel's senders by short name; each lane has a sender. With
+        `variable`, return only senders that have this environment variable."""
         functions = self.functions.items()
-        return {name: variables for name, variables in functions if variables.get("CHANNEL") == channel}
+        return {name: variables for name, variables in functions if _sends(variables, channel, variable)}
+
+    def sender(self, channel: str, variable: str) -> Variables:
+        """Return the environment variables of one of the senders that have `variable`: the lanes of a
+        provider have the same account."""
+        return next(iter(self.senders(channel, variable).values()))
+
+
+def _sends(variables: Variables, channel: str, variable: str) -> bool:
+    return variables.get("CHANNEL") == channel and (not variable or bool(variables.get(variable)))

@@ -16,7 +16,7 @@ from mailroom.environment import (
     MessagesApiSettings,
     UnsubscribeSettings,
 )
-from mailroom.providers import MODULES, provider
+from mailroom.providers import built_in
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.http_api import ApiStage, server_errors
@@ -25,7 +25,7 @@ from mailroom_stacks.constructs.storage import RANDOM_KEY_IN_JSON, Secret, bucke
 from mailroom_stacks.constructs.templates import read_templates, templates_fields
 from mailroom_stacks.feedback import FeedbackStack
 from mailroom_stacks.mailbox import MailboxStack
-from mailroom_stacks.settings.api import MESSAGES_MB
+from mailroom_stacks.settings.api import MESSAGES_MB, UNSUBSCRIBE_METHODS
 from mailroom_stacks.settings.channels import OWN_SECTIONS
 from mailroom_stacks.settings.queues import DAY
 from mailroom_stacks.settings.settings import Settings
@@ -121,8 +121,7 @@ class ApiStack(StageStack):
         behind = self._behind(settings, "Unsubscribe", spec)
         self._stage.open(
             behind,
-            # Programs that check links send HEAD requests. Only POST has an effect.
-            ["GET", "HEAD", "POST"],
+            UNSUBSCRIBE_METHODS,
             f"{UNSUBSCRIBE_PATH}/{{token}}",
             "public",
             "The recipient of a mail may opt out without a login (RFC 8058): the token is signed and valid "
@@ -135,9 +134,9 @@ class ApiStack(StageStack):
         were removed, API Gateway would keep its settings, and then reject each change of the API's stage
         ("Unable to find Route by key"). The function `unsubscribe` responds to requests to unused routes with
         410."""
-        for name, descriptor in {name: provider(name) for name in MODULES}.items():
+        for name, descriptor in built_in().items():
             behind = page
-            if descriptor.requests and name in feedback.secrets:
+            if descriptor.requests and name in settings.providers(descriptor.channel):
                 spec: FunctionSpec = resolve_name(descriptor.requests)(self, settings, feedback)
                 behind = self._behind(settings, pascal(spec.function), spec)
             signed = f"{descriptor.title} signs each request with {descriptor.signed_with}"

@@ -6,7 +6,7 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
 from mailroom.environment import FeedbackSettings
-from mailroom.providers import MODULES, provider, reader_modules
+from mailroom.providers import built_in, provider, reader_modules
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.logical_ids import hold_logical_id
 from mailroom_stacks.constructs.naming import StageStack, publish
@@ -32,7 +32,7 @@ class FeedbackStack(StageStack):
             if credentials := (descriptor := provider(name)).credentials:
                 text = f"Credentials of {descriptor.title}: {credentials}"
                 self.secrets[name] = provider_secret(self, settings, name, text, issuer=descriptor.title)
-        for descriptor in map(provider, MODULES):
+        for descriptor in built_in().values():
             if descriptor.resources:
                 resolve_name(descriptor.resources)(self, settings)
         self.worker = Worker(self, settings, self._work(settings, storage))

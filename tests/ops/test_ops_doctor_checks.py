@@ -7,11 +7,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from mailroom.aws import clients
 from mailroom.channels.channel import Channel
 from mailroom.channels.contracts import CHANNELS
 from mailroom.channels.webhook.contract import Webhook
+from mailroom.providers import resend
 from mailroom_local.providers.fax import FaxLine
 from mailroom_local.providers.inbox import InboxStore
 from mailroom_local.providers.resend_mail import SECRET as RESEND_SECRET
@@ -398,6 +400,10 @@ def test_telnyx_is_checked_with_its_own_request(answers: dict[str, Answer], prov
     assert looked(Aws(telnyx), ["fax"])[0].state == "failed"
 
 
+BY_AWS = {"SMS_CONFIGURATION_SET": "mailroom-dev", "TWILIO_SECRET_ARN": ""}
+BY_SES = {"CONFIGURATION_SET": "mailroom-dev", "RESEND_SECRET_ARN": ""}
+
+
 @pytest.fixture
 def by_resend(
     answers: dict[str, Answer], providers: str, monkeypatch: pytest.MonkeyPatch
@@ -406,6 +412,7 @@ def by_resend(
     text = json.dumps(RESEND_SECRET)
     monkeypatch.setitem(world.SECRETS, "resend", text)
     told = {
+        "CONFIGURATION_SET": "",
         "RESEND_SECRET_ARN": "resend",
         "RESEND_BASE_URL": f"{providers}/resend",
         "UNSUBSCRIBE_URL": f"{providers}/api/unsubscribe",
@@ -419,7 +426,7 @@ def test_resend_is_checked_for_its_key_domains_quota_and_webhook(by_resend: dict
         ("account", "ok"): "Resend accepts the key.",
         ("quota", "ok"): "3 of 50,000 mails are used (Resend's monthly quota).",
         ("day", "ok"): "0 of the stage's own 40,000 recipients a day are used.",
-        ("reputation", "skipped"): "Resend sends the stage's mails; this check is for SES only.",
+        ("reputation", "skipped"): "This check does not apply to Resend.",
         ("senders", "ok"): "mailroom@example.com may send by Resend: example.com is verified.",
         ("configuration", "ok"): "Resend posts the events about the stage's mails to its API.",
     }
@@ -455,7 +462,7 @@ def test_a_stage_with_two_mail_providers_is_checked_at_both(by_resend: dict[str,
             each["FunctionName"] = each["FunctionName"].replace("-bulk", "-fallback")
             each["Environment"]["Variables"] |= {"BUDGET": "mail-fallback"}
         elif each["FunctionName"].endswith("send-mail"):
-            del each["Environment"]["Variables"]["RESEND_SECRET_ARN"]
+            each["Environment"]["Variables"] |= BY_SES
     found = {(each.check, each.sentence) for each in looked(Aws(two), ["mail"])}
     assert found >= {
         ("account", "SES lets the account send to everybody."),
@@ -467,7 +474,19 @@ def test_a_stage_with_two_mail_providers_is_checked_at_both(by_resend: dict[str,
         ("configuration", "Sending with the configuration set mailroom-dev is enabled."),
         ("configuration", "Resend posts the events about the stage's mails to its API."),
     }
-    assert not [check for check, sentence in found if "for SES only" in sentence]
+    assert not [check for check, sentence in found if "does not apply" in sentence]
+
+
+def test_the_checks_of_a_mail_provider_are_those_of_its_descriptor(
+    by_resend: dict[str, Answer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks = {"account": "tests.support.acme.check:mail_account"}
+    monkeypatch.setattr(resend, "PROVIDER", structs.replace(resend.PROVIDER, title="Acme", checks=checks))
+    findings = {finding.check: finding.sentence for finding in looked(Aws(by_resend), ["mail"])}
+    assert findings["account"] == "Acme accepts the token."
+    assert {findings[name] for name in ("quota", "reputation", "senders", "configuration")} == {
+        "This check does not apply to Acme."
+    }
 
 
 def test_the_limits_of_ses_as_a_second_provider_are_those_of_its_own_section(
@@ -477,8 +496,7 @@ def test_the_limits_of_ses_as_a_second_provider_are_those_of_its_own_section(
     for each in two["lambda.ListFunctions"]["Functions"]:
         if each["FunctionName"].endswith("send-mail-bulk"):
             each["FunctionName"] = each["FunctionName"].replace("-bulk", "-fallback")
-            del each["Environment"]["Variables"]["RESEND_SECRET_ARN"]
-            each["Environment"]["Variables"] |= {"PACE_SECONDS": "0.001"}
+            each["Environment"]["Variables"] |= {**BY_SES, "PACE_SECONDS": "0.001"}
     for each in two["lambda.ListEventSourceMappings"]["EventSourceMappings"]:
         each["FunctionArn"] = each["FunctionArn"].replace("send-mail-bulk", "send-mail-fallback")
     fixes = [each.fix for each in looked(Aws(two), ["mail"]) if each.check == "quota"]
@@ -502,7 +520,7 @@ def test_a_domain_that_is_missing_or_unverified_at_resend_is_found(
 def test_the_account_tier_and_spend_limit_of_aws_text_messages_are_checked(
     answers: dict[str, Answer], tier: str, limit: int, states: list[str]
 ) -> None:
-    aws = changed(answers, "send-sms", SMS_PROVIDER="aws", SMS_SENDER=NUMBER["PhoneNumber"])
+    aws = changed(answers, "send-sms", **BY_AWS, SMS_SENDER=NUMBER["PhoneNumber"])
     aws["pinpoint-sms-voice-v2.DescribePhoneNumbers"] = {"PhoneNumbers": [NUMBER]}
     aws["pinpoint-sms-voice-v2.DescribeAccountAttributes"] = {
         "AccountAttributes": [{"Name": "ACCOUNT_TIER", "Value": tier}]
@@ -532,13 +550,21 @@ def test_the_account_tier_and_spend_limit_of_aws_text_messages_are_checked(
 def test_the_numbers_of_a_sender_at_aws_have_to_exist_and_to_pass_on_texts(
     answers: dict[str, Answer], sender: str, changes: dict[str, object], state: str, words: str
 ) -> None:
-    aws = changed(answers, "send-sms", SMS_PROVIDER="aws", SMS_SENDER=sender)
+    aws = changed(answers, "send-sms", **BY_AWS, SMS_SENDER=sender)
     aws["pinpoint-sms-voice-v2.DescribePhoneNumbers"] = {"PhoneNumbers": [NUMBER | changes]}
     aws["pinpoint-sms-voice-v2.DescribeAccountAttributes"] = {"AccountAttributes": []}
     aws["pinpoint-sms-voice-v2.DescribeSpendLimits"] = {"SpendLimits": []}
     *_, last = looked(Aws(aws), ["sms"])
     assert last.state == state, last
     assert words in last.sentence
+
+
+def test_the_account_of_a_provider_of_texts_is_checked_once_for_all_lanes(answers: dict[str, Answer]) -> None:
+    findings = looked(Aws(answers), ["sms"])
+    functions: Any = answers["lambda.ListFunctions"]
+    (normal,) = [row for row in functions["Functions"] if row["FunctionName"].endswith("send-sms")]
+    functions["Functions"].append({**normal, "FunctionName": f"{PREFIX}send-sms-bulk"})
+    assert looked(Aws(answers), ["sms"]) == findings
 
 
 def test_a_stage_other_than_production_with_unlimited_recipients_is_a_warning(

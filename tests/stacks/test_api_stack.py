@@ -4,10 +4,12 @@ import json
 from typing import Any
 
 import pytest
+from msgspec import structs
 
+from mailroom.providers import signalwire
 from tests.support.stacks.refusals import accepted, refusal
 from tests.support.stacks.templates import Template, Templates, text
-from tests.support.stacks.variants import JWT, SCOPES, WORDS
+from tests.support.stacks.variants import JWT, SCOPES, WORDS, up_to
 
 LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
 OWN_URL = "https://<ApiF70053CD>.execute-api.eu-central-1.amazonaws.com"
@@ -123,6 +125,13 @@ def test_a_flood_on_an_open_route_leaves_the_rate_of_messages_untouched(dev: Tem
     (stage,) = dev["api"].all("ApiGatewayV2::Stage")
     others = sum(rate for rate, _ in throttled(dev["api"]).values())
     assert stage["DefaultRouteSettings"]["ThrottlingRateLimit"] + others <= 1_000
+
+
+def test_requests_of_a_provider_of_faxes_have_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = {"requests": "tests.support.acme.stack:requests", "routes": {"/callbacks/fax": "public"}}
+    monkeypatch.setattr(signalwire, "PROVIDER", structs.replace(signalwire.PROVIDER, **requests))
+    api = up_to("api", {})["api"]
+    assert routes_of(api)["POST /callbacks/fax"] == ("acme-requests", "NONE")
 
 
 def test_a_route_is_made_before_the_stage_that_throttles_it(dev: Templates) -> None:

@@ -137,7 +137,11 @@ def test_a_stage_with_one_provider_has_nothing_of_a_second(dev: Templates) -> No
             },
             "Lambda allows 900; lower it, or raise channels.mail.fallback.messages_per_second.",
         ),
-        ({"sms.fallback": "aws"}, "sms.fallback_sender: is missing; use a number"),
+        (
+            {"sms.fallback": "aws"},
+            "sms.fallback_sender: is missing; use a number in E.164, a sender id, or the id or ARN of a "
+            "number or pool.",
+        ),
         (
             {"sms": {"provider": "aws", "sender": "SHOP", "fallback": "twilio", "fallback_sender": "SHOP"}},
             "sms.fallback_sender: 'SHOP' is not a sender of twilio",
@@ -171,6 +175,12 @@ def test_a_setting_of_a_second_provider_that_cannot_work_is_refused(
     with pytest.raises(SettingsError) as refusal:
         load(with_settings(changes), "dev")
     assert sentence in str(refusal.value)
+
+
+def test_the_url_in_the_settings_is_that_of_the_second_provider_if_the_first_has_none() -> None:
+    url = "https://api.dublin.ie1.twilio.com"
+    settings = load(with_settings({"sms": {**TWO_PROVIDERS["sms"], "base_url": url}}), "dev")
+    assert settings.sms_by("twilio").url == url
 
 
 def test_a_second_provider_of_a_channel_that_the_stage_does_not_have_adds_nothing() -> None:

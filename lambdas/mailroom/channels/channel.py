@@ -75,13 +75,17 @@ class Provider(Struct, frozen=True, kw_only=True):
     resources: str = ""
     """Function that creates further resources for events and alarms."""
     routes: Mapping[str, str] = {}
-    """Part of the throttling limits, by path, of the requests that the provider makes to the API."""
+    """Purpose of the requests that the provider makes to the API, by path: a key of `SHARES` in the settings
+    of the API, which are the parts of the throttling limits."""
     signed_with: str = ""
     """Secret with which the provider signs these requests, in words."""
     requests: str = ""
     """Function that returns the specification of the function that receives these requests."""
-    check: str = ""
-    """Function with which `doctor` checks the account of a sender of text messages."""
+    checks: Mapping[str, str] = {}
+    """Functions with which `doctor` checks the provider of mail or text messages, by the name of a check in
+    the channel's descriptor."""
+    variable: str = ""
+    """Environment variable by which `doctor` recognizes the provider's senders."""
     price: float = 0.0
     """Price of one message in US dollars, if it is the same everywhere."""
     unpriced: str = "its price is not known here"

@@ -15,7 +15,7 @@ from botocore.exceptions import (
 
 from mailroom.aws import clients
 from mailroom.aws.secret import read_secret, unreadable
-from mailroom.errors import InvalidRequest, InvalidSecret, OutcomeUnknown
+from mailroom.errors import ConnectError, InvalidRequest, InvalidSecret, OutcomeUnknown
 from mailroom.message.message import Message
 from mailroom.message.outcome import (
     ANY_ACCOUNT,
@@ -99,7 +99,8 @@ class ProviderClient(Protocol[R_contra]):
         """Id of the stage's account at the provider. Look-ups only find messages that this account sent."""
 
     def submit(self, request: R_contra) -> Outcome:
-        """Submit a message. Raises if it is unknown whether the provider accepted the message."""
+        """Submit a message. Raises NotSent if the provider got no request, and any other error if it is
+        unknown whether the provider accepted the message."""
 
 
 P = TypeVar("P", bound=ProviderClient[Any])
@@ -165,6 +166,8 @@ class ProviderSession(Generic[P, M]):
         """Submit a request. Raises if it is unknown whether the provider accepted the request."""
         try:
             outcome = self._api.submit(request)
+        except ConnectError as error:
+            return Retry(f"{self._adapter.provider} {error}")
         except InvalidRequest as fault:
             outcome = Misconfigured(f"{self._adapter.provider} {fault}")
         if isinstance(outcome, Misconfigured):

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from mailroom.errors import Malformed
-from mailroom.providers import MODULES, provider, values
+from mailroom.providers import built_in, values
 from mailroom.providers.keywords import KNOWN, Keywords
 from mailroom.providers.received import FeedbackItem, Received
 from mailroom.telemetry import count, logger
@@ -20,7 +20,7 @@ a configuration set."""
 _SUBSCRIPTION_TYPES = {"SubscriptionConfirmation", "UnsubscribeConfirmation"}
 
 
-_PROVIDERS = [provider(name) for name in MODULES]
+_PROVIDERS = built_in().values()
 READERS: dict[str, Reader] = {
     source: resolve_name(reader) for each in _PROVIDERS for source, reader in each.events.items()
 }

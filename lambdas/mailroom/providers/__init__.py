@@ -24,10 +24,14 @@ def provider(name: str) -> Provider:
     return descriptor
 
 
+def built_in() -> dict[str, Provider]:
+    """Return the descriptors of all providers of Mailroom, by name."""
+    return {name: provider(name) for name in MODULES}
+
+
 def providers_of(channel: str) -> dict[str, Provider]:
     """Return the descriptors of a built-in channel's providers, by name."""
-    descriptors = {name: provider(name) for name in MODULES}
-    return {name: row for name, row in descriptors.items() if row.channel == channel}
+    return {name: row for name, row in built_in().items() if row.channel == channel}
 
 
 def client_modules(channel: str) -> list[str]:
@@ -39,8 +43,5 @@ def client_modules(channel: str) -> list[str]:
 def reader_modules() -> list[str]:
     """Return the modules with the readers of all providers' events, and with the descriptors that name
     them."""
-    descriptors = [provider(name) for name in MODULES]
-    names = [
-        name for descriptor in descriptors for name in (*descriptor.events.values(), descriptor.topic_events)
-    ]
+    names = [name for row in built_in().values() for name in (*row.events.values(), row.topic_events)]
     return [*MODULES.values(), *dict.fromkeys(name.partition(":")[0] for name in names if name)]

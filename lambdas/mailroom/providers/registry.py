@@ -6,14 +6,14 @@ from msgspec import structs
 
 from mailroom.channels.channel import Channel, Provider
 from mailroom.channels.contracts import CHANNELS
-from mailroom.providers import MODULES, provider
+from mailroom.providers import built_in
 
 
-def with_own(built_in: Mapping[str, Provider], channels: Mapping[str, Channel]) -> dict[str, Provider]:
+def with_own(channels: Mapping[str, Channel]) -> dict[str, Provider]:
     """Return the descriptors of the providers of Mailroom and of own channels, by name. A provider of
     Mailroom keeps its name if an own channel uses the name too. Raises TypeError, which names the channel, if
     a channel's provider is not a Provider."""
-    providers = dict(built_in)
+    providers = built_in()
     for channel, descriptor in channels.items():
         for name, row in descriptor.providers.items():
             if not isinstance(row, Provider):
@@ -22,5 +22,5 @@ def with_own(built_in: Mapping[str, Provider], channels: Mapping[str, Channel]) 
     return providers
 
 
-PROVIDERS = with_own({name: provider(name) for name in MODULES}, CHANNELS)
+PROVIDERS = with_own(CHANNELS)
 """Descriptors of all providers by name, including those of the deployer's own channels."""

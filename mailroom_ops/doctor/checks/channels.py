@@ -2,7 +2,7 @@
 can be read."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pkgutil import resolve_name
 from typing import Any
@@ -15,12 +15,14 @@ from mailroom.environment import FaxSender
 from mailroom.errors import InvalidSecret, NotSent, OutcomeUnknown, RequestFailed
 from mailroom.http.provider_api import body_of
 from mailroom.message.outcome import NotReady
-from mailroom.providers import provider
+from mailroom.providers import aws_sms as aws
+from mailroom.providers import provider, providers_of
+from mailroom.providers import twilio as twilio_sms
 from mailroom.providers.look_up import is_masked
 from mailroom.providers.twilio.account import TwilioAccount, account_at
 from mailroom.providers.twilio_format import client as twilio_client
 from mailroom.telemetry import redact
-from mailroom_ops.doctor.examined_stage import READ_SECONDS, ExaminedStage, Variables
+from mailroom_ops.doctor.examined_stage import READ_SECONDS, ExaminedStage
 from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
 
 _AWS_CONSOLE = "https://console.aws.amazon.com/sms-voice/home"
@@ -29,18 +31,26 @@ _REDACTED = "Twilio redacts its messages, so after a lost response channels.sms.
 _HOLD = f'Turn redaction off at {_TWILIO_CONSOLE}, or set channels.sms.on_unknown to "hold": never twice.'
 
 
-def sms_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Check the credentials of the SMS providers, and the numbers at AWS, by read-only requests."""
-    for variables in stage.senders("sms").values():
-        descriptor = provider(variables["SMS_PROVIDER"])
-        if descriptor.check:
-            yield from resolve_name(descriptor.check)(stage, variables)
-        else:
-            yield skipped(f"There is no check of {descriptor.title}.")
+def of_providers(channel: str, check: str) -> Callable[[ExaminedStage], Iterator[CheckFinding]]:
+    """Return a check that makes the checks with this name of all providers by which the stage sends."""
+
+    def checked(stage: ExaminedStage) -> Iterator[CheckFinding]:
+        rows = [row for row in providers_of(channel).values() if stage.senders(channel, row.variable)]
+        places = [row.checks[check] for row in rows if check in row.checks]
+        for place in places:
+            yield from resolve_name(place)(stage)
+        if not places:
+            yield skipped(f"This check does not apply to {' and '.join(row.title for row in rows)}.")
+
+    return checked
 
 
-def twilio(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding]:
+sms_credentials = of_providers("sms", "credentials")
+
+
+def twilio(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Check the account at Twilio by read-only requests."""
+    variables = stage.sender("sms", twilio_sms.PROVIDER.variable)
     arn, base = variables["TWILIO_SECRET_ARN"], variables["SMS_BASE_URL"].rstrip("/")
     put = f"aws secretsmanager put-secret-value --secret-id {stage.prefix}twilio --secret-string file://twilio.json"
     try:
@@ -96,7 +106,7 @@ def _reason(status: int, body: dict[str, Any]) -> str:
     return f"{status}, {redact(str(body.get('message') or 'no reason given')).rstrip('.')}"
 
 
-def aws_sms(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding]:
+def aws_sms(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Check whether AWS lets the account send text messages, and its numbers."""
     sms = stage.client("pinpoint-sms-voice-v2")
     attributes = sms.describe_account_attributes()["AccountAttributes"]
@@ -116,6 +126,7 @@ def aws_sms(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding
             else:
                 yield ok(spends)
     pages = sms.get_paginator("describe_phone_numbers").paginate()
+    variables = stage.sender("sms", aws.PROVIDER.variable)
     yield from _aws_numbers(pages, variables["SMS_SENDER"])
 
 

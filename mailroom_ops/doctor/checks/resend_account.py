@@ -1,15 +1,14 @@
 """Checks that Resend sends the stage's mails: its API key, domains, quota, and the webhook for its events."""
 
-from collections.abc import Callable, Iterator
-from functools import wraps
+from collections.abc import Iterator
 from typing import Any
 
+from mailroom.providers import resend
 from mailroom.telemetry import redact
-from mailroom_ops.doctor.examined_stage import ExaminedStage, Variables
-from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
+from mailroom_ops.doctor.examined_stage import ExaminedStage
+from mailroom_ops.doctor.report import CheckFinding, failed, ok, warning
 from mailroom_ops.shared.resend_account import RESEND_FAULTS, ResendAccount
 
-Run = Callable[[ExaminedStage], Iterator[CheckFinding]]
 _NEARLY = 0.8
 NEEDED = {
     *("email.sent", "email.delivered", "email.bounced", "email.complained"),
@@ -17,40 +16,6 @@ NEEDED = {
 }
 """Events that the webhook has to report. Without them, a status stays `sent`, and recipients are not
 suppressed after bounces and complaints."""
-
-
-def or_by_resend(by_provider: Run) -> Callable[[Run], Run]:
-    """Return a decorator for a check of SES. If Resend sends the stage's mails, the check `by_provider` runs
-    instead. If SES and Resend both send mails, both checks run."""
-
-    def of(by_ses: Run) -> Run:
-        @wraps(by_ses)
-        def checked(stage: ExaminedStage) -> Iterator[CheckFinding]:
-            senders_at_ses = [*ses_senders(stage)]
-            if senders_at_ses:
-                yield from by_ses(stage)
-            if _senders(stage) and not (senders_at_ses and by_provider is nothing):
-                yield from by_provider(stage)
-
-        return checked
-
-    return of
-
-
-def ses_senders(stage: ExaminedStage) -> dict[str, Variables]:
-    """Return the environment variables of the senders of mail by SES, by short name."""
-    senders = stage.senders("mail").items()
-    return {name: variables for name, variables in senders if not variables.get("RESEND_SECRET_ARN")}
-
-
-def _senders(stage: ExaminedStage) -> list[Variables]:
-    senders = stage.senders("mail").values()
-    return [variables for variables in senders if variables.get("RESEND_SECRET_ARN")]
-
-
-def nothing(_stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Skip a check that applies only to SES."""
-    yield skipped("Resend sends the stage's mails; this check is for SES only.")
 
 
 def key(stage: ExaminedStage) -> Iterator[CheckFinding]:
@@ -116,7 +81,7 @@ def webhook(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def _account(stage: ExaminedStage) -> ResendAccount:
-    return ResendAccount(_senders(stage)[0])
+    return ResendAccount(stage.sender("mail", resend.PROVIDER.variable))
 
 
 def _answer(stage: ExaminedStage, path: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Settings of the HTTP API, which producers, providers and recipients call."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
@@ -8,6 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from mailroom.content.payloads import OVERSIZE
+from mailroom.providers import built_in
 from mailroom_stacks.settings.sections import ORIGIN, PROVIDERS_AT_SYNTH, Section
 from mailroom_stacks.settings.unsubscribe import Unsubscribe, unsubscribe_faults
 
@@ -62,15 +64,20 @@ class Caller(Section):
 
 MESSAGES_MB = 512
 """Memory of the function that accepts messages and reports their status, in MiB."""
-PUBLIC_SHARE = 0.2
-"""Share of `requests_per_second` and `burst` for the public routes: unsubscribe links, incoming text
-messages, and Resend's events, which Resend sends again after a 429. Each of these routes gets an equal part.
-The routes for messages have a separate share, so a flood of requests to public routes cannot use it up."""
-CALLBACKS_SHARE = 0.3
-"""Share of `requests_per_second` and `burst` for Twilio's status callbacks."""
-PUBLIC_ROUTES = 5
-"""Number of routes that divide PUBLIC_SHARE: GET, HEAD and POST of unsubscribe links, incoming text messages,
-and Resend's events."""
+SHARES = {"public": 0.2, "callbacks": 0.3}
+"""Shares of `requests_per_second` and `burst` for routes without an authorizer, by purpose: `callbacks` for
+requests of providers that are not repeated after a 429, `public` for others and for unsubscribe links. The
+routes for messages have the rest, so a flood of requests to these routes cannot use it up."""
+UNSUBSCRIBE_METHODS = ("GET", "HEAD", "POST")
+"""Methods of the routes of unsubscribe links. Programs that check links send HEAD requests. Only POST has an
+effect."""
+
+
+def share_of_route(purpose: str) -> float:
+    """Return the share of one route. All routes of a purpose get equal parts of its share."""
+    routes = Counter(part for row in built_in().values() for part in row.routes.values())
+    routes["public"] += len(UNSUBSCRIBE_METHODS)
+    return SHARES[purpose] / routes[purpose]
 
 
 @dataclass(frozen=True)
@@ -111,11 +118,7 @@ class Api(Section):
     @property
     def throttles(self) -> dict[str, Throttle]:
         """Throttling limits of one route, by the purpose of the route."""
-        shares = {
-            "messages": 1 - PUBLIC_SHARE - CALLBACKS_SHARE,
-            "public": PUBLIC_SHARE / PUBLIC_ROUTES,
-            "callbacks": CALLBACKS_SHARE,
-        }
+        shares = {"messages": 1 - sum(SHARES.values())} | {part: share_of_route(part) for part in SHARES}
         return {
             name: Throttle(_whole(self.requests_per_second * share), _whole(self.burst * share))
             for name, share in shares.items()

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 
 from mailroom.channels.channel import Provider
 from mailroom.providers import provider, providers_of
-from mailroom_stacks.settings.api import CALLBACKS_SHARE, Api
+from mailroom_stacks.settings.api import Api, share_of_route
 from mailroom_stacks.settings.channels import Channel
 from mailroom_stacks.settings.sections import HttpProvider, SmsProvider, provider_fault
 
@@ -49,7 +49,8 @@ class Sms(HttpProvider):
     """SID of a Messaging Service of Twilio, which chooses the sending number."""
     fallback: SmsProvider | None = None
     """Second provider, which sends the texts that the first has certainly not sent: `mailroom docs
-    two-providers`. Its limits are in `channels.sms.fallback`."""
+    two-providers`. Its limits are in `channels.sms.fallback`. If both have an HTTP API, `base_url` is for the
+    first one, and the second one has its default URL."""
     fallback_sender: str | None = Field(default=None, pattern=rf"^({_SENDER}|{_SERVICE})$")
     """Sender at the second provider, as in `sender`, or for twilio the SID of a Messaging Service."""
     sender: str | None = Field(default=None, pattern=rf"^({_SENDER})$")
@@ -72,13 +73,15 @@ class Sms(HttpProvider):
     @property
     def by_provider(self) -> Mapping[str, "Sms"]:
         """Settings of each provider, the first provider first. For the fallback, `provider` and the sender
-        are those of the fallback."""
+        are those of the fallback. `base_url` is for the first provider with an HTTP API."""
         sections: dict[str, Sms] = {self.provider: self}
         if self.fallback is not None:
             name, field = self.fallback_sender, "sender"
             if name is not None and re.fullmatch(_SERVICE, name):
                 field = "messaging_service_sid"
-            values = {"provider": self.fallback, "sender": None, "messaging_service_sid": None, field: name}
+            url = None if provider(self.provider).url else self.base_url
+            senders = {"sender": None, "messaging_service_sid": None, field: name}
+            values = {"provider": self.fallback, "base_url": url, **senders}
             sections[self.fallback] = self.model_copy(update=values)
         return sections
 
@@ -89,7 +92,7 @@ def sms_faults(sms: Sms, api: Api, row: Channel | None) -> Iterator[str]:
     if sms.fallback == sms.provider:
         yield f"sms.fallback: {sms.fallback!r} is sms.provider already; use the other provider, or null."
     elif sms.fallback is not None and sms.fallback_sender is None:
-        yield "sms.fallback_sender: is missing; use a number of yours in E.164, such as +12025550123."
+        yield f"sms.fallback_sender: is missing; use {provider(sms.fallback).needed}."
     for key, section in zip(("sms.sender", "sms.fallback_sender"), sms.by_provider.values(), strict=False):
         yield from _sender_faults(key, section)
     rates = {"": row.messages_per_second, "fallback.": row.fallback.messages_per_second} if row else {}
@@ -112,11 +115,12 @@ def _callbacks(api: Api, messages_per_second: float, section: str, descriptor: P
     `fallback.`"""
     coming = descriptor.unrepeated * messages_per_second
     if api.throttles["callbacks"].rate < coming:
-        enough = ceil(round(ceil(coming) / CALLBACKS_SHARE, 6))
+        share = share_of_route("callbacks")
+        enough = ceil(round(ceil(coming) / share, 6))
         yield (
             f"api.requests_per_second: {api.requests_per_second} would throttle status callbacks, and "
             f"{descriptor.title} does not repeat callbacks that got 429; use {enough} or more "
             f"({descriptor.unrepeated} x "
             f"channels.sms.{section}messages_per_second {messages_per_second:g} / their share "
-            f"{CALLBACKS_SHARE:g})."
+            f"{share:g})."
         )

@@ -10,6 +10,8 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
+from msgspec import structs
+
 from mailroom import providers
 
 providers.MODULES["acme"] = "tests.support.acme.provider"  # the one row
@@ -30,6 +32,7 @@ from mailroom_ops.doctor.checks.channels import sms_credentials  # noqa: E402
 from mailroom_ops.messages.timeline import _NAMES  # noqa: E402
 from mailroom_stacks.settings.load import load, with_providers  # noqa: E402
 from mailroom_stacks.settings.sentences import SettingsError  # noqa: E402
+from tests.support.acme import provider as acme  # noqa: E402
 from tests.support.acme.provider.sender import AcmeSender  # noqa: E402
 from tests.support.local.served import served  # noqa: E402
 from tests.support.stacks.refusals import with_settings  # noqa: E402
@@ -60,6 +63,26 @@ def synthesized() -> dict[str, Any]:
     }
 
 
+def throttled() -> dict[str, Any]:
+    """Return the functions and the rates of requests of an API for a provider without a secret."""
+    with patch.object(acme, "PROVIDER", structs.replace(acme.PROVIDER, credentials="")):
+        api = up_to("api", BY_ACME)["api"]
+    stage = api.one("ApiGatewayV2::Stage")
+    return {
+        "functions": [function["FunctionName"] for function in api.all("Lambda::Function")],
+        "rates": {path: limits["ThrottlingRateLimit"] for path, limits in stage["RouteSettings"].items()},
+        "messages": stage["DefaultRouteSettings"]["ThrottlingRateLimit"],
+    }
+
+
+def two_providers() -> list[str]:
+    """Return the URLs of a stage whose second provider is Acme, if `sms.base_url` is set."""
+    section = {"sender": "+12025550123", "fallback": "acme", "fallback_sender": "SHOP"}
+    url = "https://api.dublin.ie1.twilio.com"
+    settings = load(with_settings({"sms": {"provider": "twilio", **section, "base_url": url}}), "dev")
+    return [settings.sms_by(name).url for name in settings.providers("sms")]
+
+
 def sent() -> str:
     """Send a text as the handler does, to the simulator of the local stage, and return the outcome."""
     simulator = simulators(Upstream("http://127.0.0.1:1"))["acme"]
@@ -84,12 +107,18 @@ def local() -> list[str]:
 
 def main() -> None:
     lane = lane_of(load(with_settings(BY_ACME), "dev"), "sms")
-    variables = {"SMS_PROVIDER": "acme", "SMS_SENDER": "SHOP"}
-    examined: Any = SimpleNamespace(senders=lambda _: {"send-sms": variables})
+    variables = {"ACME_SECRET_ARN": "acme", "SMS_SENDER": "SHOP"}
+    examined: Any = SimpleNamespace(
+        senders=lambda _, variable: {"send-sms": variables} if variable in variables else {},
+        sender=lambda *_: variables,
+    )
     body = json.dumps({"source": "acme", "reference": "cy0x", "id": "A1", "at": 1})
     facts = {
         "unknown": refused(provider="acne", sender="SHOP"),
         "invalid": refused(provider="acme", sender="shop"),
+        "missing": refused(provider="twilio", sender="+12025550123", fallback="acme"),
+        "urls": two_providers(),
+        "api": throttled(),
         **synthesized(),
         "modules": client_modules("sms"),
         "sent": sent(),

@@ -5,12 +5,14 @@ A further provider is a row in CLIENTS. What only one provider has is tested in 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from mailroom.channels.fax.contract import FaxRequest
-from mailroom.errors import OutcomeUnknown
+from mailroom.delivery.adapter import ProviderClient, ProviderSession
+from mailroom.errors import NotSent, OutcomeUnknown
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
 from mailroom.providers.signalwire.sender import SignalWire
 from mailroom.providers.telnyx.sender import Telnyx
@@ -20,7 +22,7 @@ from tests.support.acme.provider.sender import AcmeSms
 from tests.support.unit import resend_mail
 from tests.support.unit.fax import at
 from tests.support.unit.scripted_server import Answer, Break, Step, closed, scripted
-from tests.support.unit.shared import mail
+from tests.support.unit.shared import NOW, mail
 from tests.support.unit.sms import REQUEST, settings
 
 FAX = FaxRequest("+15555550100", "+15555550199", "https://example.com/a.pdf", "ref")
@@ -30,25 +32,27 @@ Submit = Callable[[str], Outcome]
 """Function that submits a message to a server with this URL."""
 
 
-def by_twilio(url: str) -> Outcome:
-    return TwilioSms(TwilioAccount("AC1", "token"), settings(sms_base_url=url)).submit(REQUEST)
+def session(provider: str, client: ProviderClient[Any]) -> ProviderSession[Any, Any]:
+    """Return a session of a client. Its adapter has only what a submit uses."""
+    adapter: Any = SimpleNamespace(provider=provider, forget=lambda: None)
+    return ProviderSession(adapter, client)
+
+
+def twilio(url: str) -> TwilioSms:
+    return TwilioSms(TwilioAccount("AC1", "token"), settings(sms_base_url=url))
+
+
+def signalwire(url: str) -> SignalWire:
+    return SignalWire("p-1", "token", at(url))
+
+
+def telnyx(url: str) -> Telnyx:
+    return Telnyx("key", at(url))
 
 
 def by_resend(url: str) -> Outcome:
     sender = resend_mail.adapter(url)
     return sender.open().submit(sender.prepare(mail()))
-
-
-def by_signalwire(url: str) -> Outcome:
-    return SignalWire("p-1", "token", at(url)).submit(FAX)
-
-
-def by_telnyx(url: str) -> Outcome:
-    return Telnyx("key", at(url)).submit(FAX)
-
-
-def by_acme(url: str) -> Outcome:
-    return AcmeSms(url, "token", "SHOP", 5).submit(REQUEST)
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ def coded(code: Any, words: str) -> Any:
 
 CLIENTS = {
     "twilio": Client(
-        by_twilio,
+        lambda url: session("twilio", twilio(url)).submit(REQUEST),
         "Twilio",
         coded,
         21211,
@@ -91,22 +95,39 @@ CLIENTS = {
         unclear=(Answer(409, {"name": "concurrent_idempotent_requests", "message": "no"}),),
         private=ADDRESS,
     ),
-    "signalwire": Client(by_signalwire, "SignalWire", coded, "21211", (Answer(201, {"status": "queued"}),)),
+    "signalwire": Client(
+        lambda url: session("signalwire", signalwire(url)).submit(FAX),
+        "SignalWire",
+        coded,
+        "21211",
+        unclear=(Answer(201, {"status": "queued"}),),
+    ),
     "telnyx": Client(
-        by_telnyx,
+        lambda url: session("telnyx", telnyx(url)).submit(FAX),
         "Telnyx",
         lambda code, words: {"errors": [{"code": code, "detail": words, "source": {"pointer": "/to"}}]},
         "10016",
         unclear=(Answer(202, {"data": []}), Answer(202, {"data": {"status": "queued"}})),
     ),
-    "acme": Client(by_acme, "Acme", coded, None, ()),
+    "acme": Client(
+        lambda url: session("acme", AcmeSms(url, "token", "SHOP", 5)).submit(REQUEST), "Acme", coded, None, ()
+    ),
 }
 NOTHING: tuple[Step, ...] = (
     *(Answer(500, {}), Answer(503, b"<html>"), Answer(408, {}), Answer(302, {}), Break()),
     *(Answer(200, b"<html>"), Answer(201, b""), Answer(201, {})),
 )
 """Steps of a server that prove nothing at any provider."""
+QUESTIONS: dict[str, Callable[[str], object]] = {
+    "twilio's list": lambda url: twilio(url).find(REQUEST, NOW, ()),
+    "signalwire's list": lambda url: signalwire(url).find(FAX.to, FAX.reference, NOW, ()),
+    "telnyx's list": lambda url: telnyx(url).find(FAX.to, FAX.reference, NOW, ()),
+    "signalwire's fax": lambda url: signalwire(url).fetch("fax-1"),
+    "telnyx's fax": lambda url: telnyx(url).fetch("fax-1"),
+}
+"""Functions that ask the API at a URL about earlier messages."""
 every = pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
+every_question = pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
 
 
 def submitted(client: Client, step: Step) -> Outcome:
@@ -131,7 +152,7 @@ def test_without_a_clear_response_the_outcome_is_unknown_and_the_submit_is_not_r
 
 @every
 def test_without_a_connection_the_message_was_certainly_not_sent(client: Client) -> None:
-    assert client.submit(closed()) == Retry(f"{client.title} cannot be reached: Connection refused")
+    assert client.submit(closed()) == Retry(f"{client.title.lower()} cannot be reached: Connection refused")
 
 
 @every
@@ -169,3 +190,29 @@ def test_the_reason_of_an_unknown_outcome_hides_phone_numbers_and_addresses(clie
     with pytest.raises(OutcomeUnknown) as unknown:
         submitted(client, Answer(500, client.error(client.own, f"about {client.private}")))
     assert client.private not in str(unknown.value)
+
+
+@every_question
+@pytest.mark.parametrize(
+    "step", [Answer(401), Answer(404), Answer(500), Answer(200, b"?"), Answer(200, {}), Break()]
+)
+def test_a_failed_question_about_a_message_raises_an_error_and_decides_nothing(
+    question: Callable[[str], object], step: Step
+) -> None:
+    with scripted(step) as server, pytest.raises(OutcomeUnknown):
+        question(server.url)
+
+
+@every_question
+def test_a_question_without_a_connection_raises_an_error(question: Callable[[str], object]) -> None:
+    with pytest.raises(NotSent):
+        question(closed())
+
+
+@every_question
+def test_the_error_of_a_question_hides_phone_numbers(question: Callable[[str], object]) -> None:
+    words = f"about {PRIVATE}"
+    body = {"code": "1", "message": words, "errors": [{"code": "1", "detail": words}]}
+    with scripted(Answer(500, body)) as server, pytest.raises(OutcomeUnknown, match="about") as unknown:
+        question(server.url)
+    assert PRIVATE[3:] not in str(unknown.value)

@@ -46,7 +46,8 @@ def test_a_cold_sender_loads_the_code_of_its_provider_only(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_the_code_that_a_descriptor_names_exists(name: str) -> None:
-    texts = [*structs.asdict(provider(name)).values(), *provider(name).events.values()]
+    row = provider(name)
+    texts = [*structs.asdict(row).values(), *row.events.values(), *row.checks.values()]
     places = [text for text in texts if isinstance(text, str) and re.fullmatch(r"[a-z_.]+:\w+", text)]
     assert [place for place in places if not callable(resolve_name(place))] == []
 

@@ -5,27 +5,26 @@ from msgspec import structs
 
 from mailroom.channels.channel import Provider
 from mailroom.channels.contracts import CHANNELS
-from mailroom.providers import MODULES, provider
+from mailroom.providers import built_in
 from mailroom.providers.registry import with_own
 from mailroom_stacks.settings.channels import SECRETS
 
-BUILT_IN = {name: provider(name) for name in MODULES}
 OWN = structs.replace(CHANNELS["sms"], providers={"twilio": Provider(title="Twilio (WhatsApp)")})
 
 
 def test_an_own_channel_whose_provider_has_a_name_of_mailrooms_leaves_that_provider_as_it_is() -> None:
-    assert with_own(BUILT_IN, {"whatsapp": OWN}) == BUILT_IN
+    assert with_own({"whatsapp": OWN}) == built_in()
 
 
 def test_a_provider_of_an_own_channel_has_the_channel() -> None:
     own = structs.replace(OWN, providers={"slack": Provider(title="Slack")})
-    assert with_own({}, {"chat": own})["slack"].channel == "chat"
+    assert with_own({"chat": own})["slack"].channel == "chat"
 
 
 def test_a_provider_that_is_only_a_name_is_an_error_that_names_the_channel() -> None:
     own = structs.replace(OWN, providers={"slack": "Slack"})
     with pytest.raises(TypeError, match=r"channel chat: providers\['slack'\] must be a Provider"):
-        with_own({}, {"chat": own})
+        with_own({"chat": own})
 
 
 def test_own_channels_may_have_a_secret_unless_mailroom_has_one_of_that_name() -> None:

@@ -36,6 +36,31 @@ def test_settings_know_a_third_provider_and_its_senders(facts: dict[str, Any]) -
     )
 
 
+def test_settings_name_the_sender_that_a_second_provider_needs(facts: dict[str, Any]) -> None:
+    assert facts["missing"] == (
+        "mailroom.dev.sms.fallback_sender: is missing; use a name in capitals, such as SHOP."
+    )
+
+
+def test_the_url_in_the_settings_is_that_of_the_first_provider_if_both_have_one(
+    facts: dict[str, Any],
+) -> None:
+    assert facts["urls"] == ["https://api.dublin.ie1.twilio.com", "https://sms.acme.example"]
+
+
+def test_requests_of_a_third_provider_have_a_function_even_if_it_has_no_secret(facts: dict[str, Any]) -> None:
+    assert "mailroom-dev-acme-requests" in facts["api"]["functions"]
+
+
+def test_the_routes_of_a_third_provider_take_their_share_from_those_of_the_same_purpose(
+    facts: dict[str, Any],
+) -> None:
+    rates = facts["api"]["rates"]
+    assert rates["POST /acme/inbound"] == rates["POST /twilio/inbound"] == rates["GET /unsubscribe/{token}"]
+    assert rates["POST /callbacks/acme"] == rates["POST /callbacks/twilio/{reference}"] == 150
+    assert facts["api"]["messages"] + sum(rates.values()) <= 1_000
+
+
 def test_a_stack_gives_the_sender_what_the_module_of_a_third_provider_names(facts: dict[str, Any]) -> None:
     assert facts["variables"] == {
         "SMS_PROVIDER": "acme",

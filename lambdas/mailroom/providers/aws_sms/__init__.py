@@ -17,6 +17,7 @@ PROVIDER = Provider(
     media_from_bucket=1,
     needs="mailroom_stacks.providers.aws_sms:needs",
     resources="mailroom_stacks.providers.aws_sms:resources",
-    check="mailroom_ops.doctor.checks.channels:aws_sms",
+    checks={"credentials": "mailroom_ops.doctor.checks.channels:aws_sms"},
+    variable="SMS_CONFIGURATION_SET",
     unpriced="it differs by country, provider and contract",
 )

@@ -15,6 +15,13 @@ PROVIDER = Provider(
     routes={"/callbacks/resend": "public"},
     signed_with="the webhook's secret",
     requests="mailroom_stacks.providers.resend:requests",
+    checks={
+        "account": "mailroom_ops.doctor.checks.resend_account:key",
+        "quota": "mailroom_ops.doctor.checks.resend_account:quota",
+        "senders": "mailroom_ops.doctor.checks.resend_account:domains",
+        "configuration": "mailroom_ops.doctor.checks.resend_account:webhook",
+    },
+    variable="RESEND_SECRET_ARN",
     unpriced="Resend's price differs by plan",
     note="Resend has daily and monthly quotas: see the setting per_day.",
 )

@@ -20,10 +20,10 @@ from mailroom.channels.mail.media_types import type_of
 from mailroom.channels.mail.rendering import LoadedAttachment, MailRenderer, RenderedMail
 from mailroom.delivery.adapter import ProviderAdapter, credentials
 from mailroom.environment import ResendSender
-from mailroom.errors import ConnectError, OutcomeUnknown
+from mailroom.errors import OutcomeUnknown
 from mailroom.http.provider_api import ProviderApi, body_of, object_in, refusal, retry_after, text_of
 from mailroom.message.message import MAX_SUBJECT, SEVERAL_TAG
-from mailroom.message.outcome import Conflict, Evidence, Outcome, Repeatable, Retry, Row, Sent, table
+from mailroom.message.outcome import Conflict, Evidence, Outcome, Repeatable, Row, Sent, table
 from mailroom.telemetry import masked, redact
 
 KEY_SECONDS = 24 * 3600
@@ -60,10 +60,7 @@ class Resend:
         """Submit a mail. Raises if the outcome is unknown: after no response, a 5xx response, an unreadable
         response, or a response that an earlier request with this idempotency key is still in progress."""
         headers = {"Content-Type": "application/json", "Idempotency-Key": request.key}
-        try:
-            answer = self._api.request("POST", self._emails, headers=headers, body=request.body)
-        except ConnectError as error:
-            return Retry(f"Resend {error}")
+        answer = self._api.request("POST", self._emails, headers=headers, body=request.body)
         if 200 <= answer.status < 300:
             subject = request.subject[:MAX_SUBJECT]
             id_ = text_of(body_of(answer.status, answer.text), "id")

@@ -12,9 +12,9 @@ from mailroom.channels.fax.adapter import SECRET
 from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
 from mailroom.delivery.adapter import credentials
 from mailroom.environment import FaxSender
-from mailroom.errors import ConnectError, OutcomeUnknown
+from mailroom.errors import OutcomeUnknown
 from mailroom.http.provider_api import body_of, epoch, object_in, refusal, text_of
-from mailroom.message.outcome import Evidence, Outcome, Retry, Sent, table
+from mailroom.message.outcome import Evidence, Outcome, Sent, table
 from mailroom.providers.look_up import Entry, is_other_number, search, single
 from mailroom.providers.twilio_format import TwilioApi
 from mailroom.telemetry import logger, redact
@@ -61,10 +61,7 @@ class SignalWire:
         """Submit the fax. Raises if the outcome is unknown: after a 5xx response, an unreadable response, or
         no response."""
         numbers = {"To": request.to, "From": request.sender, "MediaUrl": request.media_url}
-        try:
-            response = self._api.post(self._faxes, {**numbers, **self._constant})
-        except ConnectError as error:
-            return Retry(f"SignalWire {error}")
+        response = self._api.post(self._faxes, {**numbers, **self._constant})
         if response.status_code in {200, 201}:
             return Sent(text_of(body_of(response.status_code, response.text), "sid"))
         reason, own_fault = reason_of(response.status_code, response.text)

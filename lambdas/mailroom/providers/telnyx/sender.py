@@ -13,10 +13,10 @@ from mailroom.channels.fax.adapter import SECRET
 from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
 from mailroom.delivery.adapter import credentials
 from mailroom.environment import FaxSender
-from mailroom.errors import ConnectError, OutcomeUnknown
+from mailroom.errors import OutcomeUnknown
 from mailroom.http.https import Answer
 from mailroom.http.provider_api import ProviderApi, body_of, epoch, object_in, refusal, text_of
-from mailroom.message.outcome import Evidence, Outcome, Retry, Sent, table
+from mailroom.message.outcome import Evidence, Outcome, Sent, table
 from mailroom.providers.look_up import Entry, is_other_number, is_other_text, search, single
 from mailroom.telemetry import logger, redact
 
@@ -60,10 +60,7 @@ class Telnyx:
             "media_url": request.media_url,
             "client_state": _state(request.reference),
         }
-        try:
-            response = self._api.post(self._faxes, json={**fax, **self._constant})
-        except ConnectError as error:
-            return Retry(f"Telnyx {error}")
+        response = self._api.post(self._faxes, json={**fax, **self._constant})
         if response.status in {200, 201, 202}:
             return Sent(text_of(_fax(response), "id"))
         reason, own_fault = reason_of(response.status, response.text)

@@ -22,6 +22,7 @@ PROVIDER = Provider(
     routes={"/callbacks/twilio/{reference}": "callbacks", "/twilio/inbound": "public"},
     signed_with="the account's token",
     requests="mailroom_stacks.providers.twilio:requests",
-    check="mailroom_ops.doctor.checks.channels:twilio",
+    checks={"credentials": "mailroom_ops.doctor.checks.channels:twilio"},
+    variable="TWILIO_SECRET_ARN",
     unpriced="it differs by country, provider and contract",
 )

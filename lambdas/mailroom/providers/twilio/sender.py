@@ -13,10 +13,9 @@ from mailroom.aws import clients
 from mailroom.channels.sms.contract import SmsRequest
 from mailroom.clock import Clock
 from mailroom.environment import SmsSender
-from mailroom.errors import ConnectError
 from mailroom.http.provider_api import body_of, epoch, object_in, refusal, retry_after, text_of
 from mailroom.message.message import seconds_left
-from mailroom.message.outcome import Evidence, NotFound, Outcome, Retry, Sent, Unknowable
+from mailroom.message.outcome import Evidence, NotFound, Outcome, Sent, Unknowable
 from mailroom.providers.look_up import is_other_number, is_other_text, search
 from mailroom.providers.twilio.account import TwilioAccount, account_at
 from mailroom.providers.twilio.refusals import TABLE
@@ -67,10 +66,7 @@ class TwilioSms:
     def submit(self, request: SmsRequest) -> Outcome:
         """Submit the message. Raises if the outcome is unknown: after a 5xx response, an unreadable response,
         or no response."""
-        try:
-            response = self._api.post(self._messages, self._form(request))
-        except ConnectError as error:
-            return Retry(f"Twilio {error}")
+        response = self._api.post(self._messages, self._form(request))
         if response.status_code in {200, 201}:
             sid = text_of(body_of(response.status_code, response.text), "sid")
             return Sent(sid, request.facts)

@@ -6,9 +6,8 @@ from mailroom import environment
 from mailroom.channels.sms.contract import SmsRequest
 from mailroom.delivery.adapter import credentials
 from mailroom.environment import SmsSender
-from mailroom.errors import ConnectError
 from mailroom.http.provider_api import ProviderApi, body_of, refusal, text_of
-from mailroom.message.outcome import Evidence, Outcome, Retry, Sent, Unknowable
+from mailroom.message.outcome import Evidence, Outcome, Sent, Unknowable
 
 
 class AcmeSender(SmsSender, frozen=True, kw_only=True, rename="upper"):
@@ -35,10 +34,7 @@ class AcmeSms:
 
     def submit(self, request: SmsRequest) -> Outcome:
         text = {"to": request.to, "from": self._sender, "text": request.text, "reference": request.reference}
-        try:
-            answer = self._api.post(f"{self._url}/texts", text)
-        except ConnectError as error:
-            return Retry(f"Acme {error}")
+        answer = self._api.post(f"{self._url}/texts", text)
         if answer.status == 201:
             return Sent(text_of(body_of(answer.status, answer.text), "id"), request.facts)
         return refusal(answer.status, answer.headers, f"Acme answered {answer.status}")

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from mailroom.errors import NotSent, OutcomeUnknown
+from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Evidence, NotFound, Sent, Unknowable
-from tests.support.unit.scripted_server import Answer, closed, scripted
+from tests.support.unit.scripted_server import Answer, scripted
 from tests.support.unit.shared import NOW
 from tests.unit.channels.fax.test_telnyx import REQUEST, STATE, adapter
 
@@ -96,9 +96,6 @@ def test_if_the_fax_list_has_too_many_pages_the_outcome_stays_unknown() -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        Answer(500),
-        Answer(200, b"?"),
-        Answer(200, {}),
         page(listed("1", "yesterday")),
         page(listed("1", "2026-11-21")),
         page(listed("")),
@@ -107,8 +104,3 @@ def test_if_the_fax_list_has_too_many_pages_the_outcome_stays_unknown() -> None:
 def test_if_the_fax_list_cannot_be_read_the_outcome_stays_unknown(answer: Answer) -> None:
     with pytest.raises(OutcomeUnknown):
         evidence(answer)
-
-
-def test_without_a_connection_for_the_look_up_the_outcome_stays_unknown() -> None:
-    with pytest.raises(NotSent):
-        adapter(closed()).find(REQUEST.to, REQUEST.reference, NOW, ())

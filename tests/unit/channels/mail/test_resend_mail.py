@@ -196,7 +196,6 @@ def test_the_order_of_an_items_attributes_does_not_change_the_request_to_resend(
         (refusal(422, "validation_error", "Invalid `tags` field."), Misconfigured),
         (refusal(422, "invalid_parameter", "Invalid `to` field."), Misconfigured),
         (refusal(422, "a_new_one", "Invalid `to` field."), Misconfigured),
-        (Answer(400, {"name": "", "message": ""}), Misconfigured),
         (refusal(451, "security_error"), Misconfigured),
         (refusal(422, "invalid_from_address", "Invalid `from` field."), Misconfigured),
         (refusal(422, "validation_error", "Invalid `from` field."), Misconfigured),

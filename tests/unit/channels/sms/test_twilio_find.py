@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from mailroom.channels.sms.contract import SmsRequest
-from mailroom.errors import NotSent, OutcomeUnknown
+from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Evidence, Facts, NotFound, Sent, Unknowable
 from mailroom.providers.twilio.sender import same_text
-from tests.support.unit.scripted_server import Answer, closed, scripted
+from tests.support.unit.scripted_server import Answer, scripted
 from tests.support.unit.shared import NOW
 from tests.support.unit.sms import FROM, MEDIA, REQUEST, TO, request
 from tests.unit.channels.sms.test_twilio_sms import MESSAGES, SPEC, adapter
@@ -283,10 +283,6 @@ def test_if_the_message_list_has_too_many_pages_the_outcome_stays_unknown() -> N
 @pytest.mark.parametrize(
     "answer",
     [
-        Answer(500),
-        Answer(401, {"code": 20003, "message": "Authenticate"}),
-        Answer(200, b"?"),
-        Answer(200, {}),
         page({"sid": "SM1", "body": REQUEST.text}),
         page(listed(created="yesterday")),
         page(listed(created="Sat, 21 Nov 2026")),
@@ -297,11 +293,6 @@ def test_if_the_message_list_has_too_many_pages_the_outcome_stays_unknown() -> N
 def test_if_the_message_list_cannot_be_read_the_outcome_stays_unknown(answer: Answer) -> None:
     with pytest.raises(OutcomeUnknown):
         evidence(answer)
-
-
-def test_without_a_connection_for_the_look_up_the_outcome_stays_unknown() -> None:
-    with pytest.raises(NotSent):
-        adapter(closed()).find(REQUEST, NOW, ())
 
 
 def test_a_look_up_reads_the_example_response_in_twilios_specification() -> None:
