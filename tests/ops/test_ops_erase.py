@@ -1,6 +1,7 @@
 """Erasing a person at the command line: from everywhere, in all spellings, and nobody else with them."""
 
 import json
+from random import Random
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -8,7 +9,7 @@ import pytest
 from typer import Typer
 
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.ledger.contents import Contents, Held
+from mailroom.ledger.contents import Contents, Held, item_in
 from mailroom.ledger.waits import Wait, Waits
 from mailroom.message.message import Key, Message, encode, parse
 from mailroom_ops.people.erase import erase
@@ -225,6 +226,49 @@ def test_a_leftover_content_of_a_message_to_several_is_erased_if_the_message_has
     answer = erased(code=1)
     assert {each["what"] for each in answer["remains"]} == {"queued (mail)", "waits (mail)"}
     assert {each["message"] for each in stage.items("contents")} == {"mail#queued", "mail#waits"}
+
+
+def draw(stage: Stage, random: Random, id_: str) -> None:
+    """Put a message in any state, with the contents that crashes may leave."""
+    to = random.choice([ADA, ADA, [ADA, BOB], BOB])
+    text = random.choice(["Hi", f"Hi {ADA}"])
+    item = {"id": id_, "event_type": "mail", "to": to, "subject": "Hello", "text": text}
+    if random.random() < 0.5:
+        stage.put("mailbox", **item)
+    states = (None, OVER, {"status": "scheduled", "updatedAt": "x"}, {**OVER, "erased_at": 1}, "waits")
+    state = random.choice(states)
+    if state == "waits":
+        wait = Wait(parse(item, CONTRACTS), "day_used_up", NOW, "v1", lines_up=True)
+        assert Waits(stage.dynamodb, "mailroom-dev-ledger", 1e6, lambda: NOW).hold([wait]) == [True]
+    elif isinstance(state, dict):
+        who = {} if "erased_at" in state else {"to": to}
+        stage.put("ledger", id=id_, event_type="mail", **who, **state)
+    hold_contents(stage, item, *random.sample(["v0", "v1", "v2"], random.randrange(4)))
+
+
+def contents_about_ada(stage: Stage) -> set[str]:
+    """The ids of the messages whose contents name Ada."""
+    images = stage.dynamodb.scan(TableName="mailroom-dev-contents")["Items"]
+    return {item["id"] for item in map(item_in, images) if ADA in json.dumps(item)}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_content_about_the_person_stays_unless_its_message_is_named(stage: Stage, seed: int) -> None:
+    random = Random(seed)
+    for number in range(30):
+        draw(stage, random, f"m-{number}")
+    foreign = {each["message"] for each in stage.items("contents")} - {
+        f"mail#{id_}" for id_ in contents_about_ada(stage)
+    }
+    answer = json.loads(run(app, ADA, "--yes", "--json").stdout)
+    named = {each["what"].removesuffix(" (mail)") for each in answer["remains"]}
+    assert contents_about_ada(stage) <= named
+    assert foreign <= {each["message"] for each in stage.items("contents")}
+    for item in stage.items("ledger"):  # the other messages end later
+        stage.put("ledger", **{**item, **OVER})
+    ends = {item["id"] for item in stage.items("ledger")}
+    run(app, ADA, "--yes", "--json")
+    assert contents_about_ada(stage) <= named - ends
 
 
 @pytest.mark.parametrize("held", [{"startedAt": 5}, {"provider_id": "f-1"}])

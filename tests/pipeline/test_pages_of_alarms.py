@@ -8,11 +8,21 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
+from mailroom.campaigns.bad_runs import LEAST_BOUNCED
+from mailroom.campaigns.runs import Runs
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.clock import iso
+from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.observer import observe
+from mailroom.message.message import parse
 from mailroom_local.aws import STAGE, LocalSession, patient
+from tests.support.campaign_start import of_run
 from tests.support.docs_pages import Page
 from tests.support.pipeline.campaign import CAMPAIGN, operator
 from tests.support.pipeline.items import RINGS, mail
 from tests.support.pipeline.shared import Pipeline, until
+from tests.support.told import told
+from tests.support.unit.shared import claimed
 
 RINGS_SECONDS = 60.0
 MINUTE = 60
@@ -80,6 +90,26 @@ def run_unknown(pipeline: Pipeline, id_: str) -> Iterator[None]:
 
 
 @contextmanager
+def run_paused(pipeline: Pipeline, id_: str) -> Iterator[None]:
+    """Most messages of a campaign's run have bounced."""
+    runs = Runs(pipeline.dynamodb, pipeline.output("RunsTableName"))
+    assert runs.begin(CAMPAIGN, id_, "s-1", iso(time.time()))
+    run = runs.read(CAMPAIGN, id_)
+    assert run is not None
+    ledger = Ledger(
+        pipeline.dynamodb, pipeline.output("LedgerTableName"), lease=60, ttl=86_400, clock=time.time
+    )
+    for number in range(LEAST_BOUNCED):
+        composed = of_run(run, f"p{number}")
+        item = mail(composed["id"], email="bounce@simulator.amazonses.com", subject="Hello", text="Hi")
+        message = parse(item | composed, CONTRACTS)
+        ledger.complete(claimed(ledger, message), "ses", f"p-{number}")
+        observe(ledger, [told(message.key, "bounced")])
+    yield
+    runs.stop(CAMPAIGN, id_, "the test")
+
+
+@contextmanager
 def tries_failing(pipeline: Pipeline, id_: str) -> Iterator[None]:
     """SES refuses the sender of a mail; that most mails are refused is put as a metric."""
     with dead_letter(pipeline, id_):
@@ -121,6 +151,7 @@ RINGING: dict[str, tuple[Reason, str, str]] = {
     "fax-messages-failing": (messages_failing, "messages-failing", "invalid (to)"),
     "release-late": (release_late, "release-late", "release-late rings"),
     "run-unknown": (run_unknown, "run-unknown", "its campaign's run"),
+    "run-paused": (run_paused, "run-paused", "paused"),
     "mail-day-used-up": (day_used_up, "day-used-up", "Bulk waits until about"),
     "mail-day-used-up-warning": (bulk_waits, "day-used-up", "Bulk waits until about"),
 }
