@@ -140,19 +140,22 @@ class DeployedCampaigns:
 
     def pause(self, campaign: str, run: str, reason: str) -> Run:
         """Pause a run for a reason, and return the run. Raises Refused if the run is stopped."""
-        return self._change(self._runs.pause, campaign, run, reason)
+        refusal = "Run {} of {} is stopped; mailroom campaign start starts it again."
+        return self._change(self._runs.pause, campaign, run, reason, refusal)
 
     def resume(self, campaign: str, run: str, reason: str) -> Run:
-        """Resume a paused run for a reason, and return the run. Raises Refused if the run is stopped."""
-        return self._change(self._runs.resume, campaign, run, reason)
+        """Resume a run for a reason, and return the run. Raises Refused if the run is not paused."""
+        return self._change(self._runs.resume, campaign, run, reason, "Run {} of {} is not paused.")
 
-    def _change(self, change: Callable[[str, str, str], bool], campaign: str, run: str, reason: str) -> Run:
+    def _change(
+        self, change: Callable[[str, str, str], bool], campaign: str, run: str, reason: str, refusal: str
+    ) -> Run:
         if not reason.strip():
             raise Refused("The reason is empty; it tells later readers why the run was paused or resumed.")
         name = self.run(campaign, run).run
         words = f"since {_iso(self.clock())} by {stages.caller(self._session)}: {reason}"
         if not change(campaign, name, words):
-            raise Refused(f"Run {name} of {campaign} is stopped; mailroom campaign start starts it again.")
+            raise Refused(refusal.format(name, campaign))
         return self.run(campaign, name)
 
     def schedules(self) -> Schedules:

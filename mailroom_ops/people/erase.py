@@ -107,7 +107,7 @@ def take_stock(survey_run: ErasureRun) -> Survey:
     objects = {name for entry in entries if entry.role == "whole" for name in entry.objects}
     places = [
         ErasurePlace("mailbox", sum(entry.mailbox is not None for entry in entries)),
-        ErasurePlace("contents", sum(entry.content is not None for entry in entries)),
+        ErasurePlace("contents", sum(len(entry.versions) for entry in entries)),
         ErasurePlace("ledger", sum(entry.ledger is not None for entry in entries)),
         ErasurePlace("payloads", len(objects)),
         *_beside_messages(survey_run),

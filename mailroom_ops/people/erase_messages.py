@@ -15,7 +15,7 @@ from msgspec import Struct
 from mailroom.aws.dynamo_values import image_of, plain
 from mailroom.clock import epoch
 from mailroom.content.payloads import OVERSIZE
-from mailroom.ledger.contents import Contents, item_in
+from mailroom.ledger.contents import Contents, Held, item_in
 from mailroom.ledger.erasure import ERASED_UNSENT, Erasure
 from mailroom.ledger.items import ERASED_AT, WAIT, where
 from mailroom.ledger.waits import AHEAD_SECONDS, SEND_AT
@@ -40,6 +40,7 @@ AHEAD = AHEAD_SECONDS + 60
 """Seconds before a waiting message's `send_at` from which on the function `release` may already have read its
 mailbox item and queued it, with a margin for differences between clocks."""
 _ON_ITS_WAY = "has no outcome yet ({}); run this again when it has one"
+_CONTENT_NEEDED = "has no outcome yet, and may need its stored content; run this again when it has one"
 _CHANGED = "was changed during the erasure; run this again"
 _NO_END = (
     "goes to others and mentions the person; it has no outcome in the ledger, so it is not changed: see "
@@ -78,14 +79,18 @@ class FoundMessage(Struct):
     objects: frozenset[str] = frozenset()
     """Objects of the payload bucket that the items name."""
     content: Role | None = None
-    """Role of the person in a content of the message; None if a content does not concern the person."""
+    """Role of the person in contents of a message without items; None if it has an item."""
+    versions: frozenset[str] = frozenset()
+    """Versions of the waits whose contents concern the person."""
 
     @property
-    def role(self) -> Role:
-        """Most important role of the person in the message. The items may have different recipients: the
-        ledger stores cc only at the claim, and a mailbox item may have been overwritten."""
+    def role(self) -> Role | None:
+        """Most important role of the person in the message, or None if its items do not concern the person.
+        The items may have different recipients: the ledger stores cc only at the claim, and a mailbox item
+        may have been overwritten."""
         roles = (self.mailbox, self.ledger, self.content)
-        return next((role for role in _ROLES if role in roles), "mention")
+        mention: Role | None = "mention" if any(roles) else None
+        return next((role for role in _ROLES if role in roles), mention)
 
 
 class FoundMessages(Struct):
@@ -95,7 +100,7 @@ class FoundMessages(Struct):
     found: dict[Key, FoundMessage]
     ids: dict[str, int]
 
-    def keys(self, role: Role) -> list[Key]:
+    def keys(self, role: Role | None) -> list[Key]:
         """Return the keys of the messages in which the person has this role."""
         return [key for key, message in self.found.items() if message.role == role]
 
@@ -104,14 +109,6 @@ def find(data: StageData, person: Person) -> FoundMessages:
     """Search the tables for messages that concern the person. The use of memory depends only on the number of
     these messages."""
     messages = FoundMessages({}, {})
-    # The ledger shows that a message waits, but not the contents of waits that a crash has cut off.
-    for content in data.scan("contents"):
-        image = image_of(item_in(content))
-        role = role_of(image, person)
-        if role is not None:
-            message = messages.found.setdefault(key_of(image), FoundMessage())
-            message.content = role
-            message.objects |= frozenset(objects_of(image, data.payloads))
     for image in data.scan("mailbox"):
         role = role_of(image, person)
         if role is not None:
@@ -120,6 +117,9 @@ def find(data: StageData, person: Person) -> FoundMessages:
             message.objects |= frozenset(objects_of(image, data.payloads))
     for image in data.scan("ledger"):
         _of_ledger(messages, image, data, person)
+    # The ledger shows that a message waits, but not the contents of waits that a crash has cut off.
+    for content in data.scan("contents"):
+        _of_content(messages, content, data, person)
     return messages
 
 
@@ -135,6 +135,21 @@ def _of_ledger(messages: FoundMessages, image: Image, data: StageData, person: P
     if role is not None:
         message = messages.found.setdefault(key, FoundMessage())
         message.ledger = role
+        message.objects |= frozenset(objects_of(image, data.payloads))
+
+
+def _of_content(messages: FoundMessages, content: Image, data: StageData, person: Person) -> None:
+    image = image_of(item_in(content))
+    key, role = key_of(image), role_of(image, person)
+    if role is None:
+        return
+    message = messages.found.setdefault(key, FoundMessage())
+    message.versions |= {content["version"]["S"]}
+    # A message with items belongs to the people in them: a content of an earlier wait may be to others.
+    if message.content or (
+        message.role is None and not (data.item("ledger", key) or data.item("mailbox", key))
+    ):
+        message.content = role
         message.objects |= frozenset(objects_of(image, data.payloads))
 
 
@@ -191,6 +206,9 @@ class MessageErasure:
             self._part(key, messages.found[key].mailbox)
         for key in messages.keys("mention"):
             self._mention(key)
+        for key, message in messages.found.items():
+            if message.role != "whole":
+                self._contents_of_others(key, message)
 
     def _settle(self, key: Key) -> bool:
         """Cancel a message whose only recipient is the person, unless it has an outcome or a worker is
@@ -238,7 +256,6 @@ class MessageErasure:
                 self._leave("mailbox", key, _HIDES_ALL)
                 return
         self._rewrite(key, item)
-        self._erase_contents(key)
         if mailbox == "whole":
             self._delete(key)
 
@@ -258,12 +275,17 @@ class MessageErasure:
             self._leave("mailbox", key, _NO_END)
             return
         self._rewrite(key, item)
-        self._erase_contents(key)
 
-    def _erase_contents(self, key: Key) -> None:
-        """Erase the contents of a message to several recipients, which has ended or waits for its `send_at`.
-        They are left from waits that a crash has cut off: such a message does not need them."""
-        self.places["contents"].erased += self._contents.erase(key)
+    def _contents_of_others(self, key: Key, message: FoundMessage) -> None:
+        """Erase the contents that were found of a message that is not only to the person, if the message has
+        ended. Only these versions are erased: after a resend, the message waits with a new one."""
+        if not message.versions:
+            return
+        if "completedAt" in (self._data.item("ledger", key) or {}):
+            self._contents.delete([Held(key, version) for version in message.versions])
+            self.places["contents"].erased += len(message.versions)
+        else:
+            self._leave("contents", key, _CONTENT_NEEDED)
 
     def _rewrite(self, key: Key, item: Image | None) -> None:
         """Rewrite both items without the person; an open ledger item only if no worker has claimed the

@@ -1,7 +1,6 @@
 """Random worlds in which messages wait: windows, days, corrections, copies and crashes in any mixture."""
 
 import json
-from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -135,10 +134,10 @@ class RandomWorld(World):
     def _limit(self) -> None:
         self.limit(self.random.choice(LIMITS))
 
-    def round(self, part: str, removed: Sequence[str] = ()) -> None:
+    def round(self, part: str) -> None:
         """Judge which messages a round hands over: those at the front of the line."""
         if part != LINE:
-            super().round(part, removed)
+            super().round(part)
             return
         behind = len(self.queues.messages[BULK])
         items = [*self.dynamodb.tables["ledger"].items.values()]

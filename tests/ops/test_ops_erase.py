@@ -190,7 +190,7 @@ def test_a_message_that_waits_with_its_content_is_cancelled_and_its_content_dele
     waits_with_content(stage, "m-2", BOB)
     answer = erased()
     assert (answer["cancelled"], answer["left"]) == (1, 0)
-    assert {each["place"]: (each["found"], each["erased"]) for each in answer["places"]}["contents"] == (1, 2)
+    assert {each["place"]: (each["found"], each["erased"]) for each in answer["places"]}["contents"] == (2, 2)
     row = stage.item("ledger", "m-1")
     assert row["status"] == "cancelled"
     assert not row.keys() & {"wait", "waits_in", "waits_at", "to"}
@@ -216,6 +216,22 @@ def test_a_content_is_erased_that_a_crash_before_its_hold_has_left(
     assert (places(answer, "found")["contents"], places(answer, "erased")["contents"]) == (1, 1)
     assert [each["message"] for each in stage.items("contents")] == ["mail#m-2"]
     assert erased()["places"][1]["found"] == 0
+
+
+@pytest.mark.parametrize("row", [None, OVER, {"status": "scheduled", "updatedAt": "x"}])
+def test_a_leftover_content_to_the_person_changes_nothing_of_a_message_to_others(
+    stage: Stage, row: dict[str, Any] | None
+) -> None:
+    hold_contents(stage, {"id": "m-1", "event_type": "mail", "to": ADA}, "v1")
+    hold_contents(stage, {"id": "m-1", "event_type": "mail", "to": BOB}, "v2")
+    stage.put("mailbox", id="m-1", event_type="mail", to=BOB)
+    if row is not None:
+        stage.put("ledger", id="m-1", event_type="mail", to=BOB, **row)
+    before = [*stage.items("mailbox"), *stage.items("ledger")]
+    erased(code=0 if row is OVER else 1)
+    assert [*stage.items("mailbox"), *stage.items("ledger")] == before
+    versions = {each["version"] for each in stage.items("contents")}
+    assert versions == ({"v2"} if row is OVER else {"v1", "v2"})
 
 
 def test_a_leftover_content_of_a_message_to_several_is_erased_if_the_message_has_ended(stage: Stage) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from mailroom.aws import clients
-from mailroom.campaigns.runs import BY_ITSELF, Run, Runs
+from mailroom.campaigns.runs import BY_ITSELF, Runs
 from mailroom.clock import Clock, iso
 from mailroom.environment import IndexSettings
 from mailroom.ledger.items import run_of
@@ -25,8 +25,9 @@ LEAST_BOUNCED, LEAST_COMPLAINED, COMPLAINED_SHARE = 20, 8, 0.001
 healthy runs, with 2 % bounces and 0.03 % complaints, exceeds the limits; with 5 complaints it would be one in
 fifty."""
 RAISED = 2
-"""Factor by which a limit becomes greater than the share for which a run was paused. So a run that a person
+"""Factor by which the limits of a paused or stopped run are greater than its shares. So a run that a person
 has resumed is paused again only if it becomes twice as bad."""
+BOUNCED, COMPLAINED = "bounced", "complained"
 
 
 class Limit(Struct, frozen=True):
@@ -56,10 +57,10 @@ def accepted(counts: Mapping[str, int]) -> int:
 def limits_of(stop_at: float, raised: Mapping[str, float]) -> tuple[Limit, Limit]:
     """Return the limits for a run of a campaign with the setting `stop_at`, which is in percent. `raised` are
     the run's own, higher limits, by status."""
-    bounced, complained = raised.get("bounced", 0), raised.get("complained", 0)
+    bounced, complained = raised.get(BOUNCED, 0), raised.get(COMPLAINED, 0)
     return (
-        Limit("bounced", "bounced", LEAST_BOUNCED, max(stop_at / 100, bounced)),
-        Limit("complained", "caused complaints", LEAST_COMPLAINED, max(COMPLAINED_SHARE, complained)),
+        Limit(BOUNCED, "bounced", LEAST_BOUNCED, max(stop_at / 100, bounced)),
+        Limit(COMPLAINED, "caused complaints", LEAST_COMPLAINED, max(COMPLAINED_SHARE, complained)),
     )
 
 
@@ -88,8 +89,7 @@ class BadRuns(Struct, frozen=True):
         """Pause the bad runs among the runs of messages that have bounced or caused a complaint. `items` are
         ledger items in plain Python, which were counted before. A repeated call is harmless. Raises errors of
         DynamoDB."""
-        limited = [limit.status for limit in limits_of(0, {})]
-        bad = (item for item in items if item.get("status") in limited)
+        bad = (item for item in items if item.get("status") in (BOUNCED, COMPLAINED))
         for campaign, run, begun_at in {(*run_of(item), begun_of(item["id"])) for item in bad}:
             stop_at = self.stop_at.get(campaign)
             if begun_at is not None and stop_at is not None:
@@ -97,25 +97,26 @@ class BadRuns(Struct, frozen=True):
 
     def _look(self, campaign: str, name: str, begun_at: int, stop_at: float) -> None:
         counts = self.tallies.of_run(campaign, name, begun_at)
+        shares = shares_above(limits_of(stop_at, {}), counts)
         # Most bounces are those of healthy runs, so the run is read only if it may be bad.
-        if not shares_above(limits_of(stop_at, {}), counts):
-            return
-        run = self.runs.read(campaign, name)
+        run = self.runs.read(campaign, name) if shares else None
         # A late event may be about an earlier run of the same name.
         if run is None or run.begun_at != begun_at:
             return
+        limits = dict(run.limits)
+        for limit, share in shares.items():
+            limits[limit.status] = max(RAISED * share, limits.get(limit.status, 0))
+        is_paused = run.paused_by_itself
+        if run.phase in ("paused", "stopped"):
+            # Messages that were sent before still bounce. With the limits of the pause, the first of them
+            # after a resumption or a later start would pause the run again.
+            self.runs.set_limits(run, limits)
+        elif exceeded := shares_above(limits_of(stop_at, run.limits), counts):
+            parts = " and ".join(f"{share:.2%} {limit.effect}" for limit, share in exceeded.items())
+            reason = f"of {accepted(counts):,} accepted messages, {parts}"
+            words = f"since {iso(self.clock())} by {BY_ITSELF}: {reason}"
+            is_paused = self.runs.pause_by_itself(run, words, limits)
         # A pause is counted again at each further event, because a crash may have lost its first count.
-        if run.paused_by_itself or self._pause(run, stop_at, counts):
+        if is_paused:
             logger.error("the run of a campaign has paused itself", campaign=campaign, run=name)
             count("RunsPaused")
-
-    def _pause(self, run: Run, stop_at: float, counts: Mapping[str, int]) -> bool:
-        shares = shares_above(limits_of(stop_at, run.limits), counts)
-        if not shares:
-            return False
-        parts = " and ".join(f"{share:.2%} {limit.effect}" for limit, share in shares.items())
-        words = (
-            f"since {iso(self.clock())} by {BY_ITSELF}: of {accepted(counts):,} accepted messages, {parts}"
-        )
-        raised = {limit.status: RAISED * share for limit, share in shares.items()}
-        return self.runs.pause_by_itself(run, words, {**run.limits, **raised})

@@ -96,14 +96,14 @@ class Run(Struct, frozen=True, kw_only=True):
     resumed: str = ""
     """Time, operator and reason of the latest resumption; empty if there was none."""
     limits: dict[str, float] = {}
-    """Limits above which the run pauses itself again, as shares of its accepted messages by status. Each
-    pause by itself raises them, and a later start keeps them, because it has the same counts."""
+    """Limits above which the run pauses itself again, as shares of its accepted messages by status. A pause
+    by itself raises them, and so does each bounce or complaint until somebody resumes or starts the run."""
     updatedAt: str = ""  # noqa: N815
 
     @property
     def paused_by_itself(self) -> bool:
         """Whether the run is paused because of its bounces or complaints."""
-        return f" by {BY_ITSELF}: " in self.paused
+        return self.paused.partition(" by ")[2].startswith(f"{BY_ITSELF}: ")
 
     @property
     def phase(self) -> State | Literal["paused"]:
@@ -408,18 +408,19 @@ class Runs(Struct, frozen=True):
         return self._try(campaign, run, "SET paused = :words", _GOES_ON, values)
 
     def resume(self, campaign: str, run: str, words: str) -> bool:
-        """Resume a paused run. The arguments and the result are those of `pause`."""
-        values: Sets = {":words": string(words), ":stopped": string("stopped"), ":empty": string("")}
-        return self._try(campaign, run, "SET resumed = :words, paused = :empty", _GOES_ON, values)
+        """Resume a paused run. `words` are those of `pause`. Returns False for a run that is not paused."""
+        values: Sets = {":words": string(words), ":empty": string("")}
+        expression = "SET resumed = :words, paused = :empty"
+        return self._try(campaign, run, expression, "paused > :empty", values)
 
     def pause_by_itself(self, run: Run, words: str, limits: Mapping[str, float]) -> bool:
-        """Pause a run because of its bounces or complaints, and set its `limits`. `run` is the run that
-        the caller has read. Returns False if somebody has stopped, paused or resumed it since."""
+        """Pause a run because of its bounces or complaints, and set its `limits`. `run` is the run that the
+        caller has read. Returns False if somebody has stopped, paused, resumed or started it since."""
         values: Sets = {
             ":words": string(words),
             ":stopped": string("stopped"),
             ":empty": string(""),
-            ":begun_at": number(run.begun_at),
+            ":start": string(run.start),
             ":resumed": string(run.resumed),
             ":limits": image_of({"limits": limits})["limits"],
         }
@@ -428,13 +429,19 @@ class Runs(Struct, frozen=True):
                 run.campaign,
                 run.run,
                 "SET paused = :words, limits = :limits",
-                f"""{_GOES_ON} AND begun_at = :begun_at AND (attribute_not_exists(paused) OR paused = :empty)
+                f"""{_GOES_ON} AND #start = :start AND (attribute_not_exists(paused) OR paused = :empty)
                 AND (attribute_not_exists(resumed) OR resumed = :resumed)""",
                 values,
             )
         except ConditionFailed as failed:
             return failed.item.get("paused") == words  # the SDK repeated the write; the first one succeeded
         return True
+
+    def set_limits(self, run: Run, limits: Mapping[str, float]) -> None:
+        """Set the `limits` of a run, if it still exists."""
+        values: Sets = {":limits": image_of({"limits": limits})["limits"]}
+        condition = "attribute_exists(campaign)"
+        self._try(run.campaign, run.run, "SET limits = :limits", condition, values)
 
     def count(self, campaign: str, run: str, counts: Mapping[str, int]) -> None:
         """Add to the counts of a run, if the run still exists. A token prevents that the SDK's repeat of the

@@ -23,7 +23,7 @@ from msgspec.json import encode
 
 from mailroom.aws import clients, queues
 from mailroom.aws.dynamo_updates import try_update
-from mailroom.aws.dynamo_values import number, plain, string
+from mailroom.aws.dynamo_values import image_of, number, plain, string
 from mailroom.aws.queues import Entry
 from mailroom.budget import Budget
 from mailroom.clock import Clock
@@ -62,6 +62,9 @@ change of the limit takes effect soon."""
 PASSES = 5
 """Maximum number of times that a round reads the messages that wait for a budget. More messages may begin to
 wait during the round."""
+REMOVED_SECONDS = 86_400
+"""Seconds after the removal of a channel from the settings from which on its waiting messages end as failed.
+Until then, the channel can come back, because it may have been removed by mistake."""
 _THREADS = 8
 _MINUTE, _HOUR = 60, 3600
 _LATE_SECONDS = 3600
@@ -85,7 +88,7 @@ DELAYED_SINCE: dict[str, Callable[[WaitingRow, float], float]] = {
 """Time in epoch seconds from which the delay of a message counts, by the reason of its wait, from the row and
 the present time. A wait for a window or for a run is intended and does not count."""
 _CHANNELS = {"name": string("release#channels")}
-"""Key of the item with the names of all channels that the settings have ever had."""
+"""Key of the item with the times at which the settings last had each channel, in epoch seconds."""
 _NO_LIMIT = (("0001-01-01", 10**12),)
 """`per_day` of a channel whose daily limit was removed while messages waited for it."""
 
@@ -156,7 +159,8 @@ class Release(Struct, frozen=True):
     def handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> None:
         """Handle one event. With `parts`, it starts the rounds of this minute; with `shard`, it handles the
         due messages of that shard; with `line`, the messages of that channel that wait for the daily budget;
-        with `canary`, it puts a canary into the mailbox. `remaining` is Lambda's
+        with `removed` and `shard`, the waiting messages of that removed channel; with `canary`, it puts a
+        canary into the mailbox. `remaining` is Lambda's
         `get_remaining_time_in_millis`. A round with too little time left ends, and the next round
         continues."""
         if "canary" in event:
@@ -176,9 +180,10 @@ class Release(Struct, frozen=True):
         try:
             if "line" in event:
                 self._line(event["line"], in_time)
+            elif "removed" in event:
+                self._end_removed(event["removed"], event["shard"], in_time)
             else:
                 self._due(event["shard"], in_time)
-                self._end_removed_channels(event.get("removed", ()), event["shard"], in_time)
         finally:
             self.lease.give_back(name)
 
@@ -187,12 +192,16 @@ class Release(Struct, frozen=True):
         lateness of the oldest due message. Raises the error of a part that cannot be read, and RuntimeError
         if a round was not started, after it has started the other rounds. Then it reports no lateness, so
         that the alarm `release-late` rings if this lasts."""
-        channels = self._removed_channels()
-        removed = channels if self.clock() % _HOUR < _MINUTE else []
-        events: list[Mapping[str, Any]] = [
-            *({"shard": shard, "removed": removed} for shard in range(SHARDS)),
-            *({"line": channel} for channel in self.lines),
-        ]
+        shards = [{"shard": shard} for shard in range(SHARDS)]
+        late = self._start_with_work([*shards, *({"line": channel} for channel in self.lines)])
+        # The lateness is reported even if no message waits: without values, the alarm would ring.
+        record_duration("ReleaseLate", max(late))
+        removed = self._removed_channels()
+        self._start_with_work([{"removed": channel, **shard} for channel in removed for shard in shards])
+
+    def _start_with_work(self, events: Sequence[Mapping[str, Any]]) -> list[float]:
+        """Start a round for each part that is not empty, and return by how many seconds each part is late.
+        Raises the same errors as `_start_rounds`."""
         with ThreadPoolExecutor(self.threads) as threads:
             looks = [threads.submit(self._look, event) for event in events]
         started = [
@@ -202,8 +211,7 @@ class Release(Struct, frozen=True):
         ]
         if not all(started):
             raise RuntimeError("not all rounds were started")
-        # The lateness is reported even if no message waits: without values, the alarm would ring.
-        record_duration("ReleaseLate", max(look.result() or 0 for look in looks))
+        return [look.result() or 0 for look in looks]
 
     def _look(self, event: Mapping[str, Any]) -> float | None:
         """Return by how many seconds the oldest due message of a part is late, or None if the part is empty.
@@ -213,13 +221,15 @@ class Release(Struct, frozen=True):
             is_open = self._budget(event["line"]).line().at < math.inf
             return 0 if is_open or self._any_of(event["line"], range(SHARDS)) else None
         shard = event["shard"]
+        if "removed" in event:
+            return 0 if self._any_of(event["removed"], [shard]) else None
         lists = (
             self.waits.due(shard, moment + AHEAD_SECONDS, page=1),
             self.waits.due(shard, moment, lines_up=True, page=1),
         )
         if rows := [row for rows in lists for row in islice(rows, 1)]:
             return max(0, *(moment - row.at for row in rows))
-        return 0 if any(self._any_of(channel, [shard]) for channel in event["removed"]) else None
+        return None
 
     def _any_of(self, channel: str, shards: Iterable[int]) -> bool:
         return any(next(self.waits.all_of(channel, shard, page=1), None) for shard in shards)
@@ -250,30 +260,33 @@ class Release(Struct, frozen=True):
         while in_time() and (batch := [*islice(lining_up, BATCH)]):
             self._each(lambda row: self.waits.move(row, None), self._waiting(batch))
 
-    def _end_removed_channels(self, channels: Iterable[str], shard: int, in_time: Callable[[], bool]) -> None:
-        """End the messages of removed channels as failed. Only channels in the settings have rounds in which
+    def _end_removed(self, channel: str, shard: int, in_time: Callable[[], bool]) -> None:
+        """End the messages of a removed channel as failed. Only channels in the settings have rounds in which
         messages are queued."""
-        for channel in channels:
-            rows = self.waits.all_of(channel, shard)
-            while in_time() and (batch := [*islice(rows, BATCH)]):
-                self._each(self._without_lane, batch)
-                self._finish(batch)
+        rows = self.waits.all_of(channel, shard)
+        while channel not in self.lines and in_time() and (batch := [*islice(rows, BATCH)]):
+            self._each(self._without_lane, batch)
+            self._finish(batch)
 
     def _removed_channels(self) -> list[str]:
-        """Return the names of channels that earlier settings had. The names of all channels are stored,
-        because DynamoDB cannot list the partitions of an index: messages of a channel whose name is lost
-        would wait for ever."""
-        client, table = self.lease.client, self.lease.table
+        """Return once an hour the channels that the settings have lacked for REMOVED_SECONDS. For that, the
+        time is stored at which the settings last had each channel: DynamoDB cannot list the partitions of an
+        index, so messages of a channel whose name is not stored would wait for ever."""
+        client, table, moment = self.lease.client, self.lease.table, int(self.clock())
         item = plain(client.get_item(TableName=table, Key=_CHANNELS).get("Item", {}))
-        stored = set(item.get("channels", ()))
-        if new := sorted(self.lines.keys() - stored):
+        had_at: dict[str, int] = item.get("had_at", {})
+        is_hourly = moment % _HOUR < _MINUTE
+        if is_hourly or self.lines.keys() - had_at:
             client.update_item(
                 TableName=table,
                 Key=_CHANNELS,
-                UpdateExpression="ADD channels :new",
-                ExpressionAttributeValues={":new": {"SS": new}},
+                UpdateExpression="SET had_at = :had_at",
+                ExpressionAttributeValues=image_of(
+                    {":had_at": {**had_at, **dict.fromkeys(self.lines, moment)}}
+                ),
             )
-        return sorted(stored - self.lines.keys())
+        lacked = [name for name in had_at if name not in self.lines]
+        return [name for name in lacked if is_hourly and had_at[name] <= moment - REMOVED_SECONDS]
 
     def _budget(self, channel: str) -> Budget:
         settings = self.lines[channel]
@@ -488,7 +501,9 @@ class Release(Struct, frozen=True):
 
 def _name_of(event: Mapping[str, Any]) -> str:
     """Return the name of the part of the work that a round handles, for its lease and the log."""
-    return f"line#{event['line']}" if "line" in event else f"due#{event['shard']}"
+    if "line" in event:
+        return f"line#{event['line']}"
+    return f"removed#{event['removed']}#{event['shard']}" if "removed" in event else f"due#{event['shard']}"
 
 
 def _opens(row: WaitingRow, moment: float) -> float:

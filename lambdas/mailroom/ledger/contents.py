@@ -8,13 +8,13 @@ queue. If `dispatch` lets a message wait for its `send_at`, `release` reads the 
 
 import zlib
 from base64 import b64decode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
 from mailroom.aws.dynamo_batches import batch_delete, batch_get, batch_put
-from mailroom.aws.dynamo_values import Sets, number, string
+from mailroom.aws.dynamo_values import Sets, Value, number, string
 from mailroom.ledger.items import MessageKey
 from mailroom.message.message import decode
 
@@ -87,7 +87,7 @@ class Contents(Struct, frozen=True):
         return len(keys)
 
 
-def item_in(image: Sets) -> Any:
+def item_in(image: Mapping[str, Value]) -> Any:
     """Return the mailbox item in a content, in plain Python. `image` is the content in DynamoDB's form."""
     return decode(zlib.decompress(image["body"]["B"]))
 

@@ -81,10 +81,9 @@ class Wait(Struct, frozen=True):
         """Time in epoch seconds by which the wait has certainly ended. A wait for the daily budget or for a
         run may be long, unless the message expires."""
         expiry = self.message.expiry()
-        if expiry is not None:
-            return expiry
         may_be_long = self.lines_up or self.message.campaign_start is not None
-        return self.due + (MAX_AHEAD_SECONDS if may_be_long else 0)
+        latest = self.due + (MAX_AHEAD_SECONDS if may_be_long else 0)
+        return latest if expiry is None else min(expiry, latest)
 
 
 class WaitingRow(Struct, frozen=True):
@@ -317,7 +316,7 @@ def _row(item: Mapping[str, Any]) -> WaitingRow:
         recipients=int(mark["recipients"]),
         window=msgspec.convert(mark["window"], Window | None),
         lines_up=mark["lines_up"],
-        expires=mark["expires"],
+        expires=mark.get("expires"),
         start=msgspec.convert(item.get(CAMPAIGN_START), CampaignStart | None),
         waits=item["status"] == "scheduled",
     )

@@ -148,9 +148,10 @@ class Campaign(Section):
     expires_after_hours: float | None = Field(default=None, ge=0.1, le=8_760)
     """Hours from the scheduled time of a run until its messages expire; null means that they never expire."""
     stop_at: Annotated[Annotated[float, Field(gt=0, le=100)] | None, BeforeValidator(_never)] = 5
-    """Percentage of bounced messages above which a run pauses itself, from 20 bounced messages on. It also
-    pauses itself if more than 0.1 % of its messages, and at least 8, have caused complaints. false or null
-    means that the runs never pause themselves. The stage needs the setting search."""
+    """Percentage of bounced mails above which a run pauses itself, from 20 bounced mails on. It also pauses
+    itself if more than 0.1 % of its mails, and at least 8, have caused complaints. false or null means that
+    the runs never pause themselves. The stage needs the setting search. Other channels do not report
+    bounces."""
     databases: tuple[DatabaseName, ...] = ()
     """Databases of the stage that campaign.py queries, besides the database of the audience."""
     attributes: Annotated[dict[str, JsonValue], AfterValidator(_attributes)] = Field(default_factory=dict)

@@ -4,7 +4,7 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from mailroom.content.templates import Templates
 from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.dispatch.dispatcher import Dispatcher, Validator
-from mailroom.dispatch.release import Lease, Release
+from mailroom.dispatch.release import Lease, Release, _name_of
 from mailroom.environment import LineSettings, OtherProvider, SesSender
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.contents import Contents
@@ -257,17 +257,22 @@ class World:
         self._started = []
         self._release({"parts": "all"})
         for event in self._started:
-            name = f"line#{event['line']}" if "line" in event else f"due#{event['shard']}"
-            self.round(name, event.get("removed", ()))
+            self.round(_name_of(event))
         self._released_at = self.clock.now
 
     def _invoke(self, Payload: bytes) -> None:  # noqa: N803 - the name of boto3
         self._started.append(json.loads(Payload))
 
-    def round(self, part: str, removed: Sequence[str] = ()) -> None:
-        """Run one round of `release`. A round of a shard also ends the messages of removed channels."""
-        kind, _, name = part.partition("#")
-        self._release({"line": name} if kind == "line" else {"shard": int(name), "removed": removed})
+    def round(self, part: str) -> None:
+        """Run one round of `release`."""
+        kind, *names = part.split("#")
+        match kind:
+            case "line":
+                self._release({"line": names[0]})
+            case "removed":
+                self._release({"removed": names[0], "shard": int(names[1])})
+            case _:
+                self._release({"shard": int(names[0])})
 
     def _release(self, event: Item) -> None:
         with suppress(Stopped):

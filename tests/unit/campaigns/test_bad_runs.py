@@ -137,6 +137,56 @@ def test_a_run_that_a_person_has_resumed_pauses_itself_again_at_twice_its_share(
     assert campaign.run.resumed == "since noon by ada: an old list, known"
 
 
+def test_bounces_that_come_late_during_a_pause_do_not_pause_the_run_again_after_it(
+    campaign: Campaign,
+) -> None:
+    campaign.count(delivered=300, bounced=20)
+    assert campaign.run.paused_by_itself
+    campaign.count(delivered=320, bounced=80)
+    assert campaign.runs.resume("spring", NAME, "since noon by ada: a known list")
+    campaign.count(delivered=350, bounced=90)
+    assert not campaign.run.paused
+    campaign.count(delivered=350, bounced=240)
+    assert campaign.run.paused_by_itself
+
+
+def test_bounces_that_come_after_a_stop_do_not_pause_the_next_start(campaign: Campaign) -> None:
+    assert campaign.runs.stop("spring", NAME, "ada")
+    campaign.count(delivered=320, bounced=80)
+    campaign.runs.begin("spring", NAME, "s-2", NAME)
+    campaign.count(delivered=340, bounced=85)
+    assert not campaign.run.paused
+
+
+def test_a_run_that_somebody_has_started_meanwhile_is_not_paused_for_its_earlier_start(
+    campaign: Campaign,
+) -> None:
+    read = campaign.run
+    campaign.runs.begin("spring", NAME, "s-2", NAME)
+    assert not campaign.runs.pause_by_itself(read, "since noon by the run itself: 9% bounced", {})
+    assert not campaign.run.paused
+
+
+@pytest.mark.parametrize(
+    ("words", "by_itself"),
+    [
+        ("since noon by the run itself: 9% bounced", True),
+        ("since then: restored from a backup, in which it was paused since noon by the run itself: 9%", True),
+        ("since noon by ada: it was paused by the run itself: again", False),
+    ],
+)
+def test_a_pause_by_a_person_is_none_by_the_run_itself_whatever_its_reason(
+    campaign: Campaign, words: str, *, by_itself: bool
+) -> None:
+    campaign.runs.pause("spring", NAME, words)
+    assert campaign.run.paused_by_itself == by_itself
+
+
+def test_only_a_paused_run_can_be_resumed(campaign: Campaign) -> None:
+    assert not campaign.runs.resume("spring", NAME, "since noon by ada: why not")
+    assert not campaign.run.resumed
+
+
 def test_a_run_that_was_paused_for_bounces_still_pauses_itself_for_complaints(campaign: Campaign) -> None:
     campaign.count(delivered=60, bounced=40)
     campaign.runs.resume("spring", NAME, "since noon by ada: a known list")

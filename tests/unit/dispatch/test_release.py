@@ -11,11 +11,13 @@ import pytest
 
 from mailroom.channels.sms.contract import Sms
 from mailroom.clock import iso
+from mailroom.dispatch.release import REMOVED_SECONDS
 from mailroom.ledger.contents import Held
 from mailroom.ledger.items import PAUSED, RUN_UNKNOWN
 from mailroom.ledger.waits import DAY_USED_UP, OUTSIDE_WINDOW, PROVIDER_REFUSES, SEND_AT, SHARDS
 from mailroom.message.message import Key, parse
 from tests.support.unit.dispatching import Counted, Log
+from tests.support.unit.events import plenty
 from tests.support.unit.fakes import client_error
 from tests.support.unit.releasing import ROUND_SECONDS, Waiting
 from tests.support.unit.shared import BUDGETS, CONTENTS, KEY, MAILBOX, NOW, claimed, image, item, mail
@@ -216,18 +218,43 @@ def of_text(id_: str) -> Sms:
     return parse(item, {"sms": Sms})
 
 
-@pytest.mark.parametrize("reason", [DAY_USED_UP, PAUSED, RUN_UNKNOWN])
-def test_the_messages_of_a_removed_channel_end_as_failed_within_an_hour(
-    waiting: Waiting, reason: str
-) -> None:
+def had_sms(waiting: Waiting) -> None:
+    """Let the stage have had another channel, for one minute."""
     waiting.channels = ("mail", "sms")
-    waiting.clock.advance(60)
     waiting.release_minute()
     waiting.channels = ("mail",)
-    waiting.hold(of_text("t-1"), reason, NOW, lines_up=True)
+
+
+def test_the_messages_of_a_channel_that_was_removed_by_mistake_are_sent_after_its_return(
+    waiting: Waiting,
+) -> None:
+    had_sms(waiting)
+    waiting.hold(of_text("t-1"), DAY_USED_UP, NOW, lines_up=True)
+    waiting.clock.advance(REMOVED_SECONDS - 3600)
     waiting.release_minute()
+    waiting.channels = ("mail", "sms")
+    waiting.release_minute()
+    assert [json.loads(entry["MessageBody"])["id"] for entry in waiting.sent] == ["t-1"]
+
+
+def test_a_round_for_a_channel_that_has_returned_ends_no_message(waiting: Waiting) -> None:
+    waiting.channels = ("mail", "sms")
+    for id_ in ("t-1", "t-2", "t-3"):
+        waiting.hold(of_text(id_), DAY_USED_UP, NOW, lines_up=True)
+    for shard in range(SHARDS):
+        waiting.release().handle({"removed": "sms", "shard": shard}, plenty)
+    assert waiting.marked == ["t-1", "t-2", "t-3"]
+
+
+@pytest.mark.parametrize("reason", [DAY_USED_UP, PAUSED, RUN_UNKNOWN])
+def test_the_messages_of_a_removed_channel_end_as_failed_after_a_day(waiting: Waiting, reason: str) -> None:
+    had_sms(waiting)
+    waiting.hold(of_text("t-1"), reason, NOW, lines_up=True)
+    for _ in range(23):
+        waiting.clock.advance(3600)
+        waiting.release_minute()
     assert (waiting.marked, waiting.held) == (["t-1"], ["wait of t-1"])
-    waiting.clock.advance(3540)
+    waiting.clock.advance(3600)
     waiting.release_minute()
     assert (waiting.sent, waiting.marked, waiting.held) == ([], [], [])
     ended = waiting.aws.item("t-1", "sms")
@@ -240,21 +267,18 @@ def test_the_messages_of_a_removed_channel_end_as_failed_within_an_hour(
 def test_a_message_of_a_removed_channel_that_was_claimed_meanwhile_only_loses_its_mark(
     waiting: Waiting,
 ) -> None:
-    waiting.channels = ("mail", "sms")
-    waiting.release_minute()
-    waiting.channels = ("mail",)
+    had_sms(waiting)
     message = of_text("t-1")
     waiting.hold(message, DAY_USED_UP, NOW, lines_up=True)
     claimed(waiting.ledger, message)
+    waiting.clock.advance(REMOVED_SECONDS)
     waiting.release_minute()
     assert (waiting.aws.item("t-1", "sms")["status"], waiting.marked) == ("sending", [])
 
 
 def test_the_lists_of_removed_channels_are_read_once_an_hour(waiting: Waiting) -> None:
-    waiting.channels = ("mail", "sms", "push")
-    waiting.release_minute()
-    waiting.channels = ("mail",)
-    for seconds, lists in ((0, 5 + 3 * 2), (60, 5), (3480, 5), (60, 5 + 3 * 2)):
+    had_sms(waiting)
+    for seconds, lists in ((0, 5), (REMOVED_SECONDS, 5 + 3), (60, 5), (3480, 5), (60, 5 + 3)):
         waiting.clock.advance(seconds)
         waiting.meddle()
         waiting.release_minute()

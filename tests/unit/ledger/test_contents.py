@@ -70,7 +70,8 @@ DUE, EXPIRY, DAY = NOW + 3_600, "2026-11-28T09:00:00Z", 86_400
         ({}, False, 1 / 24),
         ({}, True, 366 + 1 / 24),
         ({"campaign_start": CampaignStart("spring", "r", 1)}, False, 366 + 1 / 24),
-        ({"expires_at": EXPIRY}, False, 7),
+        ({"expires_at": EXPIRY}, False, 1 / 24),
+        ({"expires_at": EXPIRY}, True, 7),
         ({"expires_at": EXPIRY, "campaign_start": CampaignStart("spring", "r", 1)}, True, 7),
     ],
 )
