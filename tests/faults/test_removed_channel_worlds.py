@@ -95,8 +95,13 @@ class ChangingWorld(RandomWorld):
         assert not [item["id"] for item in self._items() if "wait" in item]
 
     def _judge_end(self, name: str) -> None:
-        if self.end(name) == "failed: invalid":
-            assert (name in self.invalid, self.sends()[name]) == (True, 0), name
+        end, sends = self.end(name), self.sends()[name]
+        if end == "failed: invalid":
+            assert (name in self.invalid, sends) == (True, 0), name
+        elif (
+            end == "failed: outcome_unknown"
+        ):  # its worker died, and it expired during the day without the channel
+            assert (name in self.doubted, sends <= 1) == (True, True), name
         else:
             super()._judge_end(name)
 
