@@ -6,15 +6,19 @@ from typing import Any
 
 import pytest
 
+from mailroom.campaigns.runs import Runs
 from mailroom.clock import iso
+from mailroom_ops.console.pages import overview
 from mailroom_ops.console.traffic import HOUR, Traffic
 from mailroom_ops.doctor.checks import queues
 from mailroom_ops.doctor.examined_stage import ExaminedStage
-from tests.support.ops.campaign import NOW
+from mailroom_stacks.settings.load import load
+from tests.support.ops.campaign import NOW, RUNS, make_runs
 from tests.support.ops.console import Browser
 from tests.support.ops.repair import RepairStage, repair_stage
 from tests.support.ops.search import index
 from tests.support.ops.whole import whole_stage
+from tests.support.stacks.refusals import with_settings
 
 STAGE = repair_stage
 TTL = 9_999_999_999
@@ -236,6 +240,21 @@ def test_a_ringing_alarm_is_shown_as_a_sentence_with_its_next_command(
     assert "Alarm mail-dlq-not-empty since" in page.words
     assert 'data-copy="mailroom doctor --stage dev"' in page.text
     assert "See docs/alarms/x.md." in page.words
+
+
+def test_a_paused_run_is_listed_with_its_reason(
+    stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = load(with_settings({"campaigns.enabled": ["spring", "weekly"]}), "dev")
+    monkeypatch.setattr(overview, "settings_or_trouble", lambda _: settings)
+    make_runs(stage.dynamodb)
+    runs = Runs(stage.dynamodb, RUNS, clock=lambda: NOW)
+    for name in ("first", "second"):
+        assert runs.begin("spring", name, "s-1", "2026-11-21T09:00:00Z")
+    assert runs.pause("spring", "first", "since noon by the run itself: 6% bounced")
+    page = browser.get("/")
+    assert "Run first of spring Paused since noon by the run itself: 6% bounced See its results" in page.words
+    assert "Run second" not in page.words
 
 
 def test_a_quiet_stage_lists_no_work(stage: RepairStage, browser: Browser) -> None:
