@@ -25,8 +25,10 @@ DASHBOARD = 3.00
 KEY = 1.00
 SECRET = 0.40
 """Prices of a month. An alarm costs its price once for each of its metrics."""
-FREE_ALARMS = 10
-"""Number of metrics of alarms that are free in an account."""
+FREE_ALARMS, FREE_METRICS, FREE_DASHBOARDS, FREE_SQS_REQUESTS = 10, 10, 3, 1_000_000
+"""Numbers that are always free in an account: metrics of alarms, custom metrics, dashboards with up to 50
+metrics, and requests to SQS a month: https://aws.amazon.com/free/ and https://aws.amazon.com/cloudwatch/pricing/,
+read on 2026-11-30."""
 KEY_ROTATIONS = 2
 """Number of rotations of a key that each add its monthly price once more; later rotations are free:
 https://aws.amazon.com/kms/pricing/."""

@@ -17,16 +17,17 @@ does not document whether Lambda reports them while the stream is idle."""
 POLLS_A_MONTH = 5 * DAYS_A_MONTH * 86_400 / 20
 """Number of receive requests for a queue in a month: Lambda always has five long polls of 20 s open."""
 ROUNDS_A_MONTH = DAYS_A_MONTH * 1440
-ROUND = prices.invocation_part(0.25, 512) + 2 * SHARDS * prices.READ_UNIT / 2
+ROUND = prices.invocation_part(0.25, 512) + (2 * SHARDS + 1) * prices.READ_UNIT / 2
 """Price of an invocation of the function `release` without messages, which takes an assumed 0.25 s and reads
-two lists of each shard. Reading an empty list costs half a unit."""
+two lists of each shard, and the names of channels. Reading an empty list costs half a unit."""
 LOOK_AT_CHANNEL = prices.READ_UNIT + SHARDS * len(LISTS_OF_CHANNEL) * prices.READ_UNIT / 2
 """Price of reading the budget and the empty lists of a channel. The lists of channels that a stage does not
 have are read once an hour, which is not included."""
 
 
 def stage_parts(templates: Sequence[Mapping[str, Any]], senders: int = 0) -> dict[str, float]:
-    """Return the monthly cost by part. `senders` is the number of channels that send, and so have metrics."""
+    """Return the monthly cost by part, in an account without other stages or applications, because AWS's free
+    quantities are of an account. `senders` is the number of channels that send, and so have metrics."""
     resources = [resource for template in templates for resource in template["Resources"].values()]
 
     def properties_of(kind: str) -> list[Mapping[str, Any]]:
@@ -47,9 +48,10 @@ def stage_parts(templates: Sequence[Mapping[str, Any]], senders: int = 0) -> dic
     metrics = 1 + (METRICS_OF_SENDING + senders * METRICS_OF_SENDER if senders else 0)
     return {
         "alarms": max(0, alarm_metrics - prices.FREE_ALARMS) * prices.ALARM,
-        "dashboards": len(properties_of("CloudWatch::Dashboard")) * prices.DASHBOARD,
-        "metrics": (streams * METRICS_OF_STREAM + metrics) * prices.CUSTOM_METRIC,
-        "polling of queues": queues * POLLS_A_MONTH * prices.SQS_REQUEST,
+        "dashboards": max(0, len(properties_of("CloudWatch::Dashboard")) - prices.FREE_DASHBOARDS)
+        * prices.DASHBOARD,
+        "metrics": max(0, streams * METRICS_OF_STREAM + metrics - prices.FREE_METRICS) * prices.CUSTOM_METRIC,
+        "polling of queues": max(0, queues * POLLS_A_MONTH - prices.FREE_SQS_REQUESTS) * prices.SQS_REQUEST,
         "rounds of release": (ROUND + channels * LOOK_AT_CHANNEL) * ROUNDS_A_MONTH,
         "keys": (len(keys) + rotated * prices.KEY_ROTATIONS) * prices.KEY,
         "secrets": len(properties_of("SecretsManager::Secret")) * prices.SECRET,

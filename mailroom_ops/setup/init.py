@@ -17,6 +17,13 @@ from mailroom_stacks.settings.concurrency import functions_at_once
 from mailroom_stacks.settings.load import load, load_campaigns
 from mailroom_stacks.settings.sentences import SettingsError
 
+IDLE = {"minimal": 4.87, "full": 14.67}
+"""Price in US dollars of a month of a new stage of mail without messages, by level of monitoring."""
+PRICES = (
+    "A stage of mail alone costs {minimal} US dollars a month without messages (us-east-1, November 2026). "
+    "With --set monitoring.level=full it costs {full} and has all alarms and metrics and a dashboard: use it "
+    "for stages that people depend on. mailroom cost computes the price of yours."
+)
 AT_ONCE = """
 It may run {number:,} functions at a time, besides those of its HTTP API. A new AWS account may allow only 10:
   aws lambda get-account-settings --query AccountLimit.ConcurrentExecutions
@@ -118,6 +125,8 @@ def init(
     with refusals():
         file = CdkJson(paths.CDK_JSON)
         asking = at_a_terminal() and not yes
+        if asking:
+            typer.echo(PRICES.format(**IDLE), err=True)
         name = stage if stage is not None or not asking else typer.prompt("The stage", "dev", err=True)
         if name is None:
             raise Refused("--stage: is missing; name the stage, such as --stage dev.")

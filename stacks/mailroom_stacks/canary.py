@@ -11,7 +11,7 @@ from constructs import Construct
 from mailroom.providers import provider
 from mailroom_stacks.constructs.logical_ids import hold_permissions
 from mailroom_stacks.constructs.stage_alarm import AlarmText, counted, read_log, stage_alarm
-from mailroom_stacks.settings.monitoring import CANARY_ALARM, CANARY_MINUTES
+from mailroom_stacks.settings.monitoring import CANARY_MINUTES
 from mailroom_stacks.settings.settings import Settings
 
 CANARIES_MISSED = 3
@@ -35,7 +35,7 @@ def put_canaries(scope: Construct, settings: Settings, release: lambda_.Function
     )
     hold_permissions(rule, release)
     text = AlarmText(
-        kind=CANARY_ALARM,
+        kind="canary-missing",
         meaning=f"No canary was delivered for {CANARIES_MISSED * CANARY_MINUTES} minutes. A canary is a mail "
         f"to {address}, which the stage sends every {CANARY_MINUTES} minutes. Other mails are probably "
         "not delivered either, or Mailroom does not receive the provider's events.",

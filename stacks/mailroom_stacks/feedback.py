@@ -12,7 +12,7 @@ from mailroom_stacks.constructs.logical_ids import hold_logical_id
 from mailroom_stacks.constructs.naming import StageStack, publish
 from mailroom_stacks.constructs.stage_alarm import AlarmText, counted, read_log, stage_alarm
 from mailroom_stacks.constructs.storage import Secret, provider_secret
-from mailroom_stacks.constructs.topic import EventTopic
+from mailroom_stacks.constructs.topic import EventTopic, event_key_by_name
 from mailroom_stacks.constructs.worker import Work, Worker
 from mailroom_stacks.mailbox import MailboxStack
 from mailroom_stacks.settings.feedback import FEEDBACK_BATCH, FEEDBACK_WINDOW, feedback_rules
@@ -25,7 +25,9 @@ class FeedbackStack(StageStack):
 
     def __init__(self, scope: Construct, settings: Settings, storage: MailboxStack) -> None:
         super().__init__(scope, settings, "feedback")
-        self.topic = EventTopic(self, "Topic", settings, name="feedback")
+        self.topic = EventTopic(
+            self, "Topic", settings, name="feedback", key=event_key_by_name(self, settings)
+        )
         self.secrets: dict[str, Secret] = {}
         """Secrets of the providers of mail and SMS, by the provider's name."""
         for name in (*settings.providers("mail"), *settings.providers("sms")):

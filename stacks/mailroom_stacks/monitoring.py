@@ -16,7 +16,7 @@ from mailroom_stacks.constructs.naming import StageStack, name_for_others, publi
 from mailroom_stacks.constructs.objective import watch_objective
 from mailroom_stacks.constructs.outcome_alarms import watch_outcomes
 from mailroom_stacks.constructs.stage_alarm import BEGUN, ENDED, AlarmText, identifier, metric, stage_alarm
-from mailroom_stacks.constructs.topic import EventTopic
+from mailroom_stacks.constructs.topic import EventTopic, event_key
 from mailroom_stacks.constructs.worker import Work
 from mailroom_stacks.dashboard.overview import overview
 from mailroom_stacks.dashboard.parts import parts
@@ -49,10 +49,11 @@ class MonitoringStack(StageStack):
         self._drops(settings)
         _known_queues(self, settings)
         if settings.monitoring.is_full:
-            names = settings.name(), settings.name("parts")
-            _dashboard(self, "Dashboard", names[0], overview(self, settings, names[1]))
-            _dashboard(self, "Parts", names[1], parts(self, settings))
-            publish(self, DashboardName=names[0], PartsDashboardName=names[1])
+            _dashboard(self, "Dashboard", settings.name(), overview(self, settings))
+            publish(self, DashboardName=settings.name())
+        if settings.monitoring.parts:
+            _dashboard(self, "Parts", settings.name("parts"), parts(self, settings))
+            publish(self, PartsDashboardName=settings.name("parts"))
         publish(
             self,
             AlarmTopicName=begins.topic_name,
@@ -67,11 +68,12 @@ class MonitoringStack(StageStack):
     def _topics(self, settings: Settings) -> tuple[EventTopic, EventTopic]:
         """Create the topics for alarms that begin and for alarms that end. People subscribe to the first.
         Programs need both: an incident that is never closed would hide the next alarm with the same name."""
-        begins = EventTopic(self, "Alarms", settings, name=BEGUN)
-        ends = EventTopic(self, "AlarmsEnded", settings, name=ENDED, key=begins.key)
+        key = event_key(self, settings)
+        begins = EventTopic(self, "Alarms", settings, name=BEGUN, key=key)
+        ends = EventTopic(self, "AlarmsEnded", settings, name=ENDED, key=key)
         alarms = f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:{settings.name('*')}"
         for topic in (begins, ends):
-            topic.let_publish("cloudwatch.amazonaws.com", alarms)
+            topic.let_publish("cloudwatch", alarms)
         # Each new alarm changes from no data to OK, which needs no notification: a new stage has about 80
         # alarms. No alarm of a stage changes from ALARM to no data, because each defines the treatment of
         # missing data.
@@ -181,4 +183,4 @@ def _tell_of_health(stack: Stack, settings: Settings, topic: EventTopic) -> None
     pattern = {"source": ["aws.health"], "detail": {"service": [*HEALTH_SERVICES]}}
     events.CfnRule(stack, "Health", name=name, event_pattern=pattern, targets=[alarms])
     rule_arn = stack.format_arn(service="events", resource="rule", resource_name=name)
-    topic.let_publish("events.amazonaws.com", rule_arn)
+    topic.let_publish("events", rule_arn)

@@ -86,7 +86,7 @@ def test_a_second_run_changes_only_the_answered_settings(file: Path) -> None:
     prod = expected["context"]["mailroom"]["prod"]
     run("--stage", "prod", "--set", "channels.mail.messages_per_second=50", *MAIL[2:])
     prod["channels"]["mail"]["messages_per_second"] = 50
-    prod["monitoring"] = {"emails": ["ops@acme.example"]}
+    prod["monitoring"]["emails"] = ["ops@acme.example"]
     assert json.dumps(json.loads(file.read_text())) == json.dumps(expected)
 
 

@@ -24,7 +24,7 @@ def test_every_alarm_but_the_canarys_rings_at_its_threshold_and_above(whole: Tem
 
 
 def test_the_longest_wait_in_a_queue_is_a_setting() -> None:
-    settings = accepted("monitoring", {"waiting_minutes": {"mail": 5, "fax-retry": 2}})
+    settings = accepted("monitoring.waiting_minutes", {"mail": 5, "fax-retry": 2})
     assert (waiting_seconds(settings, "mail"), waiting_seconds(settings, "fax-retry")) == (300, 120)
     assert waiting_seconds(settings, "sms") == 1_020
 

@@ -73,18 +73,10 @@ def test_only_ses_may_publish_to_the_topic_and_only_for_this_accounts_set_over_t
     }
 
 
-def test_the_topics_key_rotates_and_may_be_used_by_ses_without_a_condition(dev: Templates) -> None:
-    (key,) = dev["feedback"].all("KMS::Key")
-    assert key["EnableKeyRotation"] is True
+def test_the_topic_is_encrypted_with_the_key_of_the_stage(dev: Templates) -> None:
     topic = dev["feedback"].one("SNS::Topic", TopicName="mailroom-dev-feedback")
-    (name,) = (
-        name for name, each in dev["feedback"].body["Resources"].items() if each["Type"] == "AWS::KMS::Key"
-    )
-    assert topic["KmsMasterKeyId"] == {"Fn::GetAtt": [name, "Arn"]}
-    used = services(statements(dev["feedback"], "KMS::Key"))
-    assert used.keys() == {"ses.amazonaws.com"}
-    assert set(used["ses.amazonaws.com"]["Action"]) == {"kms:Decrypt", "kms:GenerateDataKey"}
-    assert "Condition" not in used["ses.amazonaws.com"]
+    assert text(topic["KmsMasterKeyId"]).endswith(":alias/mailroom-dev-events")
+    assert not dev["feedback"].all("KMS::Key")
 
 
 def test_the_topic_has_one_subscription_that_keeps_the_envelope(dev: Templates) -> None:
@@ -135,7 +127,7 @@ def test_aws_publishes_events_of_text_and_media_to_the_same_topic(everything: Te
     assert aws.output("SmsConfigurationSetName") == "mailroom-dev"
 
 
-def test_aws_sms_may_publish_events_and_texts_and_use_the_key_for_this_account(everything: Templates) -> None:
+def test_aws_sms_may_publish_events_and_texts_for_this_account(everything: Templates) -> None:
     aws = everything["feedback"]
     publishing = services(statements(aws, "SNS::TopicPolicy"))
     assert publishing.keys() == {"ses.amazonaws.com", "sms-voice.amazonaws.com"}
@@ -144,8 +136,6 @@ def test_aws_sms_may_publish_events_and_texts_and_use_the_key_for_this_account(e
         "aws:sourceaccount": "111122223333",
         "aws:sourcearn": f"arn:aws:sms-voice:{PLACE}:*",
     }
-    using = services(statements(aws, "KMS::Key"))
-    assert using.keys() == publishing.keys()
 
 
 def test_the_sms_set_depends_on_the_topic_policy(everything: Templates) -> None:

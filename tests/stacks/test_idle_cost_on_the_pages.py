@@ -1,35 +1,68 @@
-"""The price of a stage without messages, as README and docs/reference/limits.md quote it."""
+"""The prices of stages without messages, as README and docs/reference/limits.md quote them."""
 
 import re
+from collections.abc import Mapping
 
 from mailroom_ops.costs.cost import month_cost
-from mailroom_ops.costs.prices import ALARM, FREE_ALARMS
+from mailroom_ops.costs.prices import (
+    ALARM,
+    CUSTOM_METRIC,
+    DASHBOARD,
+    FREE_ALARMS,
+    FREE_METRICS,
+    FREE_SQS_REQUESTS,
+    SQS_REQUEST,
+)
+from mailroom_ops.setup.init import IDLE
 from mailroom_stacks.settings.load import load
 from tests.support import ROOT
-from tests.support.stacks.refusals import with_settings
+from tests.support.stacks.refusals import REMOVED, with_settings
 from tests.support.stacks.variants import variant
 
-PROD = {"monitoring.canary": True}
-"""Setting of the stage `prod` of cdk.json that the tests' stages lack."""
-WORDS = {"alarms": "alarms {}", "dashboards": "dashboards {}", "metrics": "metrics {}", "keys": "KMS keys {}"}
-WORDS |= {
+PROD = {"monitoring": {"level": "full", "canary": True}}
+"""Settings of the stage `prod` of cdk.json, from which the tests' stages differ."""
+MAIL_ALONE = {"sms": None, "channels.sms": REMOVED, "fax": None, "monitoring": {}}
+WORDS = {
+    "alarms": "alarms {}",
+    "metrics": "metrics {}",
+    "keys": "KMS keys {}",
     "secrets": "secrets {}",
-    "polling of queues": "polling of seven queues {}",
     "canaries": "canaries {}",
+    "rounds of release": "rounds of `release` {}",
 }
-WORDS |= {"rounds of release": "rounds of `release` {}"}
+PAGE = " ".join((ROOT / "docs" / "reference" / "limits.md").read_text().split())
 
 
-def test_the_pages_quote_the_price_of_the_stage_prod_without_messages_and_its_parts() -> None:
-    templates = [stack.body for stack in variant(PROD, "prod").stacks.values()]
-    parts = month_cost(load(with_settings(PROD, "prod"), "prod"), templates, {}).stage_parts
-    page = " ".join((ROOT / "docs" / "reference" / "limits.md").read_text().split())
-    (sentence,) = re.findall(r"Without messages, the stage `prod`.*? less than 10\.", page)
-    assert [
-        words for name, words in WORDS.items() if words.format(f"{parts[name]:.2f}") not in sentence
-    ] == []
-    assert {*WORDS} == {name for name, price in parts.items() if price}
+def parts_of(changes: Mapping[str, object], stage: str) -> dict[str, float]:
+    """Return the price of a month without messages, by its parts."""
+    templates = [stack.body for stack in variant(changes, stage).stacks.values()]
+    parts = month_cost(load(with_settings(changes, stage), stage), templates, {}).stage_parts
+    return {name: price for name, price in parts.items() if price}
+
+
+def check(sentence: str, parts: Mapping[str, float], queues: str) -> None:
+    """Check that a sentence quotes each part of a price."""
+    words = {**WORDS, "polling of queues": f"polling of {queues} queues {{}}"}
+    assert [name for name in parts if words[name].format(f"{parts[name]:.2f}") not in sentence] == []
+
+
+def test_the_pages_quote_the_price_of_a_stage_of_mail_alone_and_its_parts() -> None:
+    parts = parts_of(MAIL_ALONE, "dev")
     total = f"{sum(parts.values()):.2f}"
-    assert f"costs **{total}** US dollars a month" in sentence
-    assert f"({round(parts['alarms'] / ALARM) + FREE_ALARMS} metrics;" in sentence
+    (sentence,) = re.findall(
+        rf"a stage of mail alone costs \*\*{total}\*\* US dollars a month.*?`release` 0\.22\.", PAGE
+    )
+    check(sentence, parts, "four")
     assert f"A stage without messages costs ${total} a" in " ".join((ROOT / "README.md").read_text().split())
+    assert total == f"{IDLE['minimal']:.2f}"
+
+
+def test_the_pages_quote_the_price_of_the_stage_prod_and_its_parts() -> None:
+    parts = parts_of(PROD, "prod")
+    (sentence,) = re.findall(rf"costs \*\*{sum(parts.values()):.2f}\*\*: alarms.*?`release` 0\.29\.", PAGE)
+    check(sentence, parts, "seven")
+
+
+def test_the_pages_quote_the_price_of_what_is_free_in_an_account() -> None:
+    free = FREE_ALARMS * ALARM + FREE_METRICS * CUSTOM_METRIC + DASHBOARD + FREE_SQS_REQUESTS * SQS_REQUEST
+    assert f"in the same account costs up to {free:.2f} more" in PAGE

@@ -1,15 +1,18 @@
 """Who may ring, and who hears of it."""
 
 import json
+import re
 from typing import Any
 
 import pytest
 
 from mailroom_ops.costs.stage_cost import stage_parts
-from mailroom_stacks.settings.monitoring import QUEUE_ALARMS
+from mailroom_ops.setup.init import IDLE
+from mailroom_stacks.constructs.topic import PUBLISHERS
+from mailroom_stacks.settings.monitoring import MINIMAL
 from mailroom_stacks.settings.sentences import SettingsError
 from tests.support.stacks.alarm import queues
-from tests.support.stacks.refusals import refusal
+from tests.support.stacks.refusals import REMOVED, refusal
 from tests.support.stacks.templates import Template, Templates, text
 from tests.support.stacks.variants import variant
 
@@ -24,13 +27,13 @@ TOPICS = ("mailroom-dev-alarms", "mailroom-dev-alarms-ended")
 
 
 @pytest.mark.parametrize("name", TOPICS)
-def test_a_topic_is_named_by_its_stage_and_encrypted_with_the_alarms_own_key(
+def test_a_topic_is_named_by_its_stage_and_encrypted_with_the_the_key_of_the_stage(
     dev: Templates, name: str
 ) -> None:
     topic = dev["monitoring"].one("SNS::Topic", TopicName=name)
     key = topic["KmsMasterKeyId"]["Fn::GetAtt"][0]
     assert dev["monitoring"].body["Resources"][key]["Properties"]["EnableKeyRotation"] is True
-    alias = dev["monitoring"].one("KMS::Alias", AliasName="alias/mailroom-dev-alarms")
+    alias = dev["monitoring"].one("KMS::Alias", AliasName="alias/mailroom-dev-events")
     assert alias["TargetKeyId"]["Fn::GetAtt"][0] == key
 
 
@@ -69,16 +72,20 @@ def test_the_topics_refuse_requests_without_tls(dev: Templates, name: str) -> No
     assert denied["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
 
 
-def test_cloudwatch_and_eventbridge_may_use_the_key_to_encrypt(dev: Templates) -> None:
+def test_the_services_that_publish_may_use_the_key_to_encrypt(dev: Templates) -> None:
     services = [
         each
         for each in statements(dev["monitoring"], "KMS::Key", "KeyPolicy")
         if "Service" in each["Principal"]
     ]
-    assert {each["Principal"]["Service"] for each in services} == {
-        "cloudwatch.amazonaws.com",
-        "events.amazonaws.com",
+    allowed = {
+        name: "Condition" in each
+        for each in services
+        for name in [each["Principal"]["Service"], *each["Principal"]["Service"]]
+        if isinstance(name, str) and name.endswith(".amazonaws.com")
     }
+    # For the others, AWS documents no condition.
+    assert allowed == {f"{name}.amazonaws.com": name == "cloudwatch" for name in PUBLISHERS}
     assert all({*each["Action"]} == {"kms:GenerateDataKey", "kms:Decrypt"} for each in services)
 
 
@@ -145,17 +152,56 @@ def test_a_wrong_setting_stops_synth_with_a_sentence(key: str, value: object, sa
     assert said in refusal(key, value)
 
 
-def test_a_trial_stage_has_only_the_alarms_of_its_queues_and_a_low_cost(lean: Templates) -> None:
+def test_a_stage_of_the_default_level_has_the_alarms_of_messages_that_are_late_or_fail(
+    lean: Templates,
+) -> None:
     names = {each["AlarmName"] for part in lean.stacks.values() for each in part.all("CloudWatch::Alarm")}
     own, _ = queues(lean)
-    expected = {f"{queue.removesuffix('.fifo')}-{kind}" for queue in own for kind in QUEUE_ALARMS}
-    assert names == expected | {"mailroom-dev-canary-missing"}
+    kinds = {kind for kind in MINIMAL if any(name.endswith(f"-{kind}") for name in names)}
+    assert kinds == {*MINIMAL} - {"run-unknown", "run-paused"}  # which only campaigns need
+    assert [name for name in names if not name.endswith(MINIMAL)] == []
+    for queue in own:
+        assert {
+            f"{queue.removesuffix('.fifo')}-{kind}" for kind in ("dlq-not-empty", "waiting-long")
+        } <= names
     assert not lean["monitoring"].all("CloudWatch::Dashboard")
     for part in lean.stacks.values():
         assert not any(each["EnableKeyRotation"] for each in part.all("KMS::Key"))
         mappings = part.all("Lambda::EventSourceMapping")
         assert not any("MetricsConfig" in each for each in mappings)
-    assert sum(stage_parts([part.body for part in lean.stacks.values()]).values()) < 10
+
+
+MAIL_ALONE = {"sms": None, "channels.sms": REMOVED, "fax": None}
+
+
+def idle(**changes: object) -> float:
+    """Return the price of a month of the stage dev without messages."""
+    stage = variant({"monitoring": {}, **changes})
+    return round(sum(stage_parts([part.body for part in stage.stacks.values()]).values()), 2)
+
+
+def test_a_stage_without_messages_costs_less_than_nine_dollars_and_less_than_six_for_mail_alone() -> None:
+    assert idle(**MAIL_ALONE) < 6
+    assert idle() < 9
+
+
+def test_init_prints_the_prices_of_both_levels_for_mail_alone() -> None:
+    assert {
+        "minimal": idle(**MAIL_ALONE),
+        "full": idle(**MAIL_ALONE, **{"monitoring.level": "full"}),
+    } == IDLE
+
+
+def test_the_first_dashboard_is_within_the_free_ones_and_the_second_is_off_by_default(
+    prod: Templates,
+) -> None:
+    bodies = [each["DashboardBody"] for each in prod["monitoring"].all("CloudWatch::Dashboard")]
+    first, _ = sorted(bodies, key=lambda body: "functions and streams: [" not in repr(body))
+    metrics = set(re.findall(r'\[\\*"(?:Mailroom|AWS/\w+)\\*",[^\]]*\]', json.dumps(first)))
+    assert 20 < len(metrics) <= 50
+    full = variant({"monitoring": {"level": "full"}})
+    (dashboard,) = full["monitoring"].all("CloudWatch::Dashboard")
+    assert "mailroom-dev-parts" not in repr(dashboard)
 
 
 def test_the_topics_are_deployed_before_the_alarms(dev: Templates) -> None:

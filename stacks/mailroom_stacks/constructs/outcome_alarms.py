@@ -24,19 +24,20 @@ alarm looks at. A single message has four tries only in its first minute, so it 
 alone. Three minutes would be too many: a mail whose outcome is unknown is tried twice in its first half hour,
 so the alarm would not ring for codes that were put at the same time."""
 FAILING_SHARE = 50
-"""Percentage of a lane's tries."""
+"""Percentage of the failing tries and acceptances of a lane together."""
 FAILED_SHARE = 20
 """Percentage of a channel's messages. It is higher than the usual share of old addresses and numbers."""
 FAILED_OF = 50
 """Minimum number of messages in an hour from which the share counts."""
-AFTER_ACCEPTANCE = ("undelivered", "bounced", "complained")
+EVERY_REASON = ("undelivered", "bounced", "complained")
 """Values of the metric's dimension `reason` for messages that failed after the provider had accepted them."""
+REASONS = {"sms": ("undelivered",), "push": (), "fax": ()}
+"""The same for channels with fewer of these reasons. A fax counts as sent once it is delivered, and SNS does
+not report about pushes."""
 UNANSWERED = ("Retried", "Unknown", "Misconfigured")
 """Metrics of tries that did not end in an answer: throttled, failed, or of unknown outcome."""
-ANSWERED = ("Sent", "Rejected")
-"""Metrics of tries that ended in an answer, or by Mailroom's own refusal."""
-OF_FAX = ("Submitted",)
-"""The same for faxes: a fax is sent long after its provider has accepted it."""
+ANSWERED, ANSWERED_OF_FAX = "Sent", "Submitted"
+"""Metrics of tries that ended in an acceptance. A fax is sent long after its provider has accepted it."""
 
 
 def watch_outcomes(scope: Construct, settings: Settings) -> None:
@@ -47,25 +48,25 @@ def watch_outcomes(scope: Construct, settings: Settings) -> None:
         _watch_tries(scope, settings, row.event_type, row.queue, row.function, ANSWERED)
         functions.setdefault(row.event_type, []).append(row.function)
     if settings.fax:
-        _watch_tries(scope, settings, "fax", "fax", "send-fax", OF_FAX)
+        _watch_tries(scope, settings, "fax", "fax", "send-fax", ANSWERED_OF_FAX)
         functions["fax"] = ["send-fax"]
     for channel, senders in functions.items():
         _watch_messages(scope, settings, channel, senders)
 
 
 def _watch_tries(
-    scope: Construct, settings: Settings, channel: str, queue: str, function: str, answered: Sequence[str]
+    scope: Construct, settings: Settings, channel: str, queue: str, function: str, answered: str
 ) -> None:
     text = AlarmText(
         subject=queue,
         kind=TRIES,
-        meaning=f"In {MINUTES} of the last {OF_MINUTES} minutes, half or more of the tries of {queue} did "
-        "not end in an answer of the provider: it is down, throttles, or refuses the stage's account; or "
-        "AWS fails. The messages are tried again; after hours they become dead letters.",
+        meaning=f"In {MINUTES} of the last {OF_MINUTES} minutes, as many or more tries of {queue} failed as "
+        "messages were accepted: the provider is down, throttles, or refuses the stage's account; or AWS "
+        "fails. The messages are tried again; after hours they become dead letters.",
         next_step=f"mailroom failures --groups --since 1h --channel {channel} --stage {settings.stage} "
         "(the provider's words)",
     )
-    ids = {name: identifier(f"{name.lower()}-{queue}") for name in (*UNANSWERED, *answered)}
+    ids = {name: identifier(f"{name.lower()}-{queue}") for name in (*UNANSWERED, answered)}
     metrics = {
         id_: counted(settings, function, name).with_(period=Duration.seconds(MINUTE))
         for name, id_ in ids.items()
@@ -94,7 +95,8 @@ def _watch_messages(scope: Construct, settings: Settings, channel: str, senders:
         "(the reason of most of them)",
     )
     sent = {identifier(function): counted(settings, function, "Sent") for function in senders}
-    late = {reason: counted_of_channel(settings, channel, "Failed", reason) for reason in AFTER_ACCEPTANCE}
+    reasons = REASONS.get(channel, EVERY_REASON)
+    late = {reason: counted_of_channel(settings, channel, "Failed", reason) for reason in reasons}
     metrics = {"failed": counted_of_channel(settings, channel, "Failed"), **late, **sent}
     # Messages that failed after their acceptance are in both metrics, and count once. Each sum contains
     # `failed`, so that it has a value even if its other metrics lack data.

@@ -21,7 +21,7 @@ URGENT = (
 `mailroom docs operate` has the same list."""
 SLOW_CODE = cloudwatch.HorizontalAnnotation(value=SLOW_SECONDS * 1000, label=f"slow: {SLOW_SECONDS} s")
 FIRST_COMMANDS = (
-    "**Mailroom {stage}** · functions and streams: [{parts}]({console}#dashboards:name={parts})\n\n"
+    "**Mailroom {stage}**{parts}\n\n"
     "`mailroom doctor --stage {stage}`  \n"
     "`mailroom failures --groups --stage {stage} --since 1h`  \n"
     "`mailroom dead-letters list --stage {stage}`"
@@ -29,13 +29,17 @@ FIRST_COMMANDS = (
 CONSOLE = f"https://{Aws.REGION}.console.aws.amazon.com/cloudwatch/home?region={Aws.REGION}"
 
 
-def overview(stage: IConstruct, settings: Settings, parts: str) -> list[list[cloudwatch.IWidget]]:
-    """Return the rows of widgets. `parts` is the name of the other dashboard."""
+PARTS = " · functions and streams: [{name}]({console}#dashboards:name={name})"
+
+
+def overview(stage: IConstruct, settings: Settings) -> list[list[cloudwatch.IWidget]]:
+    """Return the rows of widgets, with a link to the other dashboard if the stage has it."""
     metrics = StageMetrics(stage, settings)
     urgent = of_kind(stage, *URGENT)
     minor = [alarm for alarm in stage_alarms(stage) if alarm not in urgent]
     letters = dead_letter_alarms(stage)
-    text = FIRST_COMMANDS.format(stage=settings.stage, parts=parts, console=CONSOLE)
+    parts = PARTS.format(name=settings.name("parts"), console=CONSOLE) if settings.monitoring.parts else ""
+    text = FIRST_COMMANDS.format(stage=settings.stage, parts=parts)
     return [
         [
             ringing("Alarms that ring: act now", urgent, 10),

@@ -59,7 +59,7 @@ def sms_events(stack: Stack, name: str, topic: EventTopic) -> None:
     account's numbers may go there too. AWS does not document which resource publishes these texts, so the
     policy is that of "Topic policies for Amazon SNS topics" in the service's user guide."""
     kind = smsvoice.CfnConfigurationSet
-    topic.let_publish("sms-voice.amazonaws.com", stack.format_arn(service="sms-voice", resource="*"))
+    topic.let_publish("sms-voice", stack.format_arn(service="sms-voice", resource="*"))
     configuration_set = kind(
         stack,
         "Sms",

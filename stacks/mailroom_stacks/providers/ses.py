@@ -78,7 +78,6 @@ def _events(stack: FeedbackStack, settings: Settings) -> None:
         suppression_reasons=ses.SuppressionReasons.BOUNCES_AND_COMPLAINTS,
         reputation_metrics=True,
     )
-    stack.topic.let_use_key("ses.amazonaws.com")
     # The event destination also allows SES to publish to the topic, for this configuration set only.
     mail.add_event_destination(
         "Events",

@@ -10,6 +10,7 @@ _CHANNEL: Mapping[str, Any] = {"submit_seconds": 8, "longest_throttling_seconds"
 _WEBHOOK: Mapping[str, Any] = {
     "delays_seconds": [1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 5, 5, 5, 5],
 }
+_MONITORING: Mapping[str, Any] = {"level": "full"}
 _FAX: Mapping[str, Any] = {"retry_delay_seconds": 1}
 
 
@@ -19,4 +20,5 @@ def with_local_defaults(section: Mapping[str, Any]) -> dict[str, Any]:
     rows = section.get("channels")
     channels = {"channels": dict.fromkeys(rows, _CHANNEL)} if isinstance(rows, dict) else {}
     fax = {"fax": _FAX} if section.get("fax") else {}
-    return merged({"webhook": _WEBHOOK, **channels, **fax}, section)
+    defaults = {"webhook": _WEBHOOK, "monitoring": _MONITORING, **channels, **fax}
+    return merged(defaults, section)

@@ -10,10 +10,12 @@ _ADDRESS = r"^[^@\s]+@([A-Za-z0-9-]+\.)+[A-Za-z0-9-]+$"
 _HTTPS = r"^https://[^\s/]+(/\S*)?$"
 LONGEST_MINUTES = 20_160
 """Longest retention of a queue, 14 days, in minutes."""
-QUEUE_ALARMS = ("dlq-not-empty", "waiting-long", "backlog-old", "in-flight-many")
-"""Kinds of the alarms of each queue, which show whether messages are delivered."""
-CANARY_ALARM = "canary-missing"
-"""Kind of the alarm for missing canary mails, which a stage with a canary has at each level of monitoring."""
+MINIMAL = (
+    *("dlq-not-empty", "waiting-long", "canary-missing", "release-late", "run-unknown", "run-paused"),
+    *("misconfigured", "tries-failing", "messages-failing"),
+)
+"""Kinds of the alarms that a stage has at each level of monitoring: they show whether messages are
+delivered."""
 CANARY_MINUTES = 5
 """Minutes between two canary mails."""
 BOUNCE_RATE_WARNING, BOUNCE_RATE = 0.02, 0.05
@@ -29,10 +31,13 @@ NEARLY_ALL = 0.8
 class Monitoring(Section):
     """Settings of the alarms: level, subscribers and thresholds."""
 
-    level: Literal["full", "minimal"] = "full"
-    """full has all alarms, dashboards and metrics. minimal has only the alarms of queues and of the canary,
-    no dashboards, no notifications of AWS Health, no metrics of the streams' event source mappings, and keys
-    that are not rotated."""
+    level: Literal["full", "minimal"] = "minimal"
+    """minimal has the alarms that tell of messages that wait too long, fail, or are dead letters. full has
+    all alarms, a dashboard, notifications of AWS Health, metrics of the streams' event source mappings, and a
+    rotated key; use it for stages that people depend on."""
+    parts: bool = False
+    """Whether the stage has a second dashboard, of functions and streams. The first three dashboards of an
+    account are free."""
     emails: tuple[Annotated[str, Field(pattern=_ADDRESS)], ...] = ()
     """Mail addresses that get notifications of alarms. SNS first sends each address a mail to confirm the
     subscription."""
@@ -55,7 +60,7 @@ class Monitoring(Section):
 
     def wants(self, kind: str) -> bool:
         """Return whether the stage has alarms of `kind`."""
-        return self.is_full or kind in (*QUEUE_ALARMS, CANARY_ALARM)
+        return self.is_full or kind in MINIMAL
 
     @property
     def canaries_a_day(self) -> int:

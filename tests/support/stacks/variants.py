@@ -32,6 +32,8 @@ NEWS = "arn:aws:sns:eu-central-1:111122223333:news"
 PUSH = {"platform_applications": {"ios": IOS, "android": ANDROID}, "topics": [NEWS]}
 
 TOLD = {
+    "level": "full",
+    "parts": True,
     "emails": ["ada@example.com", "on-call@example.com"],
     "urls": ["https://events.example.com/integration/abc/enqueue"],
 }
