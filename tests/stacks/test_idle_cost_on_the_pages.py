@@ -2,6 +2,7 @@
 
 import re
 
+from mailroom.providers.ses import PLANS
 from mailroom_ops.costs.cost import month_cost
 from mailroom_ops.costs.prices import ALARM, FREE_ALARMS
 from mailroom_stacks.settings.load import load
@@ -33,3 +34,13 @@ def test_the_pages_quote_the_price_of_the_stage_prod_without_messages_and_its_pa
     assert f"costs **{total}** US dollars a month" in sentence
     assert f"({round(parts['alarms'] / ALARM) + FREE_ALARMS} metrics;" in sentence
     assert f"A stage without messages costs ${total} a" in " ".join((ROOT / "README.md").read_text().split())
+
+
+def test_the_pages_quote_the_prices_of_ses_with_and_without_a_plan() -> None:
+    page, readme = (
+        " ".join((ROOT / name).read_text().split()) for name in ("docs/reference/limits.md", "README.md")
+    )
+    new, old = PLANS["essentials"], PLANS["none"]
+    assert f"plan Essentials costs ${new * 1e3:.2f} for a thousand mails" in page
+    assert f"an account without a plan pays ${old * 1e3:.2f}" in page
+    assert f"SES's ${new * 1e6:.0f} (${old * 1e6:.0f} without a plan;" in readme
