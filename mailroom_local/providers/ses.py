@@ -90,6 +90,10 @@ class SesSimulator:
     def handle(self, request: Request) -> Reply:
         if request.method == "POST" and request.path.rstrip("/") == "/v2/email/outbound-emails":
             return self._send(request)
+        if request.method == "GET" and request.route == "/v2/email/account":
+            # The emulator's response lacks the plan, which is Essentials for a new account.
+            reply, plan = self.upstream.pass_on(request), {"PricingAttributes": {"CurrentPlan": "ESSENTIALS"}}
+            return json_reply(reply.status, json.loads(reply.body) | plan)
         if request.path.startswith(SUPPRESSION_PATH):
             return self.suppressed.handle(request)
         return self.upstream.pass_on(request)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from msgspec import Struct
@@ -61,6 +61,12 @@ def cost(
     ] = None,
     stage: WrittenStage = "dev",
     *,
+    ses_plan: Annotated[
+        Literal["essentials", "none", "pro", "enterprise"],
+        typer.Option(
+            help="The account's plan at SES, as `mailroom doctor` prints it. A new account has essentials."
+        ),
+    ] = "essentials",
     as_json: AsJson = False,
 ) -> None:
     """Print the monthly cost of messages on AWS, how long they take if all are put at the same time, which
@@ -85,32 +91,39 @@ def cost(
         settings = read_settings(stage)
         loads = {lane_of(settings, queue): count for queue, count in _counts(messages or ())}
         _, templates = read(stage, {})
-    print_answer(month_cost(settings, templates, loads), _show, as_json=as_json)
+    print_answer(month_cost(settings, templates, loads, ses_plan), _show, as_json=as_json)
 
 
 def month_cost(
-    settings: Settings, templates: Sequence[Mapping[str, Any]], loads: Mapping[ConfiguredLane, int]
+    settings: Settings,
+    templates: Sequence[Mapping[str, Any]],
+    loads: Mapping[ConfiguredLane, int],
+    ses_plan: str = "",
 ) -> Cost:
     """Return the monthly cost of a stage with these settings and templates, and of the numbers of messages in
     `loads`."""
-    queues = [_queue_cost(settings, lane, messages, time.time()) for lane, messages in loads.items()]
+    queues = [
+        _queue_cost(settings, lane, messages, time.time(), ses_plan) for lane, messages in loads.items()
+    ]
     canaries = settings.monitoring.canaries_a_day
     senders = {lane.channel for lane in loads} | ({"mail"} if canaries else set())
     idle = multiplied(stage_parts(templates, len(senders)), 1)
     if canaries:
-        parts = message_parts(settings, lane_of(settings, "mail"))
+        parts = message_parts(settings, lane_of(settings, "mail"), ses_plan)
         idle["canaries"] = round(sum(parts.values()) * canaries * DAYS_A_MONTH + CUSTOM_METRIC, 8)
     total = sum(sum(parts.values()) for parts in (idle, *(queue.parts for queue in queues)))
     return Cost(settings.stage, queues, idle, round(total, 8))
 
 
-def _queue_cost(settings: Settings, lane: ConfiguredLane, messages: int, start: float) -> QueueCost:
+def _queue_cost(
+    settings: Settings, lane: ConfiguredLane, messages: int, start: float, ses_plan: str
+) -> QueueCost:
     seconds, setting = sending_time(lane, messages, start)
     return QueueCost(
         queue=lane.queue,
         provider=lane.provider,
         messages=messages,
-        parts=multiplied(message_parts(settings, lane), messages),
+        parts=multiplied(message_parts(settings, lane, ses_plan), messages),
         not_included=lane.descriptor.unpriced,
         seconds=round(seconds, 1),
         setting=f"mailroom.{settings.stage}.{setting}",

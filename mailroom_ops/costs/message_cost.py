@@ -28,8 +28,9 @@ ASSUMED = (
 """Sentences about the assumptions of the costs."""
 
 
-def message_parts(settings: Settings, lane: ConfiguredLane) -> dict[str, float]:
-    """Return the cost of one message by part, the provider's price last."""
+def message_parts(settings: Settings, lane: ConfiguredLane, plan: str = "") -> dict[str, float]:
+    """Return the cost of one message by part, the provider's price last. `plan` is the account's plan, if the
+    provider has plans; the default is that of a new account."""
     estimate = lane.estimate
     request = prices.SQS_FIFO_REQUEST if lane.fifo else prices.SQS_REQUEST
     parts = {
@@ -42,7 +43,7 @@ def message_parts(settings: Settings, lane: ConfiguredLane) -> dict[str, float]:
         "kept in tables": _kept_price(settings),
         "search": _search_price(settings) if settings.search else 0,
     }
-    parts[lane.descriptor.title] = lane.descriptor.price
+    parts[lane.descriptor.title] = lane.descriptor.plans.get(plan, lane.descriptor.price)
     return {name: price for name, price in parts.items() if price}
 
 

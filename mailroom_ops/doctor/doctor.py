@@ -36,10 +36,11 @@ def doctor(
 ) -> None:
     """Check that a stage can send messages, and that somebody is alerted if it cannot.
 
-    The command checks senders, sandbox, quotas, reputation, secrets, the providers' credentials (by read-only
-    requests), event source mappings, dead letters and alarms. Each check is ok, a warning or failed, with the
-    steps to fix it. The command changes nothing. It does not detect manual changes of deployed resources: for
-    these, use `mailroom cdk -- drift -c stage=prod`.
+    The command checks senders with SPF and DMARC, sandbox, quotas, reputation, secrets, the providers'
+    credentials (by read-only requests), event source mappings, dead letters and alarms, and prints the price
+    of the account's plan at SES. Each check is ok, a warning or failed, with the steps to fix it. The command
+    changes nothing. It does not detect manual changes of deployed resources: for these, use
+    `mailroom cdk -- drift -c stage=prod`.
 
     Exit code 1: a check failed. 2: the stage could not be examined.
 

@@ -10,14 +10,19 @@ Identity = dict[str, Any]
 def identity_of(ses: Any, address: str) -> tuple[str, Identity | None]:
     """Return the name and the content of the identity that SES uses for an address: the most specific one, as
     a verified domain does not help an address that failed. If there is none, return the address and None."""
-    labels = address.rpartition("@")[2].split(".")
-    # The parents of the domain cover it too, but a top-level domain cannot be an identity.
-    for name in (address, *(".".join(labels[index:]) for index in range(len(labels) - 1))):
+    # The parents of the domain cover it too.
+    for name in (address, *domains_of(address.rpartition("@")[2])):
         try:
             return name, ses.get_email_identity(EmailIdentity=name)
         except ses.exceptions.NotFoundException:
             continue
     return address, None
+
+
+def domains_of(domain: str) -> list[str]:
+    """Return a domain and its parents, except the top-level domain."""
+    labels = domain.split(".")
+    return [".".join(labels[index:]) for index in range(len(labels) - 1)]
 
 
 def dkim_records(domain: str, dkim: Identity) -> Iterator[str]:

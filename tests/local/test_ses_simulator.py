@@ -57,6 +57,11 @@ def bench() -> Iterator[Bench]:
         client.close()
 
 
+def test_the_account_has_the_plan_of_a_new_account(bench: Bench) -> None:
+    account = bench.client.get_account()
+    assert (account["SendingEnabled"], account["PricingAttributes"]) == (True, {"CurrentPlan": "ESSENTIALS"})
+
+
 def test_an_accepted_mail_is_stored_with_every_field(bench: Bench) -> None:
     provider_id = bench.send(
         "ada@example.com",

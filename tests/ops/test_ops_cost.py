@@ -39,11 +39,10 @@ def reckoned(queue: str = "mail", **changes: Any) -> dict[str, float]:
     return {name: price * MILLION for name, price in parts.items()}
 
 
-def month(**messages: int) -> Cost:
+def month(ses_plan: str = "", **messages: int) -> Cost:
     settings = load(STAGES, "prod")
-    return month_cost(
-        settings, TEMPLATES, {lane_of(settings, queue): count for queue, count in messages.items()}
-    )
+    loads = {lane_of(settings, queue): count for queue, count in messages.items()}
+    return month_cost(settings, TEMPLATES, loads, ses_plan)
 
 
 def test_the_cost_of_a_mail_is_three_writes_its_queue_its_function_and_ses() -> None:
@@ -55,7 +54,7 @@ def test_the_cost_of_a_mail_is_three_writes_its_queue_its_function_and_ses() -> 
     assert found["sender's time"] == pytest.approx(0.02 + 0.05 + 0.12955 * 0.25 * 13.3334, abs=1e-4)
     waiting = 2 / 7 - 0.12955
     assert found["sender's wait for its pace"] == pytest.approx(waiting * 0.25 * 13.3334, abs=1e-4)
-    assert found["SES"] == 100
+    assert found["SES"] == 160  # of the plan of a new account
 
 
 def test_an_event_is_published_queued_read_and_written() -> None:
@@ -145,6 +144,12 @@ def test_the_total_cost_is_the_sum_of_its_parts() -> None:
     parts = [cost.stage_parts, *(queue.parts for queue in cost.queues)]
     assert cost.dollars == pytest.approx(sum(sum(each.values()) for each in parts))
     assert sum(cost.queues[0].parts.values()) == pytest.approx(sum(reckoned().values()))
+
+
+def test_the_plan_of_ses_decides_the_price_of_mails_alone() -> None:
+    mail, sms = month("none", mail=MILLION, sms=MILLION).queues
+    assert mail.parts["SES"] == 100
+    assert sms == month(sms=MILLION).queues[0]
 
 
 def test_a_months_canaries_cost_their_mails_and_a_metric() -> None:

@@ -75,8 +75,18 @@ def test_the_cost_of_no_messages_is_that_of_the_stage() -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "dollars"), [((), 160), (("--ses-plan", "none"), 100), (("--ses-plan", "pro"), 220)]
+)
+def test_mails_cost_the_price_of_the_plan_that_an_option_names(
+    arguments: tuple[str, ...], dollars: float
+) -> None:
+    assert said("mail=1000000", *arguments).queues[0].parts["SES"] == dollars
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (("--ses-plan", "gold"), "essentials"),
         (("push=5",), "queue: 'push' is not in dev; use one of mail, mail-bulk, sms, fax, webhook."),
         (("--stage", "moon"), "use one of dev, prod, local"),
         (("mail=1e6",), "use mail=10000"),

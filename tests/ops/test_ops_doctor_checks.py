@@ -76,6 +76,7 @@ def providers(network: SmsNetwork) -> Iterator[str]:
 def answers(providers: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer]:
     """A healthy stage's."""
     monkeypatch.setattr(clients, "secretsmanager", lambda: Aws.newest.client("secretsmanager"))
+    monkeypatch.setattr("dns.resolver.resolve", world.resolver(world.TEXTS))
     return healthy(providers)
 
 
@@ -166,6 +167,7 @@ FAULTS: dict[str, list[tuple[Answer, str, str]]] = {
         (world.account(SendingEnabled=False), "mail, account: failed", "paused"),
         (world.account(EnforcementStatus="PROBATION"), "mail, account: warning", "probation"),
         (world.account(EnforcementStatus="SHUTDOWN"), "mail, account: failed", "shutdown"),
+        (world.account(PricingAttributes={}), "mail, account: skipped", "does not report the account's plan"),
         (_quota(MaxSendRate=0.5), "mail, quota: warning", "may send 1 mails a second"),
         (_quota(SentLast24Hours=40_000), "mail, quota: warning", "40,000 of 50,000"),
         (_quota(SentLast24Hours=50_000), "mail, quota: failed", "50,000 of 50,000"),

@@ -14,7 +14,7 @@ from mailroom_ops.doctor.doctor import doctor
 from mailroom_ops.doctor.examined_stage import ExaminedStage
 from mailroom_ops.doctor.report import CheckFinding, Diagnosis, ok
 from mailroom_ops.doctor.run import run
-from tests.support.ops.doctor import SECRETS, STAGE, Answer, Aws, healthy
+from tests.support.ops.doctor import SECRETS, STAGE, TEXTS, Answer, Aws, healthy, resolver
 
 app = typer.Typer()
 app.command()(doctor)
@@ -24,6 +24,7 @@ app.command()(doctor)
 def answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer]:
     found = healthy()
     monkeypatch.setattr("boto3.Session", lambda: Aws(found))
+    monkeypatch.setattr("dns.resolver.resolve", resolver(TEXTS))
     return found
 
 

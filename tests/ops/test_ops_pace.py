@@ -116,7 +116,7 @@ def test_a_second_provider_has_its_own_rate_day_and_price() -> None:
     settings = load(with_settings(FALLBACK, "prod"), "prod")
     first, second = (lane_of(settings, queue) for queue in ("mail-bulk", "mail-bulk-fallback"))
     assert [(each.provider, each.descriptor.price, each.rate) for each in (first, second)] == [
-        ("ses", 100e-6, 7.0),
+        ("ses", 160e-6, 7.0),
         ("resend", 0, 1.0),
     ]
     # The hour of the first 900 counts until 15:15 of the next day.

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+from mailroom.providers.ses import PLANS
 from mailroom_ops.costs.cost import month_cost
 from mailroom_ops.costs.prices import (
     ALARM,
@@ -66,3 +67,13 @@ def test_the_pages_quote_the_price_of_the_stage_prod_and_its_parts() -> None:
 def test_the_pages_quote_the_price_of_what_is_free_in_an_account() -> None:
     free = FREE_ALARMS * ALARM + FREE_METRICS * CUSTOM_METRIC + DASHBOARD + FREE_SQS_REQUESTS * SQS_REQUEST
     assert f"in the same account costs up to {free:.2f} more" in PAGE
+
+
+def test_the_pages_quote_the_prices_of_ses_with_and_without_a_plan() -> None:
+    page, readme = (
+        " ".join((ROOT / name).read_text().split()) for name in ("docs/reference/limits.md", "README.md")
+    )
+    new, old = PLANS["essentials"], PLANS["none"]
+    assert f"plan Essentials costs ${new * 1e3:.2f} for a thousand mails" in page
+    assert f"an account without a plan pays ${old * 1e3:.2f}" in page
+    assert f"SES's ${new * 1e6:.0f} (${old * 1e6:.0f} without a plan;" in readme

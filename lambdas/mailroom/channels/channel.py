@@ -88,6 +88,8 @@ class Provider(Struct, frozen=True, kw_only=True):
     """Environment variable by which `doctor` recognizes the provider's senders."""
     price: float = 0.0
     """Price of one message in US dollars, if it is the same everywhere."""
+    plans: Mapping[str, float] = {}
+    """Prices of one message by the account's plan. `price` is that of a new account."""
     unpriced: str = "its price is not known here"
     """Reason why the price is left out; empty if `price` covers it or the provider is free."""
     note: str = ""

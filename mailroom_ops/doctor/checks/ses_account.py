@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from mailroom.providers import ses
+from mailroom_ops.doctor.checks.sender_dns import authentication
 from mailroom_ops.doctor.examined_stage import ExaminedStage, Variables
 from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
 from mailroom_ops.shared.identities import Identity, identity_of
@@ -23,7 +24,7 @@ _UNLIMITED = -1
 
 
 def account(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Check whether the account is in the sandbox, paused or under review."""
+    """Check whether the account is in the sandbox, paused or under review, and report its plan."""
     response = stage.client("sesv2").get_account()
     if response.get("ProductionAccessEnabled"):
         yield ok("SES lets the account send to everybody.")
@@ -38,6 +39,21 @@ def account(stage: ExaminedStage) -> Iterator[CheckFinding]:
     if status != "HEALTHY":
         finding = warning if status == "PROBATION" else failed
         yield finding(f"SES has the account under {status.lower()}.", f"Answer its case: {_CONSOLE}")
+    yield _plan(response.get("PricingAttributes", {}).get("CurrentPlan", "").lower())
+
+
+def _plan(plan: str) -> CheckFinding:
+    """Report the plan's price. The plan is not a fault, as its features may be worth the price."""
+    prices = {name: f"${price * 1e6:,.0f}" for name, price in ses.PROVIDER.plans.items()}
+    if plan not in prices:
+        return skipped("SES does not report the account's plan.")
+    if plan == "none":
+        return ok(f"Without a plan of SES, a million mails cost {prices[plan]}: the lowest price.")
+    fee = f", and ${ses.FEES[plan]} a month" if plan in ses.FEES else ""
+    return ok(
+        f"By SES's plan {plan.title()}, a million mails cost {prices[plan]}{fee}. Without a plan they cost "
+        f"{prices['none']}: aws sesv2 put-account-pricing-attributes --plan NONE"
+    )
 
 
 def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
@@ -141,6 +157,10 @@ def senders(stage: ExaminedStage) -> Iterator[CheckFinding]:
             domains[name] = identity
     for name, identity in domains.items():
         yield _signed(name, identity.get("DkimAttributes", {}))
+    if stage.local:
+        yield skipped("SPF and DMARC are not checked on the local stage, whose domains are not in DNS.")
+    else:
+        yield from authentication(domains, stage.region)
 
 
 def _verified(address: str, name: str, identity: Identity | None) -> CheckFinding:

@@ -1,11 +1,12 @@
-"""A stand-in for the emulator's SES, with one identity of an address, one of a domain, and one configuration
-set."""
+"""A stand-in for the emulator's SES, with the account, one identity of an address, one of a domain, and one
+configuration set."""
 
 import json
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 HAS = ("/identities/mailroom%40example.com", "/identities/example.org", "/configuration-sets/known")
+ACCOUNT = "/v2/email/account"
 
 
 class Emulator(ThreadingHTTPServer):
@@ -24,8 +25,9 @@ class EmulatorHandler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.asked.append(self.path)
-        found = self.path.endswith(HAS)
-        data = json.dumps({} if found else {"message": "?"}).encode()
+        found = self.path.endswith((ACCOUNT, *HAS))
+        content: dict[str, Any] = {"SendingEnabled": True} if self.path == ACCOUNT else {}
+        data = json.dumps(content if found else {"message": "?"}).encode()
         self.send_response(200 if found else 404)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()

@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 
 import boto3
 import botocore.session
+import dns.resolver
+import dns.rrset
 from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
 from botocore.exceptions import ParamValidationError
@@ -197,6 +199,7 @@ def account(**changes: Any) -> dict[str, Any]:
         "EnforcementStatus": "HEALTHY",
         "SendQuota": {"Max24HourSend": 50_000.0, "MaxSendRate": 14.0, "SentLast24Hours": 10.0},
         "SuppressionAttributes": {"SuppressedReasons": ["BOUNCE", "COMPLAINT"]},
+        "PricingAttributes": {"CurrentPlan": "ESSENTIALS"},
     }
     return {**usual, **changes}
 
@@ -206,8 +209,34 @@ def identity(**changes: Any) -> dict[str, Any]:
         "VerifiedForSendingStatus": True,
         "VerificationStatus": "SUCCESS",
         "DkimAttributes": {"SigningEnabled": True, "Status": "SUCCESS"},
+        "MailFromAttributes": mail_from(),
     }
     return {**usual, **changes}
+
+
+def mail_from(**changes: str) -> dict[str, str]:
+    usual = {"MailFromDomain": "bounces.example.com", "MailFromDomainStatus": "SUCCESS"}
+    return {**usual, "BehaviorOnMxFailure": "USE_DEFAULT_VALUE", **changes}
+
+
+TEXTS = {
+    "bounces.example.com": ["v=spf1 include:amazonses.com ~all"],
+    "_dmarc.example.com": ["v=DMARC1; p=quarantine"],
+}
+"""TXT records of a healthy stage's domain, by name."""
+
+
+def resolver(texts: dict[str, list[str]]) -> Callable[..., dns.rrset.RRset]:
+    """Return a double of dns.resolver.resolve that has only these TXT records."""
+
+    def resolve(name: str, kind: str, lifetime: float) -> dns.rrset.RRset:
+        if name not in texts:
+            raise dns.resolver.NXDOMAIN
+        # A text longer than 255 bytes consists of several strings, and so does each text here.
+        strings = (f'"{text[:6]}" "{text[6:]}"' for text in texts[name])
+        return dns.rrset.from_text(name, 300, "IN", kind, *strings)
+
+    return resolve
 
 
 def identities(known: dict[str, dict[str, Any]]) -> Answer:
