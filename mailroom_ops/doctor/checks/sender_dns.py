@@ -1,7 +1,7 @@
 """Checks of the DNS records by which mail providers recognize the mails of a sender's domain: SPF with the
 MAIL FROM domain of SES, and DMARC.
 
-Sources, read in November 2026: https://docs.aws.amazon.com/ses/latest/dg/mail-from.html,
+Sources: https://docs.aws.amazon.com/ses/latest/dg/mail-from.html,
 https://docs.aws.amazon.com/ses/latest/dg/send-email-authentication-dmarc.html, and RFC 9989, section 4.10.
 """
 
