@@ -1,5 +1,5 @@
 """The command `restore`: copies lost items of a table back from a table that point-in-time recovery has
-created.
+created, or from an export of the second copy.
 
 Ledger items expire; mailbox items do not, unless a setting limits their lifetime. So the ledger may no longer
 show that a restored message was sent. Each restored mailbox item therefore gets the attribute `restored_id`,
@@ -11,7 +11,7 @@ paused until an operator decides.
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
@@ -30,6 +30,7 @@ from mailroom.ledger.items import MARK
 from mailroom.ledger.waits import OF_RUNS
 from mailroom.mailbox import RESTORED
 from mailroom.message.message import Key, encode
+from mailroom_ops.repair.exported import read_export
 from mailroom_ops.shared.deployed_stage import aws_session, config_for_puts, name
 from mailroom_ops.shared.files import write_whole
 from mailroom_ops.shared.options import AsJson, Stage, Yes
@@ -55,7 +56,7 @@ class Restored(Struct, frozen=True):
     table: str
     source: str
     read: int
-    """Number of items in the table `source`."""
+    """Number of items in the table or export `source`."""
     copied: int
     """Number of items that were missing or older in the stage's table."""
     kept: int
@@ -72,18 +73,25 @@ class Restored(Struct, frozen=True):
 
 def restore(
     table: Annotated[Table, typer.Argument(help="The stage's table that lost items.")],
-    source: Annotated[str, typer.Option("--from", help="The table that the recovery created.")],
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            help="The table that the recovery created or, for suppressions and preferences, the folder of an "
+            "export, such as s3://bucket/prefix/AWSDynamoDB/ID/.",
+        ),
+    ],
     stage: Stage = "dev",
     *,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Copy lost items of a table back from a restored table: items that are missing and, in the ledger, items
-    that are older than the restored ones.
+    """Copy lost items of a table back from a restored table or an export: items that are missing and, in the
+    ledger, items that are older than the restored ones.
 
     Other items are not changed, so you can run an interrupted copy again. First stop all functions that send
     or read the streams, and copy the ledger before the mailbox. The steps: `mailroom docs
-    deploy-update-go-back#restoring-a-table`.
+    deploy-update-go-back#restoring-a-table`, and for an export `mailroom docs second-copy`.
 
     A campaign's run that is copied back is paused, because it may have been stopped, paused or started again
     after the backup: its messages wait until you use mailroom campaign resume, stop or start.
@@ -96,22 +104,21 @@ def restore(
     Example: mailroom restore ledger --from mailroom-prod-ledger-restored --stage prod
     """
     with aws_faults(stage):
-        client = aws_session().client("dynamodb", config=config_for_puts(PUTS_AT_ONCE))
+        session = aws_session()
+        client = session.client("dynamodb", config=config_for_puts(PUTS_AT_ONCE))
         target = name(stage, table)
-        if source == target:
-            raise Refused(f"--from: {source} is the stage's own table; give the table of the recovery.")
         keys = _keys(client, target)
-        if keys != _keys(client, source):
-            raise Refused(f"--from: {source} is not a copy of {target}: its key attributes differ.")
-        total = client.describe_table(TableName=source)["Table"].get("ItemCount", 0)
+        if source.startswith("s3://"):
+            total, pages = read_export(session.client("s3"), source, table)
+        else:
+            total, pages = _read_table(client, source, target, keys)
         confirm(f"Copy missing items of {target} from {source} (about {total:,} items)?", yes=yes)
         read = copied = 0
         paused = f"since {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}: restored from a backup"
         unknown: list[Key] = []
         too_large: list[Key] = []
         with bar("copied", quiet=as_json) as advance, ThreadPoolExecutor(PUTS_AT_ONCE) as threads:
-            pages = client.get_paginator("scan").paginate(TableName=source, ConsistentRead=True)
-            for items in (page["Items"] for page in pages):
+            for items in pages:
                 if table == "mailbox":
                     items = [{**item, RESTORED: item["id"]} for item in items]
                 elif table == "campaign-runs":
@@ -128,6 +135,19 @@ def restore(
     unchanged = read - copied - len(too_large)
     answer = Restored(stage, table, source, read, copied, unchanged, len(unknown), file, too_large)
     print_answer(answer, partial(_show, first=unknown[:_SHOWN]), as_json=as_json)
+
+
+def _read_table(
+    client: "DynamoDBClient", source: str, target: str, keys: list[str]
+) -> tuple[int, Iterator[list[dict[str, Any]]]]:
+    """Return the approximate number of items in the restored table `source`, and its pages of items."""
+    if source == target:
+        raise Refused(f"--from: {source} is the stage's own table; give the table of the recovery.")
+    if keys != _keys(client, source):
+        raise Refused(f"--from: {source} is not a copy of {target}: its key attributes differ.")
+    total = client.describe_table(TableName=source)["Table"].get("ItemCount", 0)
+    pages = client.get_paginator("scan").paginate(TableName=source, ConsistentRead=True)
+    return total, (page["Items"] for page in pages)
 
 
 def _without_past_wait(item: dict[str, Any]) -> dict[str, Any]:

@@ -212,7 +212,8 @@ def _schedule(
     If sending fails, EventBridge Scheduler sends the message to that queue's dead-letter queue."""
     name = settings.name("campaigns")
     group = scheduler.CfnScheduleGroup(scope, "Group", name=name)
-    role = scheduler_role(scope, name, [collect.queue.queue_arn, collect.dead_letters.queue_arn])
+    queues = [collect.queue.queue_arn, collect.dead_letters.queue_arn]
+    role = scheduler_role(scope, name, [Grant(["sqs:SendMessage"], queues)])
     kind = scheduler.CfnSchedule
     for campaign in campaigns:
         schedule = campaign.chosen.schedule

@@ -11,6 +11,7 @@ from mailroom.ledger.waits import INDEX, PROJECTED
 from mailroom.recipients.choices import TOPICS
 from mailroom_stacks.constructs.naming import StageStack, name_for_others, publish
 from mailroom_stacks.constructs.search import Search
+from mailroom_stacks.constructs.second_copy import export_daily
 from mailroom_stacks.constructs.storage import TTL, PrivateBucket, StreamTable, Table
 from mailroom_stacks.settings.queues import DAY
 from mailroom_stacks.settings.settings import Settings
@@ -49,6 +50,9 @@ class MailboxStack(StageStack):
         # The index is for counting the opt-outs of a topic since a campaign. If a person opts in again, the
         # item leaves the index.
         self.preferences.add_index(TOPICS, "topic", "opted_out_at")
+        if copy := settings.deployment.second_copy:
+            exported = [self.suppressions, self.preferences]
+            export_daily(Construct(self, "SecondCopy"), settings, copy, exported)
         # Budgets have a separate table: in the ledger, each batch that is counted would invoke a function
         # through the stream.
         self.budgets = Table(self, "Budgets", settings, name="budgets", key="name")

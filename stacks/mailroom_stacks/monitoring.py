@@ -15,6 +15,7 @@ from mailroom_stacks.constructs.function import function_specs
 from mailroom_stacks.constructs.naming import StageStack, name_for_others, publish
 from mailroom_stacks.constructs.objective import watch_objective
 from mailroom_stacks.constructs.outcome_alarms import watch_outcomes
+from mailroom_stacks.constructs.second_copy import GROUP
 from mailroom_stacks.constructs.stage_alarm import BEGUN, ENDED, AlarmText, identifier, metric, stage_alarm
 from mailroom_stacks.constructs.topic import EventTopic, event_key
 from mailroom_stacks.constructs.worker import Work
@@ -129,12 +130,15 @@ class MonitoringStack(StageStack):
             "events": metric("AWS/SNS", failed, "Sum", {"TopicName": settings.name("feedback")}),
             "notices": metric("AWS/SNS", failed, "Sum", {"TopicName": settings.name(BEGUN)}),
         }
+        if settings.deployment.second_copy:
+            group = {"ScheduleGroup": settings.name(GROUP)}
+            dropped["exports"] = metric("AWS/Scheduler", "TargetErrorCount", "Sum", group)
         text = AlarmText(
             kind="aws-drops",
             meaning="AWS lost an event: SNS dropped a provider's event or the notification of an alarm, "
-            "EventBridge could not deliver an event of one of the stage's rules, or Lambda dropped an "
-            "invocation that it considers a loop. A policy or key has probably changed since the "
-            "deployment.",
+            "EventBridge could not deliver an event of one of the stage's rules or start an export of the "
+            "second copy, or Lambda dropped an invocation that it considers a loop. A policy or key has "
+            "probably changed since the deployment.",
             next_step=f"mailroom doctor --stage {settings.stage} (what is missing?)",
         )
         total = cloudwatch.MathExpression(

@@ -15,6 +15,8 @@ from tests.support.docs_pages import Page, pages
 PATHS = [page.path for page in pages()]
 ONLY_IN_THE_CLI = {("logs", "tail")}
 """What the CLI has beside the services' operations."""
+OTHER_NAMES = {"s3api": "s3"}
+"""Names of services in botocore that differ from those in the CLI."""
 EVERYWHERE = {"query", "output", "region", "profile", "endpoint-url"}
 _WAIT = "wait"
 """Takes the name of what is waited for, which is no option."""
@@ -43,7 +45,7 @@ def _commands(page: Page) -> Iterator[Command]:
 @cache
 def _operations(service: str) -> dict[str, set[str]]:
     """A service's operations with their options, in the CLI's spelling."""
-    model = SESSION.get_service_model(service)
+    model = SESSION.get_service_model(OTHER_NAMES.get(service, service))
     found = {}
     for name in model.operation_names:
         shape = model.operation_model(name).input_shape

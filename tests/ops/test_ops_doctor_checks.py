@@ -83,7 +83,7 @@ def answers(providers: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer
 def test_every_check_of_a_healthy_stage_is_ok(answers: dict[str, Answer]) -> None:
     found = looked(Aws(answers))
     assert {each.state for each in found} == {"ok"}, [each for each in found if each.state != "ok"]
-    assert len({(each.subject, each.check) for each in found}) == 21
+    assert len({(each.subject, each.check) for each in found}) == 22
 
 
 def _quota(**changes: float) -> dict[str, Any]:
@@ -161,6 +161,18 @@ FAULTS: dict[str, list[tuple[Answer, str, str]]] = {
         (world.stacks(api="UPDATE_FAILED"), "stacks, deployed: failed", "UPDATE_FAILED"),
         (world.stacks(api="UPDATE_ROLLBACK_COMPLETE"), "stacks, deployed: warning", "was rolled back"),
         (world.stacks(api="UPDATE_IN_PROGRESS"), "stacks, deployed: warning", "changed"),
+    ],
+    "dynamodb.ListExports": [
+        ({"ExportSummaries": []}, "stacks, second copy: failed", "suppressions has not been exported yet"),
+    ],
+    "dynamodb.DescribeExport": [
+        (world.export(20, S3Bucket="lake"), "stacks, second copy: failed", "has not been exported yet"),
+        (world.export(49), "stacks, second copy: failed", "export of preferences began 49 hours ago."),
+        (
+            world.export(20, "FAILED", FailureMessage="Access denied"),
+            "stacks, second copy: failed",
+            "has failed: Access denied.",
+        ),
     ],
     "sesv2.GetAccount": [
         (world.account(ProductionAccessEnabled=False), "mail, account: warning", "sandbox"),
@@ -613,7 +625,10 @@ def test_a_stage_that_is_missing_in_cdk_json_is_checked_from_its_deployment(
 ) -> None:
     found = looked(Aws(answers), (), settings_or_trouble("moon"))
     others = [each for each in found if each.state != "ok"]
-    assert [(each.check, each.state) for each in others] == [("recipients", "skipped")]
+    assert [(each.check, each.state) for each in others] == [
+        ("second copy", "skipped"),
+        ("recipients", "skipped"),
+    ]
     assert "'moon' is unknown" in others[0].sentence
 
 
@@ -649,3 +664,26 @@ def test_a_missing_bus_or_a_bus_of_another_account_is_skipped(
     (found,) = (each for each in looked(aws, ["functions"]) if each.check == "event bus")
     assert (found.state, "events.DescribeEventBus" in aws.asked) == ("skipped", False)
     assert said in found.sentence
+
+
+def test_the_newest_export_to_the_bucket_of_the_setting_is_reported(answers: dict[str, Answer]) -> None:
+    exports = {
+        "3-of-others": world.export(1, S3Bucket="lake"),
+        "2-newer": world.export(20, "IN_PROGRESS"),
+        "1-older": world.export(44),
+    }
+    arns = [f"arn:aws:dynamodb:us-east-1:123456789012:export/{name}" for name in exports]
+    answers["dynamodb.ListExports"] = {"ExportSummaries": [{"ExportArn": arn} for arn in arns]}
+    answers["dynamodb.DescribeExport"] = lambda request: exports[request["ExportArn"].rpartition("/")[2]]
+    findings = [finding for finding in looked(Aws(answers), ["stacks"]) if finding.check == "second copy"]
+    assert [(finding.state, finding.sentence) for finding in findings] == [
+        ("ok", f"The newest export of {table} began 20 hours ago: in_progress.")
+        for table in ("suppressions", "preferences")
+    ]
+
+
+def test_a_stage_without_a_second_copy_is_in_order(answers: dict[str, Answer]) -> None:
+    findings = looked(Aws(answers), ["stacks"], load(STAGES, "dev"))
+    assert ("ok", "The setting deployment.second_copy is off.") in [
+        (finding.state, finding.sentence) for finding in findings
+    ]

@@ -45,6 +45,7 @@ def _where_sent(channel: str, run: Run) -> Run:
 
 CHECKS: tuple[Check, ...] = (
     Check("stacks", "deployed", stacks.deployed),
+    Check("stacks", "second copy", stacks.second_copy),
     *(check for channel in CHANNELS for check in checks_of(channel)),
     Check("functions", "mappings", functions.mappings),
     Check("functions", "concurrency", functions.concurrency),

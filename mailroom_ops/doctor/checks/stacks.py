@@ -1,14 +1,18 @@
-"""Checks that the stage's stacks are deployed."""
+"""Checks that the stage's stacks are deployed, and that its second copy is recent."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from mailroom_ops.doctor.examined_stage import ExaminedStage
-from mailroom_ops.doctor.report import CheckFinding, failed, ok, warning
+from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
+from mailroom_ops.repair.exported import TABLES
+from mailroom_ops.shared.screen import ended
 from mailroom_stacks.settings.settings import Settings
 
 _GOOD = {"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"}
 _ROLLED_BACK = {"UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}
+_EXPORT_HOURS = 48
+"""Maximum age of the newest export in hours: exports begin once a day, and one may be late."""
 
 
 def deployed(stage: ExaminedStage) -> Iterator[CheckFinding]:
@@ -24,6 +28,35 @@ def deployed(stage: ExaminedStage) -> Iterator[CheckFinding]:
     good = sum(status in _GOOD for status in ours.values())
     if good:
         yield ok(f"{good} stacks are deployed and complete.")
+
+
+def second_copy(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """Report the newest export of each table that the setting `deployment.second_copy` exports. An export may
+    fail after its start, when an alarm cannot notice it any more."""
+    copy = stage.settings and stage.settings.deployment.second_copy
+    if not copy:
+        yield skipped(stage.trouble) if stage.trouble else ok("The setting deployment.second_copy is off.")
+        return
+    client = stage.client("dynamodb")
+    for table in TABLES:
+        arn = stage.arn("dynamodb", f"table/{stage.prefix}{table}")
+        # DynamoDB lists the newest export first.
+        arns = [export["ExportArn"] for export in client.list_exports(TableArn=arn)["ExportSummaries"]]
+        exports = (client.describe_export(ExportArn=arn)["ExportDescription"] for arn in arns)
+        yield _of_export(stage, table, next((row for row in exports if row["S3Bucket"] == copy.bucket), None))
+
+
+def _of_export(stage: ExaminedStage, table: str, export: dict[str, Any] | None) -> CheckFinding:
+    fix = "See `mailroom docs second-copy`."
+    if export is None:
+        return failed(f"{table} has not been exported yet; the first export begins with the deployment.", fix)
+    if export["ExportStatus"] == "FAILED":
+        reason = export.get("FailureMessage", "")
+        return failed(ended(f"The newest export of {table} has failed: {reason}"), fix)
+    hours = (stage.clock() - export["StartTime"].timestamp()) / 3600
+    if hours > _EXPORT_HOURS:
+        return failed(f"The newest export of {table} began {hours:.0f} hours ago.", fix)
+    return ok(f"The newest export of {table} began {hours:.0f} hours ago: {export['ExportStatus'].lower()}.")
 
 
 def stacks_of(stage: ExaminedStage) -> list[dict[str, Any]]:

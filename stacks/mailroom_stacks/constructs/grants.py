@@ -62,12 +62,12 @@ def role(
     return iam_role
 
 
-def scheduler_role(scope: Construct, group: str, queue_arns: Sequence[str]) -> iam.Role:
-    """Create the role with which the EventBridge schedules of `group` send messages to queues."""
+def scheduler_role(scope: Construct, group: str, grants: Sequence[Grant]) -> iam.Role:
+    """Create the role of the EventBridge schedules of `group`, with the permissions `grants`."""
     arn = Stack.of(scope).format_arn(service="scheduler", resource="schedule-group", resource_name=group)
     conditions = {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID, "aws:SourceArn": arn}}
     scheduler = iam.ServicePrincipal("scheduler.amazonaws.com", conditions=conditions)
-    return role(scope, "Role", scheduler, [Grant(["sqs:SendMessage"], queue_arns)])
+    return role(scope, "Role", scheduler, grants)
 
 
 def _as_found(resource: Any) -> str:

@@ -98,6 +98,16 @@ class Deploy(Section):
         return self.audience or _AUDIENCES.get(self.signer, self.issuer)
 
 
+class SecondCopy(Section):
+    """Bucket for daily exports of the tables `suppressions` and `preferences`."""
+
+    bucket: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")
+    """Name of an existing bucket, in any region, whose policy allows the exports: see `mailroom docs
+    second-copy`."""
+    account: str | None = Field(default=None, pattern=r"^\d{12}$")
+    """AWS account of the bucket, 12 digits; null means the account of the stage."""
+
+
 class Deployment(Section):
     """Account, region and protection of the stage."""
 
@@ -114,5 +124,16 @@ class Deployment(Section):
     """Whether stacks are protected against deletion."""
     point_in_time_recovery: bool = True
     """Whether tables can be restored to any second of the last 35 days."""
+    second_copy: SecondCopy | None = None
+    """Daily exports of opt-outs and suppressions to a bucket; null turns them off."""
     tags: dict[str, str] = Field(default_factory=dict)
     """Tags of all resources."""
+
+    @model_validator(mode="after")
+    def _recoverable(self) -> Self:
+        if self.second_copy and not self.point_in_time_recovery:
+            raise ValueError(
+                "has a second_copy, and DynamoDB exports only tables with point-in-time recovery; set "
+                "point_in_time_recovery to true, or second_copy to null"
+            )
+        return self

@@ -29,13 +29,14 @@ from mailroom_ops.doctor.examined_stage import ExaminedStage
 from mailroom_ops.doctor.report import Checked
 from mailroom_ops.doctor.run import run
 from mailroom_stacks.settings.concurrency import FUNCTIONS_AT_ONCE
-from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.settings import Settings
 from tests.support.ops.search import VARIABLES as SEARCH
-from tests.support.stacks.refusals import STAGES
+from tests.support.stacks.refusals import accepted
 
 ACCOUNT, REGION, STAGE = "123456789012", "us-east-1", "dev"
-SETTINGS = load(STAGES, STAGE)
+COPIES = "acme-second-copies"
+"""Bucket of the second copy."""
+SETTINGS = accepted("deployment.second_copy", {"bucket": COPIES})
 NOW = 1_795_251_600.0  # 2026-11-21T09:00:00Z
 PREFIX = f"mailroom-{STAGE}-"
 TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:{PREFIX}feedback"
@@ -158,7 +159,18 @@ def _general(queues: list[str], alarms: list[str], functions: list[dict[str, Any
         "sns.ListSubscriptionsByTopic": {"Subscriptions": [subscription]},
         "dynamodb.GetItem": {},
         "dynamodb.Query": {"Items": []},
+        "dynamodb.ListExports": {
+            "ExportSummaries": [{"ExportArn": f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:export"}]
+        },
+        "dynamodb.DescribeExport": export(20),
     }
+
+
+def export(hours: float, status: str = "COMPLETED", **changes: str) -> dict[str, Any]:
+    """Return the description of an export that began before these hours."""
+    began = datetime.fromtimestamp(NOW - hours * 3600, UTC)
+    usual = {"ExportStatus": status, "StartTime": began, "S3Bucket": COPIES}
+    return {"ExportDescription": {**usual, **changes}}
 
 
 def _mail() -> dict[str, Answer]:

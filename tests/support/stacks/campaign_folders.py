@@ -83,6 +83,7 @@ EVERYTHING: dict[str, Any] = {
     "outcomes.event_bus": "orders",
     "api.unsubscribe": PAGE,
     "recipients": {"only": ["example.com"], "redirect_to": {"mail": "testers@example.com", "push": NEWS}},
+    "deployment.second_copy": {"bucket": "acme-second-copies", "account": "444455556666"},
     **changes_for(*AUDIENCES, campaigns__network=NETWORK),
 }
 """All that can be switched on, with campaigns `of_each_kind`."""
