@@ -11,7 +11,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.providers import providers_of
 from mailroom_ops.setup.cdk_json import CdkJson
 from mailroom_ops.setup.stage_section import channels_of, get, in_order, new_section, put, set_channels
-from mailroom_ops.shared.screen import Refused, at_a_terminal, print_lines, refusals
+from mailroom_ops.shared.screen import Refused, at_a_terminal, errors, print_line, print_lines, refusals
 from mailroom_stacks import paths
 from mailroom_stacks.settings.concurrency import functions_at_once
 from mailroom_stacks.settings.load import load, load_campaigns
@@ -126,7 +126,7 @@ def init(
         file = CdkJson(paths.CDK_JSON)
         asking = at_a_terminal() and not yes
         if asking:
-            typer.echo(PRICES.format(**IDLE), err=True)
+            print_line(PRICES.format(**IDLE), console=errors)
         name = stage if stage is not None or not asking else typer.prompt("The stage", "dev", err=True)
         if name is None:
             raise Refused("--stage: is missing; name the stage, such as --stage dev.")

@@ -3,10 +3,10 @@
 from mailroom.channels.channel import Provider
 
 PLANS = {"essentials": 160e-6, "none": 100e-6, "pro": 220e-6, "enterprise": 230e-6}
-"""Prices of a mail in US dollars by the account's plan, for the first ten million of a month in us-east-1:
-https://aws.amazon.com/ses/pricing/ as of 2026-07-22, by the transcription api-evangelist/amazon-ses on GitHub.
-Since 2026-07-21, a new account has the
-plan Essentials; an account that has sent since 2025-06-01 has none until it chooses one."""
+"""Prices of a mail in US dollars by the account's plan, for the first ten million of a month in us-east-1, as
+of 2026-07-22: https://aws.amazon.com/ses/pricing/, by the transcription api-evangelist/amazon-ses on GitHub.
+Since 2026-07-21, a new account has the plan Essentials; an account that has sent since 2025-06-01 has none
+until it chooses one."""
 FEES = {"pro": 105, "enterprise": 500}
 """Monthly fees of plans in US dollars, from the same list."""
 
