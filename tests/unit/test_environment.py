@@ -35,6 +35,7 @@ SEND_MAIL = {
     "LEASE_SECONDS": "120",
     "PACE_SECONDS": "0.35",
     "ON_UNKNOWN": "resend",
+    "RESEND_DELAYS": "[0, 1800, 7200]",
     "BACKOFF_SECONDS": "5",
     "BACKOFF_CAP_SECONDS": "900",
     "MISCONFIGURED_SECONDS": "30",
@@ -70,7 +71,7 @@ def test_routes_are_read_from_json(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_lines_of_release_are_read_from_json(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = {"mail": {"per_second": 2.5, "per_day": [["2026-11-21", 1000]], "reserve": 0.1}}
-    tables = {"MAILBOX_TABLE": "mailbox", "CONTENTS_TABLE": "contents", "BUDGETS_TABLE": "budgets"}
+    tables = {f"{name.upper()}_TABLE": name for name in ("mailbox", "contents", "budgets", "runs")}
     put(monkeypatch, **DISPATCH, **tables, LINES=json.dumps(lines), LEASE_SECONDS="120")
     assert read(ReleaseSettings).lines == {"mail": LineSettings(2.5, [("2026-11-21", 1000)], 0.1)}
 
