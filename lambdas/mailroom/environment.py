@@ -67,7 +67,7 @@ class Sender(Common, frozen=True, kw_only=True, rename="upper"):
     misconfigured_seconds: Seconds
     submit_seconds: Seconds
     record_seconds: Seconds
-    resend_delays: tuple[Seconds, ...] = (0, 1_800, 7_200)
+    resend_delays: tuple[Seconds, ...]
     """Minimum seconds between a try whose outcome is unknown and the next resend. There is one number for
     each resend."""
     submits_at_once: Annotated[int, Meta(ge=1)] = 1
@@ -91,7 +91,7 @@ class Sender(Common, frozen=True, kw_only=True, rename="upper"):
     """Hours in which messages of the lane may be sent, for messages without the attribute `window`: see
     `Window`."""
     runs_table: str = ""
-    """Table of campaign runs. Without its name, messages of runs wait."""
+    """Table of campaign runs; empty if campaigns cannot use the channel."""
     other_provider: OtherProvider | None = None
     """The channel's other provider; None if the channel has only one."""
 
@@ -128,9 +128,9 @@ class SesSender(MailSender, frozen=True, kw_only=True, rename="upper"):
 class ResendSender(MailSender, frozen=True, kw_only=True, rename="upper"):
     """Settings of a mail sender by Resend."""
 
-    resend_secret_arn: str = ""
+    resend_secret_arn: str
     """Secret with the API key."""
-    resend_base_url: str = ""
+    resend_base_url: str
 
 
 class SmsSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):
@@ -218,7 +218,7 @@ class TwilioCallbacksSettings(Struct, frozen=True, kw_only=True, rename="upper")
     public_url: str
     """Public URL of the function, which Twilio's signatures cover."""
     feedback_queue_url: str
-    sms_base_url: str = "https://api.twilio.com"
+    sms_base_url: str
     """URL of the API of Twilio, from which the time of a text is read."""
     stop_words: Sequence[str] = ()
     start_words: Sequence[str] = ()
@@ -245,8 +245,8 @@ class DatabaseSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     host: str = ""
     port: int = 0
     dbname: str = ""
-    connect_seconds: Seconds = 5
-    statement_seconds: Seconds = 60
+    connect_seconds: Seconds
+    statement_seconds: Seconds
 
 
 class DayLimit(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -281,7 +281,7 @@ class ComposeSettings(Common, frozen=True, kw_only=True, rename="upper"):
     mailbox_table: str
     preferences_table: str
     runs_table: str
-    queues: dict[str, str] = {}
+    queues: dict[str, str]
     """URLs of the bulk lanes' queues, by channel, for messages of a run that is started again."""
     default_region: str = ""
     mailbox_ttl_seconds: Seconds = 0
@@ -321,8 +321,8 @@ class MessagesApiSettings(Common, frozen=True, kw_only=True, rename="upper"):
     budgets_table: str = ""
     default_region: str = ""
     mailbox_ttl_seconds: Seconds = 0
-    payload_ttl_seconds: Seconds = 0
-    """Seconds for which large content is stored; 0 if it never expires."""
+    payload_ttl_seconds: Seconds
+    """Seconds for which large content is stored."""
     search_table: str = ""
     """Table of the search index; empty for a stage without search."""
     search_key_name: str = ""
@@ -359,7 +359,7 @@ class OutcomesSettings(Struct, frozen=True, kw_only=True, rename="upper"):
     retry_queue_url: str
     max_attempts: int
     retry_delay_seconds: Seconds
-    channels: Sequence[str] = ()
+    channels: Sequence[str]
     event_bus: str = ""
     """Name or ARN of the event bus for outcomes; if empty, events are not put on a bus."""
     event_source: str = ""
@@ -416,8 +416,7 @@ class ReleaseSettings(DispatchSettings, frozen=True, kw_only=True, rename="upper
     budgets_table: str
     lines: dict[str, LineSettings]
     """Settings by channel, for the channels with a daily limit."""
-    runs_table: str = ""
-    """Table of campaign runs. Without its name, messages of runs wait."""
+    runs_table: str
     lease_seconds: Seconds
     """Seconds for which an invocation has the exclusive right to its shard or channel."""
     aws_lambda_function_name: str = ""

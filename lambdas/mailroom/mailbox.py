@@ -65,7 +65,7 @@ class Oversize:
     bucket: Callable[[], str]
     """Function that returns the name of the bucket, called at the first large item."""
     keep_seconds: float | None = None
-    """Seconds for which the bucket keeps an object, or None if this time is unknown or unlimited."""
+    """Seconds for which the bucket keeps an object, or None if this time is unknown."""
     clock: Clock = time.time
 
     def lightened(self, image: Mapping[str, Value]) -> Mapping[str, Value]:

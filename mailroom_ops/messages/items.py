@@ -159,7 +159,7 @@ def _takes_text(type_: Any) -> bool:
 
 
 class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
-    """Rules of a deployed stage for items. Times are in seconds; 0 means unlimited.
+    """Rules of a deployed stage for items. Times are in seconds.
 
     The rules are read from the environment variables of the HTTP API's function, and not from cdk.json,
     because the stage may have been deployed with other settings.
@@ -172,7 +172,8 @@ class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
     callback_ports: list[int]
     default_region: str = ""
     mailbox_ttl_seconds: float = 0
-    payload_ttl_seconds: float = 0
+    """Time for which the mailbox stores an item; 0 if items never expire."""
+    payload_ttl_seconds: float
     mail_senders: list[str] = []
     fax_senders: list[str] = []
     templates_bucket: str = ""
@@ -204,7 +205,7 @@ class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
     def writer(self, dynamodb: "DynamoDBClient", s3: "S3Client") -> MailboxWriter:
         """Return a writer that puts items like the stage's HTTP API. The content of an item that is too large
         for DynamoDB goes into the payload bucket."""
-        oversize = Oversize(s3, lambda: self.payload_bucket, self.payload_ttl_seconds or None)
+        oversize = Oversize(s3, lambda: self.payload_bucket, self.payload_ttl_seconds)
         return MailboxWriter(dynamodb, self.mailbox_table, self.mailbox_ttl_seconds, oversize=oversize)
 
 

@@ -59,16 +59,14 @@ class Memory(Struct, frozen=True):
     """Whether an operator has confirmed that messages which the ledger may have forgotten were never sent."""
 
     @classmethod
-    def of(cls, mailbox: "Table", ledger: "Table", ttl: float, now_s: float, *, confirmed: bool) -> "Memory":
-        """Derive the rules from DynamoDB's description of a stage's tables. `ttl` is the present retention of
-        ledger items in seconds. A stage of an older version may have less than this version's minimum,
-        REMEMBERED_SECONDS."""
+    def of(cls, mailbox: "Table", ledger: "Table", now_s: float, *, confirmed: bool) -> "Memory":
+        """Derive the rules from DynamoDB's description of a stage's tables."""
         created, mailbox_created = (table["CreationDateTime"].timestamp() for table in (ledger, mailbox))
         # A ledger that replaced another one, or that was restored from a backup, does not have items of all
         # messages that were sent before.
         first = created <= mailbox_created + _DEPLOYED_SECONDS
         restored = any(table.get("RestoreSummary") for table in (ledger, mailbox))
-        forgot = now_s - created > min(ttl, REMEMBERED_SECONDS) - DAY
+        forgot = now_s - created > REMEMBERED_SECONDS - DAY
         return cls(first and not restored and not forgot, confirmed)
 
 

@@ -96,8 +96,7 @@ class Repairs:
         mailbox, ledger = (
             stage.dynamodb.describe_table(TableName=stage.name(table))["Table"] for table in _TABLES
         )
-        ttl = stage.dispatch.ledger_ttl_seconds
-        memory = Memory.of(mailbox, ledger, ttl, stage.clock(), confirmed=confirmed)
+        memory = Memory.of(mailbox, ledger, stage.clock(), confirmed=confirmed)
         return cls(stage, Judge(memory, older_than))
 
     def scan(self, progress: Callable[[int], None] = lambda _seen: None) -> Candidates:

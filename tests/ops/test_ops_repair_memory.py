@@ -13,8 +13,6 @@ from tests.support.pipeline.items import mail
 STAGE = repair_stage
 NOW = 1_800_000_000.0
 HOUR = 3600.0
-YEAR = 365 * DAY
-"""What the functions are set to: longer than any other stage of these tests is old."""
 
 
 def table(since: float, *, restored: bool = False) -> Any:
@@ -23,9 +21,9 @@ def table(since: float, *, restored: bool = False) -> Any:
     return {"CreationDateTime": datetime.fromtimestamp(since, UTC), **summary}
 
 
-def complete(mailbox: Any, ledger: Any, ttl: float = YEAR) -> bool:
+def complete(mailbox: Any, ledger: Any) -> bool:
     """Whether such a ledger has forgotten nothing."""
-    return Memory.of(mailbox, ledger, ttl, NOW, confirmed=False).complete
+    return Memory.of(mailbox, ledger, NOW, confirmed=False).complete
 
 
 def test_a_ledger_as_old_as_its_mailbox_is_complete() -> None:
@@ -44,12 +42,6 @@ def test_a_ledger_younger_than_its_mailbox_is_incomplete() -> None:
 def test_a_ledger_older_than_the_least_retention_is_incomplete(days: float, *, known: bool) -> None:
     since = NOW - days * DAY
     assert complete(table(since), table(since)) == known
-
-
-def test_the_shorter_ledger_ttl_of_an_older_stage_counts() -> None:
-    since = NOW - 25 * DAY
-    assert complete(table(since), table(since), 30 * DAY)
-    assert not complete(table(since), table(since), 20 * DAY)
 
 
 @pytest.mark.parametrize("which", ["mailbox", "ledger"])

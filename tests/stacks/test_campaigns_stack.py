@@ -105,6 +105,7 @@ def test_the_environment_of_collect_contains_its_queues_its_lease_and_the_databa
     assert msgspec.json.decode(given["DATABASES"], type=dict[str, DatabaseSettings]) == {
         "app": DatabaseSettings(
             secret_arn="arn:aws:secretsmanager:eu-central-1:111122223333:secret:app-AbCdEf",
+            connect_seconds=5,
             statement_seconds=45,
         )
     }

@@ -298,5 +298,6 @@ def test_a_formula_names_lines_of_its_own_graph(each_stage: Templates) -> None:
 
 
 def test_the_pictures_in_the_docs_are_of_the_dashboards_as_they_are(prod: Templates) -> None:
+    command = ".venv/bin/python -m tests.support.stacks.picture"
     for file, picture in pictures(prod).items():
-        assert file.read_text() == picture, f"{file.name} is another dashboard; run `make dashboards`"
+        assert file.read_text() == picture, f"{file.name} is another dashboard; run {command}"

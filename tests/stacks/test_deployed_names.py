@@ -1,7 +1,6 @@
 """What is deployed keeps its names: whoever changes a logical id or a physical name replaces a resource, and
-loses what is in it. The lists in deployed/ are those of the last release.
-
-For a change that is meant, `python -m tests.stacks.test_deployed_names` writes the lists anew.
+loses what is in it. The lists in deployed/ are those of the last intended change:
+`python -m tests.stacks.test_deployed_names` writes them.
 """
 
 import json

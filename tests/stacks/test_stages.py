@@ -91,7 +91,6 @@ def test_a_plain_run_prints_the_stacks_and_sends_warnings_to_standard_error(
     monkeypatch.setattr(sys, "argv", ["app.py"])
     app.main()
     said = capsys.readouterr()
-    # `make deploy` takes the stacks' names from the standard output.
     assert [line.partition(":")[0] for line in said.out.splitlines()] == [
         each.stack_name for each in written.stacks
     ]

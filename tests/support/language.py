@@ -40,8 +40,8 @@ ODD_NAMES = re.compile(
 )
 HEADER = """\
 # Ceilings of headless docstrings, docstrings with any habit, and odd local names. Packages without a row: 0.
-# They only fall: if a count rises, reword the text. `make ratchet` lowers them. A renamed package keeps its
-# row under the new name.
+# They only fall: if a count rises, reword the text. `python -m tests.support.language --lower` lowers them. A
+# renamed package keeps its row under the new name.
 """
 COUNTS = ("headless", "habits", "odd_names")
 Ceilings = dict[str, dict[str, int]]
@@ -129,7 +129,9 @@ def differences(places: Sequence[Place], ceilings: Ceilings) -> list[str]:
                 rising = (place for place in places if place.package == package and place.adds_to(name))
                 lines += worst(rising)[:10]
             elif count < ceiling:
-                lines.append(f"{package}: {name} fell to {count}. Run `make ratchet` to keep what you won.\n")
+                lines.append(
+                    f"{package}: {name} fell to {count}. Run it with --lower to keep what you won.\n"
+                )
     return lines
 
 

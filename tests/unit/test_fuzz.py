@@ -1,6 +1,6 @@
-"""Whatever parses, fed with what is nearly right: no crash that is no refusal, no blocked neighbour, and no
-more work than in proportion to the input. `make fuzz` tries the same with new examples, for as long as it is
-told to."""
+"""Parsers and functions with input that is nearly right: they refuse it without a crash, process its
+neighbours, and their work is in proportion to the input. With FUZZ_MINUTES, the tests try new examples for
+that time."""
 
 import io
 import json

@@ -61,7 +61,7 @@ def test_a_rise_names_the_worst_places_first(tmp_path: Path, capsys: Output) -> 
 
 def test_a_fall_fails_until_the_ceilings_are_lowered(tmp_path: Path, capsys: Output) -> None:
     assert check(tmp_path, PLAIN + HEADLESS, row(1, 3, 2)) == (1, row(1, 3, 2))
-    sentence = f"{PACKAGE}: habits fell to 1. Run `make ratchet` to keep what you won.\n"
+    sentence = f"{PACKAGE}: habits fell to 1. Run it with --lower to keep what you won.\n"
     assert capsys.readouterr().out == sentence
     assert check(tmp_path, PLAIN + HEADLESS, row(1, 3, 2), "--lower") == (0, language.HEADER + row(1, 1, 2))
     assert check(tmp_path, PLAIN, row(1, 3, 2), "--lower") == (0, language.HEADER)

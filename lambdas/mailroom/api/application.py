@@ -107,7 +107,7 @@ def _intake(settings: MessagesApiSettings, clock: Clock) -> Intake:
         strict=settings.unknown == "refuse",
     )
     oversize = Oversize(
-        clients.s3(), lambda: settings.payload_bucket, settings.payload_ttl_seconds or None, clock=clock
+        clients.s3(), lambda: settings.payload_bucket, settings.payload_ttl_seconds, clock=clock
     )
     writer = MailboxWriter(
         clients.dynamodb(),

@@ -28,8 +28,7 @@ def main() -> None:
     if "CDK_OUTDIR" not in os.environ:
         for stack in assembly.stacks:
             sys.stdout.write(f"{stack.stack_name}: {len(stack.template['Resources'])} resources\n")
-        # `make deploy` reads the names of stacks from standard output, so notes are written to standard
-        # error.
+        # Notes are written to standard error, so that a program finds only stacks on standard output.
         sys.stderr.writelines(f"{note}\n" for note in _notes(Path(assembly.directory)))
 
 

@@ -17,6 +17,7 @@ from mailroom.environment import FaxSender, OutcomesSettings
 from mailroom.ledger.ledger import Ledger
 from mailroom.outcomes import EventBus, Outcomes
 from mailroom_stacks.settings.fax import fax_rules
+from mailroom_stacks.settings.queues import RESEND_DELAYS
 from mailroom_stacks.settings.times import Times
 from tests.support.bounds import check_queue_call
 from tests.support.dynamodb import in_memory_client
@@ -154,6 +155,7 @@ class FaxWorld:
                     retry_queue_url=RETRY,
                     max_attempts=self.max_attempts,
                     retry_delay_seconds=RETRY_SECONDS,
+                    channels=["fax"],
                     event_bus="default",
                     event_source="mailroom.test",
                 )
@@ -250,6 +252,7 @@ def _settings(max_attempts: int) -> FaxSender:
         lease_seconds=LEASE,
         pace_seconds=0,
         on_unknown="hold",
+        resend_delays=RESEND_DELAYS,
         backoff_seconds=TIMES.backoff,
         backoff_cap_seconds=TIMES.backoff_cap,
         misconfigured_seconds=20,

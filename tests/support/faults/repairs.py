@@ -95,6 +95,7 @@ def of_fax(world: FaxWorld) -> Here:
         retry_queue_url=fax_world.RETRY,
         max_attempts=world.max_attempts,
         retry_delay_seconds=fax_world.RETRY_SECONDS,
+        channels=["fax"],
     )
 
     def outcomes(event: dict[str, Any]) -> dict[str, Any]:
@@ -144,7 +145,7 @@ def repairs_of(stage: Here, *, confirmed: bool = False) -> Repairs:
     mailbox, ledger = (
         stage.dynamodb.describe_table(TableName=name)["Table"] for name in ("mailbox", "ledger")
     )
-    memory = Memory.of(mailbox, ledger, 1e9, stage.clock(), confirmed=confirmed)
+    memory = Memory.of(mailbox, ledger, stage.clock(), confirmed=confirmed)
     return Repairs(stage, Judge(memory, OLDER_THAN, LONGEST_FAX, fax_world.LEASE))
 
 

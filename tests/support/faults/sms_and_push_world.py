@@ -23,6 +23,7 @@ from mailroom.message.outcome import Evidence, Outcome, Rejected, Retry, Sent, U
 from mailroom.providers.sns.sender import SnsPush
 from mailroom.providers.twilio.sender import evidence
 from mailroom.recipients.choices import Suppressions
+from mailroom_stacks.settings.queues import RESEND_DELAYS
 from tests.support.bodies import SENT, TOPIC, twilio
 from tests.support.dynamodb import in_memory_client
 from tests.support.faults.outside import NO_BUCKET, Clock, Outside, Queues, Stopped, refused
@@ -274,6 +275,7 @@ def _settings(channel: str, url: str) -> Item:
         "lease_seconds": LEASE,
         "pace_seconds": 0,
         "on_unknown": "resend",
+        "resend_delays": RESEND_DELAYS,
         "backoff_seconds": 5,
         "backoff_cap_seconds": 300,
         "misconfigured_seconds": 20,

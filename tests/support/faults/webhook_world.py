@@ -23,6 +23,7 @@ from mailroom.message.message import Message
 from mailroom.outcomes import Callback
 from mailroom.providers.webhooks.sender import StandardWebhooks
 from mailroom.providers.webhooks.signing import Signer
+from mailroom_stacks.settings.queues import RESEND_DELAYS
 from tests.support.dynamodb import in_memory_client
 from tests.support.faults.outside import NO_BUCKET, Clock, Outside, Queues, Stopped
 from tests.support.tables import create_table
@@ -182,6 +183,7 @@ def _settings() -> WebhookSender:
         lease_seconds=LEASE,
         pace_seconds=0,
         on_unknown="resend",
+        resend_delays=RESEND_DELAYS,
         backoff_seconds=5,
         backoff_cap_seconds=300,
         misconfigured_seconds=20,

@@ -31,6 +31,7 @@ from mailroom.message.message import DEFAULT_TEMPLATE, Key, Reference
 from mailroom.providers.resend.sender import ResendMail
 from mailroom.providers.ses.sender import SesMail
 from mailroom.recipients.choices import Suppressions
+from mailroom_stacks.settings.queues import RESEND_DELAYS
 from tests.support import ROOT
 from tests.support.dynamodb import in_memory_client
 from tests.support.faults.outside import NO_BUCKET, Clock, Outside, Queues, Ses, Stopped
@@ -154,6 +155,7 @@ class World:
             lease_seconds=LEASE,
             pace_seconds=self.pace,
             on_unknown=self.on_unknown,
+            resend_delays=RESEND_DELAYS,
             backoff_seconds=5,
             backoff_cap_seconds=300,
             misconfigured_seconds=20,

@@ -232,6 +232,7 @@ RULES = Rules(
     callback_schemes=["https"],
     callback_ports=[443],
     default_region="US",
+    payload_ttl_seconds=7_776_000,
 )
 
 
@@ -323,7 +324,8 @@ def _login(text: str) -> None:
     from mailroom.campaigns.databases import login_of
     from tests.support.unit.webhooks import ARN
 
-    login_of("shop", DatabaseSettings(secret_arn=ARN), Secrets(text))  # type: ignore[arg-type]
+    settings = DatabaseSettings(secret_arn=ARN, connect_seconds=5, statement_seconds=60)
+    login_of("shop", settings, Secrets(text))  # type: ignore[arg-type]
 
 
 def _templates(_aws: Aws) -> Callable[[Any], object]:

@@ -339,6 +339,7 @@ def _fax(senders: Sequence[str], providers: str) -> dict[str, str]:
         "LEDGER_TABLE": "ledger",
         "QUEUE_URL": "queue",
         "ON_UNKNOWN": "hold",
+        "RESEND_DELAYS": "[0]",
         "FAX_QUALITY": "fine",
         "FAX_PROVIDER": "signalwire",
         "FAX_SECRET_ARN": "fax",

@@ -31,6 +31,7 @@ RULES = Rules(
     lanes={"mail": ["normal", "bulk"]},
     callback_schemes=["https"],
     callback_ports=[443],
+    payload_ttl_seconds=7_776_000,
 )
 
 

@@ -29,4 +29,5 @@ class Vault:
 
 def settings(**changes: Any) -> DatabaseSettings:
     """A database's settings."""
-    return DatabaseSettings(**({"secret_arn": ARN, "sslmode": "disable"} | changes))
+    times = {"connect_seconds": 5, "statement_seconds": 60}
+    return DatabaseSettings(**({"secret_arn": ARN, "sslmode": "disable"} | times | changes))

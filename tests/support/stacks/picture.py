@@ -1,4 +1,4 @@
-"""`make dashboards`: draw the dashboards of stage prod, in docs/pictures.
+"""Draws the dashboards of stage prod in docs/pictures: `.venv/bin/python -m tests.support.stacks.picture`.
 
 The layout, the titles, the names of lines and the thresholds are read from the synthesized templates. The
 numbers are invented: an endpoint is down, and its callbacks become dead letters.

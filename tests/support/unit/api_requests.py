@@ -18,6 +18,7 @@ ENVIRONMENT = {
     "LEDGER_TTL_SECONDS": str(int(TTL)),
     "PAYLOAD_BUCKET": BUCKET,
     "MAILBOX_TABLE": MAILBOX,
+    "PAYLOAD_TTL_SECONDS": str(int(TTL)),
     "LANES": json.dumps(
         {
             "mail": ["normal", "bulk"],
@@ -38,6 +39,7 @@ def settings(**changes: Any) -> MessagesApiSettings:
         "ledger_ttl_seconds": TTL,
         "payload_bucket": BUCKET,
         "mailbox_table": MAILBOX,
+        "payload_ttl_seconds": TTL,
         "lanes": json.loads(ENVIRONMENT["LANES"]),
         "callback_schemes": ["https"],
         "callback_ports": [443],

@@ -11,6 +11,7 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key, parse
 from mailroom.message.outcome import Evidence, Outcome, Sent
 from mailroom.providers.look_up import single
+from mailroom_stacks.settings.queues import RESEND_DELAYS
 from tests.support.unit.post import SETTINGS
 from tests.support.unit.shared import Aws, FakeClock, Item, claimed
 
@@ -26,6 +27,7 @@ FAX_SETTINGS: dict[str, Any] = {
     "channel": "fax",
     "lease_seconds": FAX_LEASE,
     "on_unknown": "hold",
+    "resend_delays": RESEND_DELAYS,
     "submit_seconds": 20,
     "record_seconds": 10,
     "fax_provider": "signalwire",

@@ -57,6 +57,7 @@ def environment(aws: Aws) -> dict[str, str]:
         "LEASE_SECONDS": "120",
         "PACE_SECONDS": "0",
         "ON_UNKNOWN": "resend",
+        "RESEND_DELAYS": "[0, 1800, 7200]",
         "BACKOFF_SECONDS": "5",
         "BACKOFF_CAP_SECONDS": "900",
         "MISCONFIGURED_SECONDS": "20",

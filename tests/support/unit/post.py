@@ -15,6 +15,7 @@ from mailroom.environment import Sender, SuppressingSender
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import Sent
 from mailroom.recipients.choices import Suppressions
+from mailroom_stacks.settings.queues import RESEND_DELAYS
 from tests.support.tables import check_releases
 from tests.support.unit.events import failures, plenty, sqs_event
 from tests.support.unit.fakes import FakeAdapter, Meddler
@@ -42,6 +43,7 @@ SETTINGS: dict[str, Any] = {
     "lease_seconds": LEASE,
     "pace_seconds": 0,
     "on_unknown": "resend",
+    "resend_delays": RESEND_DELAYS,
     "backoff_seconds": 4,
     "backoff_cap_seconds": 600,
     "misconfigured_seconds": 20,

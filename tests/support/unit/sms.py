@@ -11,6 +11,7 @@ from mailroom.content.payloads import Payloads
 from mailroom.environment import SmsSender
 from mailroom.message.message import parse
 from mailroom.message.outcome import Evidence, NotFound, Outcome, Sent
+from mailroom_stacks.settings.queues import RESEND_DELAYS
 from tests.support.unit.shared import BUCKET, LEDGER, PREFERENCES, SUPPRESSIONS, Aws, Item
 
 TO = "+15555550100"
@@ -28,6 +29,7 @@ SMS_SETTINGS: dict[str, Any] = {
     "lease_seconds": 120.0,
     "pace_seconds": 0.0,
     "on_unknown": "resend",
+    "resend_delays": RESEND_DELAYS,
     "backoff_seconds": 5.0,
     "backoff_cap_seconds": 900.0,
     "misconfigured_seconds": 20.0,

@@ -84,7 +84,6 @@ def test_a_large_message_may_not_wait_longer_than_its_content_is_stored(aws: Aws
     assert (answer.status, answer.fields) == (422, ["send_at"])
     assert "75 days" in answer.json["detail"]
     assert api.post({**large, "send_at": iso(NOW + 74 * 86400)}).status == 202
-    assert Api(clock).post({**large, "id": "m-2"}).status == 202  # it has no bound
 
 
 def test_a_fax_with_not_before_is_refused(api: Api) -> None:

@@ -24,7 +24,10 @@ print(*{{"psycopg"}} & sys.modules.keys())
 @pytest.mark.process
 @pytest.mark.parametrize(
     ("settings", "loaded"),
-    [("{}", set()), ('{"app": DatabaseSettings(secret_arn="arn")}', {"psycopg"})],
+    [
+        ("{}", set()),
+        ('{"app": DatabaseSettings(secret_arn="arn", connect_seconds=5, statement_seconds=60)}', {"psycopg"}),
+    ],
     ids=["without a database", "with one"],
 )
 def test_a_cold_start_loads_psycopg_only_if_there_is_a_database(settings: str, loaded: set[str]) -> None:

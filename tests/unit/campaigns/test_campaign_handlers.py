@@ -48,6 +48,7 @@ def campaign(aws: Aws, load: Load, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     aws.s3.put_object(Bucket=BUCKET, Key="people.csv", Body=CSV.encode())
     monkeypatch.setenv("PREFERENCES_TABLE", PREFERENCES)
     monkeypatch.setenv("AUDIENCE_QUEUE_URL", aws.urls["audience"])
+    monkeypatch.setenv("QUEUES", json.dumps({"mail": aws.urls["mail-bulk"]}))
     return load
 
 

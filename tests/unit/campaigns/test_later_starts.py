@@ -21,7 +21,6 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     "an earlier start has prepared its next attempt": ({"status": "retrying", **EARLIER}, "restart"),
     "it is a dead letter that was not sent": ({"status": "sending", **DEAD, **EARLIER}, "restart"),
     "it was cancelled by the stop": ({**STOPPED, **EARLIER}, "restart"),
-    "it was cancelled by the stop, by an earlier version": (STOPPED, "restart"),
     "a later attempt was cancelled by the stop": ({**STOPPED, **EARLIER, "attempts": 3}, "restart"),
     "this start has prepared its attempt": ({"status": "retrying", **OWN}, "queue"),
     "a worker has it": ({**CLAIMED, **EARLIER}, "wait"),

@@ -18,6 +18,7 @@ def test_the_handler_puts_a_twilio_callback_into_the_feedback_queue(
     created = boto3.client("secretsmanager").create_secret(Name="mailroom-test-twilio", SecretString=SECRET)
     monkeypatch.setenv("TWILIO_SECRET_ARN", created["ARN"])
     monkeypatch.setenv("PUBLIC_URL", PUBLIC_URL)
+    monkeypatch.setenv("SMS_BASE_URL", "https://api.twilio.com")
     monkeypatch.setenv("FEEDBACK_QUEUE_URL", aws.urls["feedback"])
     with monkeypatch.context() as cold_start:
         refuse_calls(cold_start)

@@ -46,8 +46,8 @@ def test_the_token_of_an_unsubscribe_link_decodes_to_the_recipient_and_topic() -
     assert tokens().read(url.removeprefix(f"{URL}/")) == Choice(ADA, TOPIC)
 
 
-def test_unsubscribe_links_in_mails_of_earlier_releases_are_valid() -> None:
-    # Signed by release 0.2.0. The way of signing may never change: HMAC of SHA-256, with the salt of 0.2.0.
+def test_unsubscribe_links_in_mails_that_were_sent_before_an_update_are_valid() -> None:
+    # A recorded link. The way of signing, HMAC of SHA-256 with this salt, may never change.
     sent = "WyJhZGFAZXhhbXBsZS5jb20iLCJmb2xsb3dlcnMiXQ.KBcPonDLX92Ev7IiG40KJQnpYPRliNx-yto5w2KtLwQ"
     assert tokens().read(sent) == Choice(ADA, TOPIC)
     assert token() == sent
