@@ -56,6 +56,8 @@ def test_the_pages_quote_the_price_of_a_stage_of_mail_alone_and_its_parts() -> N
     check(sentence, parts, "four")
     assert f"A stage without messages costs ${total} a" in " ".join((ROOT / "README.md").read_text().split())
     assert total == f"{IDLE['minimal']:.2f}"
+    assert "less than five US dollars a month" in (ROOT / "CHANGELOG.md").read_text()
+    assert sum(parts.values()) < 5
 
 
 def test_the_pages_quote_the_price_of_the_stage_prod_and_its_parts() -> None:
