@@ -545,6 +545,7 @@ def test_the_account_tier_and_spend_limit_of_aws_text_messages_are_checked(
         (f"arn:aws:sms-voice:eu-central-1:123456789012:pool/{POOL}", {"PoolId": POOL}, "ok", "such as STOP"),
         (POOL, {}, "failed", f"AWS has no number for the sender {POOL}"),
         ("SHOP", {}, "skipped", "nobody can opt out by STOP"),
+        ("rcs-a1b2c3d4", {}, "skipped", "RCS agent rcs-a1b2c3d4"),
     ],
 )
 def test_the_numbers_of_a_sender_at_aws_have_to_exist_and_to_pass_on_texts(

@@ -87,7 +87,9 @@ def test_an_sms_sender_for_aws_sends_from_numbers_of_the_account_and_by_the_stag
     [
         (POOL, f"{SMS_VOICE}:pool/{POOL}"),
         (PHONE, f"{SMS_VOICE}:phone-number/{PHONE}"),
+        ("rcs-a1b2c3d4", f"{SMS_VOICE}:rcs-agent/rcs-a1b2c3d4"),
         ("MAILROOM", f"{SMS_VOICE}:sender-id/MAILROOM/*"),
+        ("pool-party", f"{SMS_VOICE}:sender-id/pool-party/*"),
         ("12345", f"{SMS_VOICE}:phone-number/*"),
         (SHARED, SHARED),
     ],
