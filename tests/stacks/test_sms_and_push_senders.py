@@ -115,6 +115,16 @@ def test_the_stages_applications_and_topics_are_passed_to_a_push_sender(everythi
     assert "ExportsOutputRefSuppressions" in told.suppressions_table
 
 
+def test_the_api_knows_the_names_of_a_stages_applications_if_the_stage_sends_pushes(
+    everything: Templates, otherwise: Templates, dev: Templates
+) -> None:
+    names = [
+        read(templates["api"], "mailroom-dev-messages-api", environment.MessagesApiSettings).push_applications
+        for templates in (everything, otherwise, dev)
+    ]
+    assert names == [["android", "ios"], [], None]
+
+
 def test_a_push_sender_with_topics_only_cannot_make_endpoints(otherwise: Templates) -> None:
     may = beside(otherwise["channels"], "mailroom-dev-send-push")
     assert may["sns:Publish"] == {NEWS}
