@@ -166,7 +166,7 @@ FAULTS: dict[str, list[tuple[Answer, str, str]]] = {
         (world.account(SendingEnabled=False), "mail, account: failed", "paused"),
         (world.account(EnforcementStatus="PROBATION"), "mail, account: warning", "probation"),
         (world.account(EnforcementStatus="SHUTDOWN"), "mail, account: failed", "shutdown"),
-        (_quota(MaxSendRate=0.5), "mail, quota: warning", "may send 1 mails a second"),
+        (_quota(MaxSendRate=0.5), "mail, quota: warning", "may send 1 a second"),
         (_quota(SentLast24Hours=40_000), "mail, quota: warning", "40,000 of 50,000"),
         (_quota(SentLast24Hours=50_000), "mail, quota: failed", "50,000 of 50,000"),
     ],
@@ -219,8 +219,8 @@ FAULTS: dict[str, list[tuple[Answer, str, str]]] = {
         ({"Contents": [{"Key": "a"}]}, "queues, given up: failed", "gave up on stream records"),
     ],
     "cloudwatch.DescribeAlarms": [
-        (_alarms(AlarmActions=[]), "alarms, notifying: warning", "notify nobody: mailroom"),
-        (_alarms(ActionsEnabled=False), "alarms, notifying: warning", "notify nobody"),
+        (_alarms(AlarmActions=[]), "alarms, notifying: warning", "1 alarm notifies nobody: mailroom"),
+        (_alarms(ActionsEnabled=False), "alarms, notifying: warning", "1 alarm notifies nobody"),
         (_alarms(StateValue="ALARM"), "alarms, ringing: failed", "dlq-not-empty rings"),
     ],
     "sns.ListSubscriptionsByTopic": [
@@ -277,8 +277,14 @@ def test_each_fault_is_found_by_its_own_check_only(
 @pytest.mark.parametrize(
     ("silent", "expected"),
     [
-        (1, [("skipped", "1 of 2 alarms are not evaluated"), ("ok", "None of 1 alarms rings")]),
-        (2, [("skipped", "2 of 2 alarms are not evaluated")]),
+        (
+            1,
+            [
+                ("skipped", "1 of 2 alarms cannot be evaluated, for lack of data"),
+                ("ok", "Of 1 alarm, none rings"),
+            ],
+        ),
+        (2, [("skipped", "2 of 2 alarms cannot be evaluated, for lack of data")]),
     ],
 )
 def test_an_unevaluated_alarm_does_not_count_as_ok(
