@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
+from mailroom.errors import quantity
 from mailroom_local.aws import STAGE, answers, fetch
 from mailroom_local.processes import StartError
 from mailroom_local.stage import lifecycle
@@ -122,15 +123,14 @@ def inbox() -> None:
     else:
         console.print("Nothing was sent yet.")
     if received := fetch(state.endpoints.received):
-        console.print(f"{len(received)} webhooks received: {state.endpoints.received}")
+        console.print(f"{quantity(len(received), 'webhook')} received: {state.endpoints.received}")
 
 
 def _inbox_table(accepted: list[dict[str, Any]]) -> Table:
     newest = accepted[-NEWEST:]
     columns = (whole("received"), whole("channel"), fold("to"), fold("content"))
-    table = table_of(
-        *columns, title=f"{len(accepted)} messages accepted; the newest {len(newest)}", title_justify="left"
-    )
+    title = f"{quantity(len(accepted), 'message')} accepted; the newest {len(newest)}"
+    table = table_of(*columns, title=title, title_justify="left")
     for entry in newest:
         moment = entry["received_at"].replace("T", " ").partition(".")[0]
         content = entry["content"]

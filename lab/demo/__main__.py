@@ -14,6 +14,7 @@ from lab.harness.run import Bars, Run
 from lab.harness.stage_client import StageClient
 from lab.harness.totals import Totals
 from lab.load import awkward, draw, suppressed
+from mailroom.errors import quantity
 from mailroom_local.commands import console, starting
 from mailroom_local.stage import lifecycle
 from mailroom_local.stage.workspace import State, Workspace
@@ -88,7 +89,7 @@ def put_again(stage: StageClient, load: list[Expected]) -> None:
 def left_over(stage: StageClient) -> list[str]:
     """Return a sentence for each dead-letter queue and bucket that should be empty but is not."""
     dead = {name: depth for name, depth in stage.depths(dead=True).items() if depth}
-    sentences = [f"{depth} dead letters in {name}." for name, depth in dead.items()]
+    sentences = [f"{quantity(depth, 'dead letter')} in {name}." for name, depth in dead.items()]
     if given_up := stage.given_up():
         sentences.append(f"A stream gave up on records: {given_up} objects in their bucket.")
     return sentences

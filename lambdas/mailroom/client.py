@@ -207,6 +207,8 @@ class Mailroom:
         `ref` instead. Raises Invalid and botocore's errors."""
         _check(item)
         if isinstance(attachments := item.get("attachments"), list):
+            if item["event_type"] == "mail":
+                _check_contents(attachments)
             item = {**item, "attachments": [self._upload(attachment) for attachment in attachments]}
         _check_contract(item)
         return item
@@ -298,6 +300,15 @@ def _check(item: Mapping[str, Any]) -> None:
         except (ValueError, OverflowError):
             problem = f"{item[name]!r:.60} is not an ISO 8601 time; use one like {EXAMPLE_TIME}"
             raise Invalid(name, problem) from None
+
+
+def _check_contents(attachments: Iterable[Any]) -> None:
+    """Raise Invalid if the `content` of a mail's attachment is not bytes."""
+    for index, attachment in enumerate(attachments):
+        content = attachment.get("content", b"") if isinstance(attachment, Mapping) else b""
+        if not isinstance(content, bytes):
+            problem = f"must be bytes, not {type(content).__name__}; convert it, or use a ref"
+            raise Invalid(f"attachments[{index}].content", problem)
 
 
 def _check_contract(item: Mapping[str, Any]) -> None:

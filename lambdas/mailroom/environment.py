@@ -315,6 +315,8 @@ class MessagesApiSettings(Common, frozen=True, kw_only=True, rename="upper"):
     """Limits by caller; if empty, callers are not restricted."""
     mail_senders: Sequence[str] = ()
     fax_senders: Sequence[str] = ()
+    push_applications: Sequence[str] | None = None
+    """Names of the platform applications; None for a stage without push."""
     templates: str = "templates"
     templates_bucket: str = ""
     unknown: Literal["allow", "refuse"] = "allow"

@@ -1,4 +1,5 @@
-"""Exceptions of the library, ordered by what they prove about a message, and limits of JSON values and keys.
+"""Exceptions of the library, ordered by what they prove about a message, limits of JSON values and keys, and
+counts in sentences.
 
 DynamoDB's modules have two more: ConditionFailed (`aws.dynamo_updates`), and UnprocessedKeys for unfinished
 work (`aws.dynamo_batches`). ParseError and AnswerTooLong are in the modules that catch them,
@@ -32,6 +33,12 @@ MAX_PROBLEM = 1000
 MAX_KEY_BYTES = {"id": 2048, "event_type": 1024}
 """Maximum number of bytes of a partition key and of a sort key in DynamoDB, by attribute of the ledger
 item."""
+
+
+def quantity(count: int, noun: str, plural: str = "") -> str:
+    """Return a count with its noun, such as `1 message` or `2,000 messages`. `plural` is the noun's plural if
+    it is irregular, or if a verb follows the noun."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def can_be_key(partition: str, sort: str | None = None) -> bool:

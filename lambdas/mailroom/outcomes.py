@@ -17,6 +17,7 @@ from mailroom.aws import clients, queues
 from mailroom.aws.queues import Entry
 from mailroom.clock import Clock
 from mailroom.environment import OutcomesSettings
+from mailroom.errors import quantity
 from mailroom.http.url_policy import host_of
 from mailroom.ledger.change import LedgerChange, change_of
 from mailroom.ledger.items import UNCOUNTED
@@ -166,8 +167,8 @@ def _fax_sentence(change: LedgerChange, max_attempts: int) -> str:
             attempt = f"attempt {attempts} of {max_attempts}"
             return f"Failed to deliver fax ({attempt}). Fax status: {error.get('code')}"
         case "failed" if change.attempts and str(error.get("message", "")).startswith(OF_THE_LINE):
-            tries = "try" if attempts == 1 else "tries"
-            return f"Failed to deliver fax after {attempts} {tries}. Last attempt status: {error.get('code')}"
+            tries = quantity(attempts, "try", "tries")
+            return f"Failed to deliver fax after {tries}. Last attempt status: {error.get('code')}"
         case "failed":
             return f"Failed to deliver fax: {error.get('message')}"
     return _sentence(change)

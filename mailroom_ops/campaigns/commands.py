@@ -7,6 +7,7 @@ import typer
 from msgspec import structs
 
 from mailroom.campaigns.runs import Run
+from mailroom.errors import quantity
 from mailroom_ops.campaigns import files
 from mailroom_ops.campaigns import report as view
 from mailroom_ops.campaigns.day import CampaignDay
@@ -43,7 +44,7 @@ def list_(stage: Stage = "dev", *, as_json: AsJson = False) -> None:
         return
     if rows:
         screen.print(view.campaigns_table(rows))
-    screen.print(f"{len(rows)} campaigns, {len(enabled)} of them enabled in {stage}.")
+    screen.print(f"{quantity(len(rows), 'campaign')}, {len(enabled):,} enabled in {stage}.")
 
 
 @app.command()
@@ -144,7 +145,7 @@ def stop(
         else:
             before = campaigns.run(name, run)
             run, results = before.run, ResultsReader(aws_session(), stage).of(before, None)
-            details = f"with {before.recipients:,} recipients collected?"
+            details = f"with {quantity(before.recipients, 'recipient')} collected?"
         confirm(f"Stop run {run} of {name} in {stage}, {details}", yes=yes)
         stopped = campaigns.stop(name, run, lost=lost)
         after = campaigns.run(name, run)
@@ -197,8 +198,9 @@ def _so_far(run: Run, results: Results | None) -> str:
     number that will be cancelled. Without results, the sentence has only the number of messages that were
     put into the mailbox."""
     if results is None:
-        return f" Of {run.composed:,} messages, those that are not sent yet are cancelled."
-    return f" {results.accepted:,} messages were sent; {results.under_way:,} will be cancelled in their turn."
+        return f" Of {quantity(run.composed, 'message')}, those that are not sent yet are cancelled."
+    sent = quantity(results.accepted, "message was sent", "messages were sent")
+    return f" {sent}; {results.under_way:,} will be cancelled in their turn."
 
 
 def _question(starting: RunStart, stage: str, day: CampaignDay | None) -> str:
@@ -207,11 +209,11 @@ def _question(starting: RunStart, stage: str, day: CampaignDay | None) -> str:
         again = " again"
         paused = f" It is paused {starting.known.paused}." if starting.known.paused else ""
         so_far = (
-            f"{paused} It has put {starting.known.composed:,} messages into the mailbox. People of the "
-            "present audience whose message was not sent yet get it, with its present content."
+            f"{paused} It has put {quantity(starting.known.composed, 'message')} into the mailbox. People of "
+            "the present audience whose message was not sent yet get it, with its present content."
         )
     room = (
-        f" The daily limit allows {day.room.recipients:,} recipients now; the rest follow later."
+        f" The daily limit allows {quantity(day.room.recipients, 'recipient')} now; the rest follow later."
         if day
         else ""
     )
@@ -236,7 +238,7 @@ def _dry_run(starting: RunStart, stage: str, day: CampaignDay | None, *, as_json
     samples = samples_of(session, stage)
     with bar("counting recipients", quiet=as_json) as advance:
         answer = DryRun(session, starting, stage).run(
-            samples, lambda count: advance(count, name=f"{count:,} recipients counted")
+            samples, lambda count: advance(count, name=f"{quantity(count, 'recipient')} counted")
         )
     if day is not None:
         answer = structs.replace(answer, days=day.shares(answer.recipients))

@@ -5,6 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from mailroom.errors import quantity
 from mailroom_ops.campaigns.dry_run import Sample
 from mailroom_ops.campaigns.imported_items import LineFault
 from mailroom_ops.campaigns.report import SHOWN_FAULTS, panel
@@ -65,7 +66,7 @@ def show(answer: Imported) -> None:
 
 
 def _rows(answer: Imported) -> Iterator[tuple[str, str, str]]:
-    yield f"{answer.lines:,}", "all", f"{answer.bytes:,} bytes in the file"
+    yield f"{answer.lines:,}", "all", f"{quantity(answer.bytes, 'byte')} in the file"
     for name, meaning in _MEANING:
         count = getattr(answer, name)
         if answer.dry_run and name in ("existed", "conflict", "failed"):

@@ -75,7 +75,7 @@ class Import:
             for item in self._good(latest):
                 self._counts["put"] += 1
                 samples += [item] if len(samples) < SAMPLES else []
-                advance(latest[0].end.offset, self._source.size, f"checking, {self._counts.total():,} lines")
+                advance(latest[0].end.offset, self._source.size, f"checking, line {self._counts.total():,}")
         rendering = Samples(self._previews, self._rules.default_region)
         return self._answer("done", dry_run=True, samples=[rendering.render(item) for item in samples])
 
@@ -111,7 +111,7 @@ class Import:
             def settle(result: SendResult) -> None:
                 entry = under_way.popleft()
                 self._settle(entry, result)
-                advance(entry.end.offset, self._source.size, f"importing, {self._counts.total():,} lines")
+                advance(entry.end.offset, self._source.size, f"importing, line {self._counts.total():,}")
 
             mailroom.send_many(self._good(under_way), on_result=settle)
 

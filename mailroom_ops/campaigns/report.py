@@ -8,6 +8,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from mailroom.campaigns.runs import Run
+from mailroom.errors import quantity
 from mailroom_ops.campaigns.dry_run import DryRunAnswer, Sample
 from mailroom_ops.campaigns.files import CampaignRow
 from mailroom_ops.campaigns.results import Results
@@ -163,12 +164,11 @@ def print_dry_run(answer: DryRunAnswer) -> None:
         (answer.failed, "the campaign's code fails for them (the log of compose says how)"),
     ):
         if keys:
-            screen.print(plain(f"Of the first {total} recipients, {reason}: {', '.join(keys)}"))
+            screen.print(plain(f"Of the first {quantity(total, 'recipient')}, {reason}: {', '.join(keys)}"))
     print_faults(answer.faults, answer.refused)
-    screen.print(
-        f"{answer.recipients:,} recipients on {answer.pages:,} pages; {answer.refused:,} entries are "
-        "faulty. Nothing was written or sent."
-    )
+    size = f"{quantity(answer.recipients, 'recipient')} on {quantity(answer.pages, 'page')}"
+    faulty = quantity(answer.refused, "entry is faulty", "entries are faulty")
+    screen.print(f"{size}; {faulty}. Nothing was written or sent.")
     if len(answer.days) > 1:
         screen.print("The channel has a daily limit, so the messages are sent on several days:")
         screen.print(days_table(answer.days))

@@ -24,6 +24,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from mailroom.clock import iso
+from mailroom.errors import quantity
 from mailroom_ops.console.guard import ADDRESS, Guard
 from mailroom_ops.console.pages import (
     campaigns,
@@ -181,6 +182,7 @@ def environment_of(site: Site, home: str) -> Environment:
         "gap": exactly,
         "ago": ago,
         "figure": lambda count: f"{count:,}",
+        "quantity": quantity,
         "percent": percent,
         "exact": escape,
     }

@@ -8,6 +8,7 @@ import typer
 from msgspec import Struct
 from rich.table import Column, Table
 
+from mailroom.errors import quantity
 from mailroom_ops.costs.configured_lanes import ConfiguredLane, lane_of, read_settings
 from mailroom_ops.costs.days import portions
 from mailroom_ops.costs.message_cost import ASSUMED, DAYS_A_MONTH, message_parts
@@ -156,9 +157,8 @@ def _counts(texts: Iterable[str]) -> Iterator[tuple[str, int]]:
 def _show(cost: Cost) -> None:
     for queue in cost.queues:
         provider = f" ({queue.provider})" if queue.provider else ""
-        screen.print(
-            cost_table(f"{queue.messages:,} messages of {queue.queue}{provider}", queue.parts, queue.messages)
-        )
+        title = f"{quantity(queue.messages, 'message')} of {queue.queue}{provider}"
+        screen.print(cost_table(title, queue.parts, queue.messages))
         if queue.not_included:
             print_line(f"Not included: the provider's price; {queue.not_included}.")
         print_line(f"Put at the same time, they take {exactly(queue.seconds)}, limited by {queue.setting}.")

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from mailroom.budget import PerDay, frees, hour_of, limits_of, oldest_hour, room_left
 from mailroom.clock import iso
+from mailroom.errors import quantity
 from mailroom_ops.shared.screen import right, table_of
 from mailroom_ops.shared.times import short
 
@@ -81,5 +82,7 @@ def days_table(shares: Sequence[DayShare]) -> Table:
     for share in shares[:SHOWN_DAYS]:
         table.add_row(short(share.begins), f"{share.messages:,}", f"{share.left_for_codes:,}")
     if later := shares[SHOWN_DAYS:]:
-        table.add_row(f"and {len(later):,} more days", f"{sum(share.messages for share in later):,}", "")
+        table.add_row(
+            f"and {quantity(len(later), 'more day')}", f"{sum(share.messages for share in later):,}", ""
+        )
     return table

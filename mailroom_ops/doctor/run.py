@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError, HTTPClientError
 from botocore.exceptions import ConnectionError as Unconnected
 
 from mailroom.clock import Clock, iso
+from mailroom.errors import quantity
 from mailroom_ops.doctor.checks import CHECKS, Check
 from mailroom_ops.doctor.examined_stage import ExaminedStage, settings_or_trouble
 from mailroom_ops.doctor.report import Checked, CheckFinding, Diagnosis, failed, skipped, warning, worst
@@ -34,7 +35,7 @@ def examine(
     stage = ExaminedStage(session, name, settings_or_trouble(name), clock)
     _require(stage)
     checks = [check for check in CHECKS if check.subject in subjects]
-    with status(f"{len(checks)} checks", quiet=quiet):
+    with status(quantity(len(checks), "check"), quiet=quiet):
         checked = run(stage, checks)
     states = [finding.state for finding in checked]
     return Diagnosis(

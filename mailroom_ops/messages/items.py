@@ -176,6 +176,7 @@ class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
     payload_ttl_seconds: float
     mail_senders: list[str] = []
     fax_senders: list[str] = []
+    push_applications: list[str] | None = None
     templates_bucket: str = ""
     unknown: Literal["allow", "refuse"] = "allow"
 
@@ -192,7 +193,7 @@ class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
 
     def contracts(self) -> dict[str, type[Message]]:
         """Return the contracts of the stage's channels."""
-        return contracts_of(self.default_region)
+        return contracts_of(self.default_region, self.push_applications)
 
     def previews(self, s3: "S3Client") -> "Previews":
         """Return an object that renders messages like the stage's senders. It uses the templates of this

@@ -15,7 +15,7 @@ from rich.text import Text
 from mailroom.aws.secret import CachedSecret
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import Clock, epoch, milliseconds
-from mailroom.errors import Invalid
+from mailroom.errors import Invalid, quantity
 from mailroom.ledger.status_reader import MessageStatus, of_ledger
 from mailroom.message.address import bare, forms_of
 from mailroom.message.message import Key, Reference
@@ -313,13 +313,14 @@ def _show(answer: FoundAnswer, *, text: str, filtered: bool) -> None:
     columns = (whole("put (UTC)"), whole("channel"), whole("status"), fold("message", ratio=1))
     if answer.messages:
         screen.print(table_of(*columns, rows=map(_cells, answer.messages)))
-    count = f"{len(answer.messages):,}" if answer.messages else "No"
-    if answer.messages and filtered and not answer.cursor:
-        count += f" of {count}"
+    count = len(answer.messages)
+    messages = quantity(count, "message") if count else "No messages"
+    if count and filtered and not answer.cursor:
+        messages = f"{count:,} of {messages}"
     which = {"newest": "", "id": f" with the id {text}", "part": f" with {text} in an id"}.get(
         answer.by, f" to {text}"
     )
-    sentence = f"{count} {'message' if count == '1' else 'messages'}{which} in {answer.stage}"
+    sentence = f"{messages}{which} in {answer.stage}"
     if answer.looked_back_to and len(answer.messages) < PAGE:
         sentence += f", looked back to {short(answer.looked_back_to)}"
     screen.print(plain(f"{sentence}{unlisted(answer.queued)}."), soft_wrap=True)

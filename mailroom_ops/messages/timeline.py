@@ -8,6 +8,7 @@ from msgspec import Struct, structs
 
 from mailroom.channels.contracts import CHANNELS
 from mailroom.clock import epoch
+from mailroom.errors import quantity
 from mailroom.ledger.items import ERASED_AT, RESTARTED
 from mailroom.ledger.status_reader import FORGOTTEN, READY, MessageStatus
 from mailroom.providers.registry import PROVIDERS
@@ -191,9 +192,9 @@ def _name(message: MessageStatus) -> str:
 def _callback(name: str, entry: Mapping[str, Any]) -> str:
     status, _, attempt = name.rpartition(".")
     became = "accepted" if entry.get("status") == "delivered" else entry.get("status")
-    tries, code = entry.get("tries"), entry.get("code")
+    code = entry.get("code")
     answered = f"the endpoint answered {code}" if code else entry.get("reason", "the endpoint did not answer")
-    count = f"{tries} {'try' if tries == 1 else 'tries'}"
+    count = quantity(int(entry.get("tries") or 0), "try", "tries")
     number = "" if attempt == "1" else f", try {attempt}"
     return f"of {status}{number}: {became}, {count}; {answered}"
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from mailroom.clock import Clock, iso
 from mailroom.environment import DispatchSettings, LineSettings
+from mailroom.errors import quantity
 from mailroom.ledger.items import PAUSED, RUN_UNKNOWN
 from mailroom.ledger.status_reader import MessageStatus
 from mailroom_ops.shared.deployed_stage import depth, function_settings, name
@@ -163,9 +164,11 @@ def place_of(message: MessageStatus, turn: Turn | None) -> str:
         return f"It waits {until.format(short(message.scheduled_for), campaign=message.campaign)}"
     if turn is None:
         return "It waits for the daily quota"
-    behind, until = ("+", "beyond") if turn.more else ("", "until")
+    behind, until = quantity(turn.before, "other"), "until"
+    if turn.more:
+        behind, until = f"{turn.before:,}+ others", "beyond"
     time_ = short(iso(turn.until // 60 * 60))
-    return f"It waits for the daily quota, behind {turn.before:,}{behind} others, {until} about {time_}"
+    return f"It waits for the daily quota, behind {behind}, {until} about {time_}"
 
 
 def queued(session: "boto3.Session", stage: str) -> int:
@@ -182,4 +185,6 @@ def queued(session: "boto3.Session", stage: str) -> int:
 def unlisted(count: int | None) -> str:
     """Return the end of the sentence about an empty list: the number of messages in queues, or an empty text
     if the queues are empty."""
-    return f" so far; {count:,} messages are in queues and not listed yet" if count else ""
+    if not count:
+        return ""
+    return f" so far; {quantity(count, 'message is', 'messages are')} in queues and not listed yet"

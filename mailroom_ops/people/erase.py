@@ -8,6 +8,7 @@ import typer
 from msgspec import Struct, structs
 
 from mailroom.clock import iso
+from mailroom.errors import quantity
 from mailroom_ops.people.erase_choices import CHOICES, erase_choices, lift_from_provider
 from mailroom_ops.people.erase_messages import FoundMessages, MessageErasure, find
 from mailroom_ops.people.erase_search import erase_rows
@@ -36,7 +37,7 @@ GOES = {
 }
 """Places that may still contain a recipient, and the number of days after which their data expires."""
 _CHOICES = (
-    "{count} opt-outs and suppressions of the recipient are erased too. After that, a campaign or an "
+    "The recipient's opt-outs and suppressions ({count}) are erased too. After that, a campaign or an "
     "application that still has the recipient can send messages to it again. Delete the recipient there "
     "first, or keep opt-outs and suppressions with --keep-choices."
 )
@@ -174,7 +175,8 @@ def _progress(data: StageData, *, quiet: bool) -> Iterator[None]:
 def _question(first: Survey, stage: str, keep_choices: bool) -> str:
     messages = first.messages
     whole, shared = len(messages.keys("whole")), len(messages.keys("part")) + len(messages.keys("mention"))
-    sentence = f"Delete {whole} messages of {stage} and remove the recipient from {shared} messages to others"
+    deleted, changed = quantity(whole, "message"), quantity(shared, "message")
+    sentence = f"Delete {deleted} of {stage} and remove the recipient from {changed} to others"
     return f"{sentence}, and keep opt-outs and suppressions?" if keep_choices else f"{sentence}?"
 
 
@@ -193,7 +195,7 @@ def _show(answer: Erased) -> None:
     )
     screen.print(table_of("place", "found", "erased", "kept", "left", rows=rows))
     if answer.cancelled:
-        screen.print(f"{answer.cancelled} messages that had no outcome in the ledger were cancelled.")
+        screen.print(f"Cancelled without an outcome in the ledger: {quantity(answer.cancelled, 'message')}.")
     for remnant in answer.remains[:_MOST_NAMED]:
         print_line(f"{remnant.place}: {remnant.what} {remnant.why}.")
     if len(answer.remains) > _MOST_NAMED:
@@ -206,6 +208,6 @@ def _show(answer: Erased) -> None:
     for expiry in answer.goes:
         print_line(f"{expiry.what}: remaining data of this recipient is deleted by {short(expiry.by)}.")
     screen.print(
-        f"{answer.left} entries left in {answer.stage}; mail provider's suppression list: "
-        f"{answer.ses.replace('_', ' ')}."
+        f"{quantity(answer.left, 'entry', 'entries')} left in {answer.stage}; mail provider's suppression "
+        f"list: {answer.ses.replace('_', ' ')}."
     )

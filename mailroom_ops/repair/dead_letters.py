@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from mailroom.clock import iso
 from mailroom.dead_letters.cause import Cause, ExplainedDeadLetter
+from mailroom.errors import quantity
 from mailroom_ops.repair.dead_letter_queues import DeadQueue, DeadQueues
 from mailroom_ops.shared.deployed_stage import aws_session, depth
 from mailroom_ops.shared.options import AsJson, Stage
@@ -129,7 +130,7 @@ def _print_counts(answer: DeadLettersListed) -> None:
     counts = map(right, ("dead letters", "hidden"))
     columns = (whole("queue"), *counts, whole("oldest"), fold("causes", ratio=1))
     screen.print(table_of(*columns, rows=map(_cells, answer.queues)))
-    screen.print(f"{answer.letters} dead letters in {answer.stage}.")
+    screen.print(f"{quantity(answer.letters, 'dead letter')} in {answer.stage}.")
 
 
 def _cells(counts: DeadLetterCounts) -> tuple[str, ...]:
@@ -226,7 +227,10 @@ def _print(letter: ShownDeadLetter) -> None:
         ("about", subject),
         ("cause", f"{letter.cause.code}: {letter.cause.message}"),
         ("ledger", letter.status or "no item"),
-        ("died after", f"{letter.receives} receives, including this one; queued {letter.sent_at}"),
+        (
+            "died after",
+            f"{quantity(letter.receives, 'receive')}, including this one; queued {letter.sent_at}",
+        ),
     ]
     if letter.last_error:
         rows.append(("last error", f"{letter.last_error.get('code')}: {letter.last_error.get('message')}"))

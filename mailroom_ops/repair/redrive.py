@@ -17,6 +17,7 @@ from msgspec import Struct
 from mailroom.aws import queues
 from mailroom.dead_letters.cause import subject_of
 from mailroom.dead_letters.queue import LONG_POLL_SECONDS, OF_THE_SCHEDULER, DeadLetter, DeadLetterQueue
+from mailroom.errors import quantity
 from mailroom.message.message import Key
 from mailroom_ops.repair.dead_letter_queues import HIDDEN_SECONDS, DeadQueue
 from mailroom_ops.shared.deployed_stage import depth, source_url
@@ -48,7 +49,9 @@ class Redrive:
     def sentence(self) -> str:
         """Return a sentence about what the redrive will do."""
         selection = f"{len(self.only)} chosen of the" if self.only else "about"
-        return f"{selection} {self.found} dead letters of {self.queue.queue} go back into that queue."
+        queue = self.queue.queue
+        letters = quantity(self.found, f"dead letter of {queue} goes", f"dead letters of {queue} go")
+        return f"{selection} {letters} back into that queue."
 
     def run(self, advance: Advance) -> Redriven:
         """Run the redrive, and return when it has ended."""

@@ -11,6 +11,7 @@ import typer
 from msgspec import Struct, structs
 
 from mailroom.clock import iso
+from mailroom.errors import quantity
 from mailroom.ledger.status_reader import of_ledger
 from mailroom_ops.messages.status import show, view_of
 from mailroom_ops.repair.dead_letter_queues import DeadQueues
@@ -176,7 +177,7 @@ def _scan(repairs: Repairs, stage: str, *, quiet: bool) -> Candidates:
     """Scan both tables, wait until messages that are still missing count as lost, and return the
     candidates."""
     with status(f"reading the tables of {stage}", quiet=quiet) as say:
-        candidates = repairs.scan(lambda seen: say(f"reading the tables of {stage}: {seen:,} items"))
+        candidates = repairs.scan(lambda seen: say(f"reading the tables of {stage}: {seen:,} read"))
     seconds = repairs.second_look_in(candidates)
     if seconds:
         if not quiet:
@@ -234,7 +235,7 @@ def _end(
 
 
 def _question(answer: Repaired) -> str:
-    question = f"Repair {answer.ready:,} message{'' if answer.ready == 1 else 's'} of {answer.stage}?"
+    question = f"Repair {quantity(answer.ready, 'message')} of {answer.stage}?"
     if not answer.may_go_twice:
         return question
     return (
@@ -329,7 +330,7 @@ def _hand_over(stage: str, *, dry_run: bool, yes: bool, as_json: bool) -> bool:
     waiting = batches.waiting()
     if waiting and not dry_run:
         since = waiting[0][0].timestamp()
-        many = "1 batch waits" if len(waiting) == 1 else f"{len(waiting):,} batches wait, the oldest"
+        many = quantity(len(waiting), "batch waits", "batches wait, the oldest")
         ago = duration(time.time() - since)
         confirm(f"{many} since {short(iso(since))}, {ago} ago. Replay into {stage}?", yes=yes)
     with bar("looked at" if dry_run else "replayed", quiet=as_json) as advance:
@@ -345,11 +346,12 @@ def _hand_over(stage: str, *, dry_run: bool, yes: bool, as_json: bool) -> bool:
 
 def _show_batches(answer: Replayed) -> None:
     for batch in answer.batches:
-        records = f"{batch.records} records of {batch.function or 'an unknown function'}"
+        records = f"{quantity(batch.records, 'record')} of {batch.function or 'an unknown function'}"
         print_line(f"{batch.key}: {records} since {short(batch.since)}, {batch.why or batch.condition}")
     if answer.dry_run:
-        screen.print(f"{answer.found} batches wait; run without --dry-run to replay them.")
+        wait = quantity(answer.found, "batch waits", "batches wait")
+        screen.print(f"{wait}; run without --dry-run to replay.")
         return
-    screen.print(f"{answer.replayed} batches replayed, {answer.left} left.")
+    screen.print(f"{quantity(answer.replayed, 'batch', 'batches')} replayed, {answer.left:,} left.")
     if answer.left:
         screen.print("To see why, read the logs of these functions at the time of this command.")

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from mailroom.errors import quantity
 from mailroom_ops.messages.items import rules_of
 from mailroom_ops.repair.resender import Resender, Resent, ResentMessage
 from mailroom_ops.shared.deployed_stage import aws_session
@@ -76,7 +77,7 @@ def resend(
         if ready and not dry_run:
             twice = sum(message.may_arrive_twice for message in ready)
             risk = f" {twice:,} of them may arrive twice." if twice else ""
-            question = f"Send {_messages(len(ready))} of {stage} again?{risk}"
+            question = f"Send {quantity(len(ready), 'message')} of {stage} again?{risk}"
             confirm(question, yes=yes or not (twice or len(ready) > UNASKED), piped="-" in ids)
             with status("sending", quiet=as_json):
                 done = resender.send(ready)
@@ -86,10 +87,6 @@ def resend(
     print_answer(answer, partial(_say, printed=looked), as_json=as_json)
     unsent = [message for message in messages if message.result not in ("ready", "resent")]
     raise typer.Exit(1 if unsent else 0)
-
-
-def _messages(count: int) -> str:
-    return "1 message" if count == 1 else f"{count:,} messages"
 
 
 def _show(looked: Sequence[ResentMessage]) -> None:
@@ -114,4 +111,6 @@ def _say(answer: Resent, printed: Sequence[ResentMessage]) -> None:
         if message.result in ("unqueued", "refused") and message not in printed_messages:
             print_line(f"{message.id} ({message.event_type}): {message.why}", "red", errors)
     counted = ", ".join(f"{count:,} {result}" for result, count in answer.counts.items())
-    screen.print(f"{_messages(len(answer.messages))} of {answer.stage}{': ' if counted else ''}{counted}.")
+    screen.print(
+        f"{quantity(len(answer.messages), 'message')} of {answer.stage}{': ' if counted else ''}{counted}."
+    )

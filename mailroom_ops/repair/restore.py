@@ -25,6 +25,7 @@ from msgspec import Struct
 
 from mailroom.aws.dynamo_updates import item_of
 from mailroom.aws.dynamo_values import string
+from mailroom.errors import quantity
 from mailroom.ledger.batch import items_of
 from mailroom.ledger.items import MARK
 from mailroom.ledger.waits import OF_RUNS
@@ -112,7 +113,7 @@ def restore(
             total, pages = read_export(session.client("s3"), source, table)
         else:
             total, pages = _read_table(client, source, target, keys)
-        confirm(f"Copy missing items of {target} from {source} (about {total:,} items)?", yes=yes)
+        confirm(f"Copy missing items of {target} from {source} (about {quantity(total, 'item')})?", yes=yes)
         read = copied = 0
         paused = f"since {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}: restored from a backup"
         unknown: list[Key] = []
@@ -208,8 +209,8 @@ def _unknown(client: "DynamoDBClient", ledger: str, items: Iterable[Item]) -> li
 
 def _show(answer: Restored, *, first: Sequence[Key]) -> None:
     print_line(
-        f"{answer.copied:,} of {answer.read:,} items of {answer.source} were copied into the {answer.table} "
-        f"of {answer.stage}; {answer.kept:,} items were not lost."
+        f"Copied from {answer.source} into the {answer.table} of {answer.stage}: {answer.copied:,} of "
+        f"{quantity(answer.read, 'item')}; not lost: {answer.kept:,}."
     )
     if answer.table == "campaign-runs" and answer.copied:
         which = f"NAME --run RUN --stage {answer.stage}"
@@ -226,8 +227,9 @@ def _show(answer: Restored, *, first: Sequence[Key]) -> None:
         )
     if first:
         print_line(
-            f"{answer.unknown:,} messages have no ledger item: it has expired, or they were put just before "
-            f"the loss. They are not sent again automatically. {answer.unknown_file} lists them all, the "
+            f"{quantity(answer.unknown, 'message has', 'messages have')} no ledger item, because it has "
+            "expired, or the put came just before the loss. Mailroom does not send such a message again. "
+            f"{answer.unknown_file} lists them all, the "
             f"first being {', '.join(key.id for key in first)}. If you know that some were never sent, copy "
             f"their lines into another file and run: mailroom repair - --stage {answer.stage} < FILE"
         )

@@ -3,6 +3,7 @@
 import re
 from datetime import datetime
 
+from mailroom.errors import quantity
 from mailroom_ops.shared.screen import Refused
 
 _SPAN = re.compile(r"([0-9]{1,6})([smhdw])", re.ASCII)
@@ -30,7 +31,7 @@ def duration(seconds: float) -> str:
     for unit, length in _LARGE:
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
-    return f"{max(0.0, seconds):.0f} seconds"
+    return quantity(round(max(0.0, seconds)), "second")
 
 
 def exactly(seconds: float) -> str:

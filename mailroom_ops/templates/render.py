@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from mailroom.channels.preview import Preview
-from mailroom.errors import Invalid, Malformed
+from mailroom.errors import Invalid, Malformed, quantity
 from mailroom_ops.messages.items import read_item, set_values
 from mailroom_ops.shared.screen import (
     Refused,
@@ -95,10 +95,10 @@ def _show(preview: Preview) -> None:
         print_line(f"Attachment: {attachment}")
     for title, body in (("Text", preview.text), ("HTML", preview.html)):
         if body is not None:
-            parts = "segment" if preview.segments == 1 else "segments"
-            segments = f", {preview.segments} {parts} in {preview.encoding}" if preview.segments else ""
+            segments = f", {quantity(preview.segments, 'segment')} in {preview.encoding}"
             print_line("")
-            print_line(f"{title}, {len(body.encode()):,} bytes{segments}", "bold")
+            size = quantity(len(body.encode()), "byte")
+            print_line(f"{title}, {size}{segments if preview.segments else ''}", "bold")
             print_lines(body)
     if preview.encoding_reason:
         print_line(f"\n{preview.encoding_reason}")
@@ -121,7 +121,7 @@ def _all(folder: TemplateFolder, channel: str | None) -> int:
         if channel in (None, template.channel):
             faults = sum(finding.fatal and finding.template == template for finding in findings)
             examples = folder.example_files(template)
-            result = f"{faults} faults" if faults else "renders" if examples else "has no example"
+            result = quantity(faults, "fault") if faults else "renders" if examples else "has no example"
             languages = ", ".join(folder.languages(template))
             table.add_row(template.path, f"{len(examples):,}", languages, result)
     screen.print(table)

@@ -191,6 +191,7 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack) -> Fun
             default_region=settings.default_region,
             mail_senders=settings.mail.senders,
             fax_senders=settings.fax.senders if settings.fax else (),
+            push_applications=sorted(settings.push.platform_applications) if settings.push else None,
             **templates_fields(settings, ""),
             caller_claim=jwt.caller_claim if jwt else "",
             payload_prefixes=settings.api.payload_prefixes,

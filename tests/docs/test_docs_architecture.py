@@ -1,8 +1,10 @@
 """docs/explanation/architecture.md draws the layers that `make check` holds."""
 
+import inspect
 import re
 import tomllib
 
+from mailroom.delivery.attempt import Attempt
 from tests.support import ROOT
 from tests.support.docs_pages import Page
 
@@ -22,3 +24,9 @@ def test_every_folder_of_the_tree_is_on_the_page() -> None:
     section = PAGE.text.partition("## The parts")[2].partition("\n## ")[0]
     drawn = {folder.partition("/")[0] for folder in re.findall(r"`(\w+/)", section)}
     assert {each for each in folders if not each.startswith(".")} <= drawn | {"checkov", "cdk.out"}
+
+
+def test_the_page_lists_the_steps_of_an_attempt_in_the_order_of_their_numbers() -> None:
+    steps = re.findall(r'"""\d\. (\w+)', inspect.getsource(Attempt))
+    assert len(steps) == 6
+    assert f"through six steps: {', '.join(steps).lower()}." in " ".join(PAGE.text.split())

@@ -22,6 +22,11 @@ _WAIT = "wait"
 """Takes the name of what is waited for, which is no option."""
 COMMAND = re.compile(r"\baws (?P<service>[a-z0-9-]+) (?P<operation>[a-z0-9-]+)(?P<rest>[^\n|;)]*)")
 SESSION = Session()
+READ_FIRST = (
+    *("README.md", "docs/tutorial/first-stage.md", "docs/how-to/run-locally.md"),
+    *("docs/how-to/deploy-update-go-back.md", "docs/how-to/operate.md"),
+)
+"""Pages at which people begin, and that have a command of the AWS CLI, or link to pages that have some."""
 
 
 @dataclass(frozen=True)
@@ -93,3 +98,12 @@ def test_commands_are_found_in_blocks_lists_and_prose() -> None:
 )
 def test_an_unknown_command_or_option_is_found(command: Command, fault: str) -> None:
     assert _fault(command) == fault
+
+
+@pytest.mark.parametrize("path", READ_FIRST)
+def test_the_pages_at_which_people_begin_name_the_version_of_the_aws_cli_before_its_first_command(
+    path: str,
+) -> None:
+    text = " ".join(Page(path).text.split())
+    before = re.split(r"(?<!\w)aws [a-z0-9]+ [a-z]+-", text, maxsplit=1)[0]
+    assert "version 2 of the AWS CLI" in before

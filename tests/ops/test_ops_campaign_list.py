@@ -30,7 +30,7 @@ def test_the_list_contains_every_campaign_with_its_schedule_its_stage_and_its_la
         f"weekly mail file 0 13 ? * WED * Europe/Berlin enabled {RUN} collected",
     ]
     assert listed()["weekly"]["schedule"] == "0 13 ? * WED * Europe/Berlin"
-    assert rows[-1] == "3 campaigns, 2 of them enabled in dev."
+    assert rows[-1] == "3 campaigns, 2 enabled in dev."
 
 
 def test_a_disabled_or_undeployed_schedule_is_listed_as_such(world: World) -> None:

@@ -53,7 +53,7 @@ def test_an_incomplete_replay_exits_with_1_and_names_the_logs_to_read(
     in_place_of_aws(monkeypatch, FakeDispatch([FAILED]))
     result = run("repair", "--given-up", "--yes")
     assert result.exit_code == 1
-    assert "1 batches replayed, 1 left." in result.stdout
+    assert "1 batch replayed, 1 left." in result.stdout
     assert "logs of these functions" in result.stdout
     assert shelf.keys() == [key("one"), f"replayed/{key('two')}"]
 

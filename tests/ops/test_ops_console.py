@@ -610,7 +610,7 @@ def test_a_dead_letter_shows_its_cause_and_can_be_redriven(stage: RepairStage, b
     assert "1 message, queued" in looked
     assert "no such sender (misconfigured)" in looked
     plan = browser.get("/dead-letters/redrive", queue="mail")
-    assert "about 1 dead letters of mail go back into that queue." in plan.words
+    assert "about 1 dead letter of mail goes back into that queue." in plan.words
     assert stage.bodies("mail") == []
     started = browser.post("/dead-letters/redrive", plan.hidden())
     assert started.headers["location"] == "/dead-letters/redrive?queue=mail&run=1"

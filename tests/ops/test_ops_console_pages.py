@@ -116,7 +116,7 @@ def test_a_redrive_of_many_more_letters_than_were_shown_is_refused_and_shows_the
     die(stage, 12)
     refused = browser.post(REDRIVE, plan.hidden())
     assert refused.status == 400
-    assert "There are about 13 dead letters now, but 1 were shown." in refused.words
+    assert "About 13 dead letters are there now, but 1 was shown." in refused.words
     assert (stage.bodies("mail"), browser.site.jobs) == ([], {})
     assert browser.post(REDRIVE, refused.hidden()).status == 303
     browser.site.jobs[dead_letters.RedriveJob, "mail"].wait()

@@ -180,7 +180,7 @@ FAULTS: dict[str, list[tuple[Answer, str, str]]] = {
         (world.account(EnforcementStatus="PROBATION"), "mail, account: warning", "probation"),
         (world.account(EnforcementStatus="SHUTDOWN"), "mail, account: failed", "shutdown"),
         (world.account(PricingAttributes={}), "mail, account: skipped", "does not report the account's plan"),
-        (_quota(MaxSendRate=0.5), "mail, quota: warning", "may send 1 mails a second"),
+        (_quota(MaxSendRate=0.5), "mail, quota: warning", "may send 1 a second"),
         (_quota(SentLast24Hours=40_000), "mail, quota: warning", "40,000 of 50,000"),
         (_quota(SentLast24Hours=50_000), "mail, quota: failed", "50,000 of 50,000"),
     ],
@@ -233,8 +233,8 @@ FAULTS: dict[str, list[tuple[Answer, str, str]]] = {
         ({"Contents": [{"Key": "a"}]}, "queues, given up: failed", "gave up on stream records"),
     ],
     "cloudwatch.DescribeAlarms": [
-        (_alarms(AlarmActions=[]), "alarms, notifying: warning", "notify nobody: mailroom"),
-        (_alarms(ActionsEnabled=False), "alarms, notifying: warning", "notify nobody"),
+        (_alarms(AlarmActions=[]), "alarms, notifying: warning", "1 alarm notifies nobody: mailroom"),
+        (_alarms(ActionsEnabled=False), "alarms, notifying: warning", "1 alarm notifies nobody"),
         (_alarms(StateValue="ALARM"), "alarms, ringing: failed", "dlq-not-empty rings"),
     ],
     "sns.ListSubscriptionsByTopic": [
@@ -291,8 +291,14 @@ def test_each_fault_is_found_by_its_own_check_only(
 @pytest.mark.parametrize(
     ("silent", "expected"),
     [
-        (1, [("skipped", "1 of 2 alarms are not evaluated"), ("ok", "None of 1 alarms rings")]),
-        (2, [("skipped", "2 of 2 alarms are not evaluated")]),
+        (
+            1,
+            [
+                ("skipped", "1 of 2 alarms cannot be evaluated, for lack of data"),
+                ("ok", "Of 1 alarm, none rings"),
+            ],
+        ),
+        (2, [("skipped", "2 of 2 alarms cannot be evaluated, for lack of data")]),
     ],
 )
 def test_an_unevaluated_alarm_does_not_count_as_ok(
@@ -559,6 +565,7 @@ def test_the_account_tier_and_spend_limit_of_aws_text_messages_are_checked(
         (f"arn:aws:sms-voice:eu-central-1:123456789012:pool/{POOL}", {"PoolId": POOL}, "ok", "such as STOP"),
         (POOL, {}, "failed", f"AWS has no number for the sender {POOL}"),
         ("SHOP", {}, "skipped", "nobody can opt out by STOP"),
+        ("rcs-a1b2c3d4", {}, "skipped", "RCS agent rcs-a1b2c3d4"),
     ],
 )
 def test_the_numbers_of_a_sender_at_aws_have_to_exist_and_to_pass_on_texts(

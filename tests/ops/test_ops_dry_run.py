@@ -107,7 +107,7 @@ def test_an_audience_of_faulty_entries_alone_exits_with_1(world: World) -> None:
     world.functions.answers["collect"] = lambda _: page
     result = run()
     assert result.exit_code == 1
-    assert "0 recipients on 1 pages; 1 entries are faulty." in result.stdout
+    assert "0 recipients on 1 page; 1 entry is faulty." in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_an_empty_audience_composes_nothing(world: World) -> None:
     world.functions.answers["collect"] = lambda _: nobody
     result = run()
     assert result.exit_code == 0
-    assert "0 recipients on 1 pages" in result.stdout
+    assert "0 recipients on 1 page;" in result.stdout
     assert [short for short, _ in world.functions.asked] == ["collect"]
 
 

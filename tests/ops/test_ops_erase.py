@@ -369,7 +369,7 @@ def test_an_erasure_shows_its_survey_and_requires_a_confirmation(stage: Stage) -
     before = stage.everything()
     result = run(app, ADA, typed="n\n")
     assert result.exit_code == 1
-    assert "Delete 1 messages of dev and remove the recipient from 0 messages to others?" in result.stderr
+    assert "Delete 1 message of dev and remove the recipient from 0 messages to others?" in result.stderr
     assert "After that, a campaign" in result.stdout
     assert stage.everything() == before
 

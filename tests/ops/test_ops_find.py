@@ -196,7 +196,7 @@ def test_a_failure_is_found_behind_any_number_of_other_messages(
     second = answer(run("list", "--status", "bounced", "--cursor", first["cursor"], "--json"))
     assert [message["id"] for message in second["messages"]] == [f"b-{at:02}" for at in range(50, 60)]
     assert second["more"] is False
-    assert "1 of 1 messages in dev." in " ".join(run("list", "--status", "failed").stdout.split())
+    assert "1 of 1 message in dev." in " ".join(run("list", "--status", "failed").stdout.split())
 
 
 def test_pages_of_failures_that_ran_out_of_time_go_back_a_day_each_and_find_every_failure(

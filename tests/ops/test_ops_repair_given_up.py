@@ -198,7 +198,7 @@ def test_a_dry_run_names_every_batch_and_invokes_no_function(
     result = run(monkeypatch, dispatch, "--dry-run")
     assert result.exit_code == 1
     assert f"{key('one')}: 2 records of mailroom-dev-dispatch since 20" in result.stdout
-    assert "1 batches wait; run without --dry-run to replay them." in result.stdout
+    assert "1 batch waits; run without --dry-run to replay." in result.stdout
     assert (dispatch.invoked, shelf.keys()) == ([], [key("one")])
 
 
@@ -238,7 +238,7 @@ def test_a_batch_whose_function_does_not_respond_is_left_and_the_others_are_repl
     result = run(monkeypatch, dispatch, "--yes")
     assert result.exit_code == 1
     assert "its function could not be invoked: Read timeout" in " ".join(result.stdout.split())
-    assert "1 batches replayed, 1 left." in result.stdout
+    assert "1 batch replayed, 1 left." in result.stdout
 
 
 def out_of_reach() -> None:

@@ -112,7 +112,7 @@ def test_restored_runs_are_paused_and_other_runs_stay_as_they_are(dynamodb: Any)
     assert runs.begin("weekly", "summer", "s-0", TIME)
     before = present.read("weekly", "summer")
     result = restored()
-    assert "3 of 4 items of runs-restored were copied" in result.stdout
+    assert "Copied from runs-restored into the campaign-runs of dev: 3 of 4 items" in result.stdout
     for command in (
         "campaign resume NAME --run RUN --stage dev --why",
         "campaign stop NAME --run RUN --stage dev",
@@ -134,7 +134,7 @@ def test_a_second_restore_does_not_pause_a_run_again_that_an_operator_has_resume
     assert json.loads(restored("--json").stdout)["copied"] == 1
     assert present.resume("weekly", "spring", "since noon by ada: it is right")
     result = restored()
-    assert "0 of 1 items" in result.stdout
+    assert "0 of 1 item;" in result.stdout
     assert "paused" not in result.stdout
     run = present.read("weekly", "spring")
     assert (run and run.paused) == ""

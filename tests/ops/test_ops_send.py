@@ -123,6 +123,31 @@ def test_a_message_that_the_stage_would_refuse_is_not_put_and_its_field_is_named
 
 
 @pytest.mark.parametrize(
+    ("applications", "sentence"),
+    [
+        ("[]", "Not put: to: is a device token, and this stage has no platform application; use an ARN."),
+        ('["android", "ios"]', "Not put: platform: is missing for a device token; use android or ios."),
+    ],
+)
+def test_a_push_to_a_device_without_a_platform_application_is_not_put(
+    stage: Stage, applications: str, sentence: str
+) -> None:
+    stage.functions.environment |= {"LANES": '{"push": ["normal"]}', "PUSH_APPLICATIONS": applications}
+    result = run("send", "push", "--to", "token", "--set", "title=T")
+    assert (result.exit_code, result.stderr.strip()) == (2, sentence)
+    assert not stage.mailbox()
+
+
+@pytest.mark.parametrize("applications", [{"PUSH_APPLICATIONS": '["ios"]'}, {}])
+def test_a_push_to_a_device_is_put_if_the_application_is_clear_or_unknown(
+    stage: Stage, applications: dict[str, str]
+) -> None:
+    stage.functions.environment |= {"LANES": '{"push": ["normal"]}', **applications}
+    assert run("send", "push", "--to", "token", "--set", "title=T", "--id", "p").exit_code == 0
+    assert set(stage.mailbox()) == {"p"}
+
+
+@pytest.mark.parametrize(
     ("text", "sentence"),
     [
         ('{"id": "a",\n "to" 1}', "line 2, column 7: is not JSON"),

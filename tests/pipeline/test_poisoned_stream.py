@@ -35,7 +35,7 @@ def test_a_replay_sends_the_poisoned_record_and_empties_the_bucket(pipeline: Pip
     assert not pipeline.ledger("poisoned")
     looked = operator(pipeline, *REPLAY, "--dry-run")
     assert looked.exit_code == 1, looked.stderr
-    assert "1 batches wait" in looked.stdout
+    assert "1 batch waits" in looked.stdout
     assert not pipeline.ledger("poisoned")
     replayed = operator(pipeline, *REPLAY, "--json", "--yes")
     assert replayed.exit_code == 0, replayed.stderr

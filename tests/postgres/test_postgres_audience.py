@@ -145,7 +145,7 @@ EMPTY = "is empty; fill it, or remove the entry"
         ),
         (
             "(NULL, 'b', NULL)",
-            "all rows, column key: is NULL in 1 rows; add their keys, or exclude them in the query",
+            "all rows, column key: is NULL in 1 row; add their keys, or exclude them in the query",
         ),
     ],
 )

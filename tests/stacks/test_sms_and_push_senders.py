@@ -87,7 +87,9 @@ def test_an_sms_sender_for_aws_sends_from_numbers_of_the_account_and_by_the_stag
     [
         (POOL, f"{SMS_VOICE}:pool/{POOL}"),
         (PHONE, f"{SMS_VOICE}:phone-number/{PHONE}"),
+        ("rcs-a1b2c3d4", f"{SMS_VOICE}:rcs-agent/rcs-a1b2c3d4"),
         ("MAILROOM", f"{SMS_VOICE}:sender-id/MAILROOM/*"),
+        ("pool-party", f"{SMS_VOICE}:sender-id/pool-party/*"),
         ("12345", f"{SMS_VOICE}:phone-number/*"),
         (SHARED, SHARED),
     ],
@@ -111,6 +113,16 @@ def test_the_stages_applications_and_topics_are_passed_to_a_push_sender(everythi
     assert told.platform_applications == {"ios": IOS, "android": ANDROID}
     assert told.topics == [NEWS]
     assert "ExportsOutputRefSuppressions" in told.suppressions_table
+
+
+def test_the_api_knows_the_names_of_a_stages_applications_if_the_stage_sends_pushes(
+    everything: Templates, otherwise: Templates, dev: Templates
+) -> None:
+    names = [
+        read(templates["api"], "mailroom-dev-messages-api", environment.MessagesApiSettings).push_applications
+        for templates in (everything, otherwise, dev)
+    ]
+    assert names == [["android", "ios"], [], None]
 
 
 def test_a_push_sender_with_topics_only_cannot_make_endpoints(otherwise: Templates) -> None:

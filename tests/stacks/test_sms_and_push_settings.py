@@ -79,8 +79,8 @@ def test_a_word_without_letters_and_digits_is_named_with_its_place() -> None:
         (
             "sms",
             {**AWS, "sender": None},
-            "sms.sender: is missing; aws needs a number in E.164, a sender id, or the id or ARN of a number "
-            "or pool.",
+            "sms.sender: is missing; aws needs a number in E.164, a sender id, or the id or ARN of a "
+            "number, pool or RCS agent.",
         ),
         (
             "channels.sms.messages_per_second",
@@ -186,6 +186,8 @@ def test_an_applications_name_is_a_plain_word() -> None:
         AWS,
         {"provider": "aws", "sender": "pool-" + "0" * 32},
         {"provider": "aws", "sender": "arn:aws:sms-voice:us-east-1:111122223333:sender-id/SHOP/DE"},
+        {"provider": "aws", "sender": "arn:aws:sms-voice:us-east-1:111122223333:rcs-agent/rcs-a1b2c3d4"},
+        {"provider": "aws", "sender": "rcs-a1b2c3d4"},
     ],
 )
 def test_either_provider_is_accepted_with_its_settings(sms: dict[str, Any]) -> None:

@@ -95,3 +95,13 @@ def test_a_plain_run_prints_the_stacks_and_sends_warnings_to_standard_error(
         each.stack_name for each in written.stacks
     ]
     assert "warning: mailroom.prod.deployment: is protected but has no account or region;" in said.err
+
+
+def test_no_metric_has_another_period_than_the_expression_that_uses_it(
+    stage: Callable[[str], Templates], whole: Templates, everything: Templates, two_providers: Templates
+) -> None:
+    # The CDK would override the metric's period, and print a warning at each synth.
+    for templates in (stage("dev"), stage("prod"), whole, everything, two_providers):
+        notes = [file.read_text() for file in templates.folder.glob("*.metadata.json")]
+        assert len(notes) > len(STACKS) / 2
+        assert not [note for note in notes if "MetricsPeriodsOverridden" in note]

@@ -140,7 +140,7 @@ def test_a_stage_with_one_provider_has_nothing_of_a_second(dev: Templates) -> No
         (
             {"sms.fallback": "aws"},
             "sms.fallback_sender: is missing; use a number in E.164, a sender id, or the id or ARN of a "
-            "number or pool.",
+            "number, pool or RCS agent.",
         ),
         (
             {"sms": {"provider": "aws", "sender": "SHOP", "fallback": "twilio", "fallback_sender": "SHOP"}},

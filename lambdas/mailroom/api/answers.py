@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from mailroom.errors import quantity
 from mailroom.ledger.status_reader import MessageStatus
 from mailroom.message.message import encode
 
@@ -106,11 +107,11 @@ def of_list(entries: Sequence[EntryAnswer]) -> Response:
         "messages": [msgspec.to_builtins(entry) for entry in entries],
     }
     if "failed" in results:
-        detail = f"{answer['failed']} of {len(entries)} messages failed; send the same list again"
+        detail = f"{answer['failed']} of {quantity(len(entries), 'message')} failed; send the same list again"
         raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, detail, _errors(entries), **answer)
     if answer["refused"] == len(entries):
         status = HTTPStatus.UNPROCESSABLE_ENTITY if "refused" in results else HTTPStatus.CONFLICT
-        detail = f"none of {len(entries)} messages was accepted; see `errors` for the reasons"
+        detail = f"none of {quantity(len(entries), 'message')} was accepted; see `errors` for the reasons"
         raise ApiError(status, detail, _errors(entries), **answer)
     status = HTTPStatus.ACCEPTED if answer["accepted"] else HTTPStatus.OK
     return response(status, JSON, msgspec.json.encode(answer).decode())

@@ -98,7 +98,7 @@ def _id(in_path: str | None, query: Mapping[str, str]) -> str:
 
 def _intake(settings: MessagesApiSettings, clock: Clock) -> Intake:
     validator = Validator(
-        contracts_of(settings.default_region),
+        contracts_of(settings.default_region, settings.push_applications),
         settings.lanes,
         payloads=Payloads(clients.s3(), settings.payload_bucket),
         callbacks=UrlPolicy(schemes=settings.callback_schemes, ports=settings.callback_ports),

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from mailroom.campaigns.audience import Found, Page, Recipients
-from mailroom.errors import Invalid
+from mailroom.errors import Invalid, quantity
 
 PAGE_SIZE = 1000
 RECIPIENTS_PER_MESSAGE = 50
@@ -139,7 +139,9 @@ class Modules(Struct, frozen=True):
         # people.
         unknown = composed.keys() - set(recipients.keys)
         if unknown:
-            raise Invalid(field, f"returned {len(unknown)} unknown keys; use the keys of the recipients")
+            raise Invalid(
+                field, f"returned {quantity(len(unknown), 'unknown key')}; use the keys of the recipients"
+            )
         return composed
 
     def _module(self, definition: Definition) -> ModuleType:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from mailroom.aws.dynamo_values import MAX_LEVELS
-from mailroom.errors import NUMBERS, Invalid, too_deep
+from mailroom.errors import NUMBERS, Invalid, quantity, too_deep
 
 CHUNK_BYTES = 256 * 1024
 """Number of bytes that one request reads. A page of ordinary lines is smaller, so it mostly takes one
@@ -212,9 +212,8 @@ class CsvFormat(Struct, frozen=True):
         if not any(cells):
             return None
         if any(cells[columns:]):
-            problem = (
-                f"has {len(cells)} cells, but the header has {columns}; quote cells that hold the delimiter"
-            )
+            has = quantity(len(cells), "cell")
+            problem = f"has {has}, but the header has {columns}; quote cells that hold the delimiter"
             raise ParseError(None, problem)
         return dict(zip(self.header, [*cells, *[""] * (columns - len(cells))], strict=False))
 

@@ -19,7 +19,7 @@ from psycopg.pq import Format
 from mailroom.campaigns.audience import Found, Page, Rows, check_columns, name_of, portable
 from mailroom.campaigns.definition import Postgresql
 from mailroom.clock import epoch
-from mailroom.errors import Invalid
+from mailroom.errors import Invalid, quantity
 from mailroom.telemetry import logger
 
 _TIME = "scheduled_at"
@@ -114,7 +114,7 @@ class PostgresqlAudience:
             logger.warning("rows without a key were not counted: the query took too long")
             return
         if count:
-            problem = f"is NULL in {count} rows; add their keys, or exclude them in the query"
+            problem = f"is NULL in {quantity(count, 'row')}; add their keys, or exclude them in the query"
             rows.refuse("all rows", self._definition.key, problem)
 
     def _add(self, rows: Rows, values: _Row, place: str) -> None:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from mailroom.campaigns.queue_bodies import Chunk, Next, Start, chunk_of, collect_body
 from mailroom.channels.fax import contract as fax
 from mailroom.dead_letters.queue import DeadLetter
-from mailroom.errors import Malformed
+from mailroom.errors import Malformed, quantity
 from mailroom.message.message import ID_TAG, Key, Reference, decode, key_of
 from mailroom.providers.values import decoded
 
@@ -205,9 +205,10 @@ def _of_callback(name: str, item: Item) -> Cause:
         )
     answer = "no answer" if result.get("code") is None else f"HTTP {result['code']}"
     reason = f" ({result['reason']})" if "reason" in result else ""
+    tries = quantity(int(result.get("tries", 0)), "try", "tries")
     return Cause(
         "callback_refused",
-        f"callback {name} was not accepted in {result.get('tries')} tries, the last got {answer}{reason}; "
+        f"callback {name} was not accepted in {tries}, the last got {answer}{reason}; "
         "fix the endpoint, then redrive it",
     )
 

@@ -5,6 +5,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from mailroom.errors import quantity
 from mailroom_ops.console.job import Job
 from mailroom_ops.console.site import Answer, Goto, Request, Shown, Site, View, link
 from mailroom_ops.repair.dead_letter_queues import DeadQueues
@@ -19,6 +20,10 @@ number, the page asks again. The tolerance is needed because SQS's counts are ap
 arrive."""
 _STARTING = threading.Lock()
 """Lock for the check whether a redrive of the queue is running, and for the start of a redrive."""
+
+
+def _moved(count: int) -> str:
+    return quantity(count, "dead letter was moved", "dead letters were moved")
 
 
 class Stopped(Exception):
@@ -38,15 +43,13 @@ class RedriveJob(Job):
 
     def remains(self) -> list[str]:
         """Return a sentence with the number of moved letters."""
-        return [f"{self.done} dead letters were moved back before that. A few more may be in both queues."]
+        return [f"{_moved(self.done)} back before that. A few more may be in both queues."]
 
     def _move(self) -> None:
         try:
             self.answer = self._planned.run(self._advance)
         except Stopped:
-            self.sentences = [
-                f"The redrive was stopped. {self.done} dead letters were moved back before that."
-            ]
+            self.sentences = [f"The redrive was stopped. {_moved(self.done)} back before that."]
 
     def _advance(self, done: int, total: int | None = None, name: str | None = None) -> None:  # noqa: ARG002
         self.done, self.total = done, max(done, total or self.total)

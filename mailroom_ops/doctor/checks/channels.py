@@ -136,7 +136,9 @@ def _aws_numbers(pages: Iterable[Any], sender: str) -> Iterator[CheckFinding]:
     name = sender.rpartition("/")[2]
     ids = ("PhoneNumber", "PhoneNumberId", "PoolId")
     numbers = [number for page in pages for number in page["PhoneNumbers"] if name in map(number.get, ids)]
-    if not name.startswith(("+", "phone-", "pool-")):
+    if name.startswith("rcs-"):
+        yield skipped(f"Texts that people send to the RCS agent {name}, such as STOP, are not checked.")
+    elif not name.startswith(("+", "phone-", "pool-")):
         yield skipped(f"The sender id {name} gets no texts, so nobody can opt out by STOP to it.")
     elif not numbers:
         yield failed(f"AWS has no number for the sender {name} in this region.", _AWS_CONSOLE)

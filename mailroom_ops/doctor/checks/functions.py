@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from mailroom.errors import quantity
 from mailroom_ops.doctor.checks.stacks import stacks_of
 from mailroom_ops.doctor.examined_stage import EventSource, ExaminedStage
 from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
@@ -146,7 +147,7 @@ def _reserved(stage: ExaminedStage, source: EventSource, reserved: int) -> Check
     if reserved == 0:
         return failed(f"{source.function} is stopped: its reserved concurrency is 0.", fix)
     return warning(
-        f"{source.function} may run {reserved} times at once, but its mapping {source.concurrency} times: "
-        "each throttled batch counts as a receive of its messages.",
+        f"{source.function} may run {quantity(reserved, 'time')} at once, but its mapping "
+        f"{source.concurrency} times: each throttled batch counts as a receive of its messages.",
         fix,
     )

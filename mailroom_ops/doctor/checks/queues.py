@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, cast
 
+from mailroom.errors import quantity
 from mailroom_ops.doctor.examined_stage import ExaminedStage
 from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
 from mailroom_ops.messages.outages import OUTAGE, SAMPLE, outages_among
@@ -22,7 +23,7 @@ def dead_letters(stage: ExaminedStage) -> Iterator[CheckFinding]:
         count = depth(stage.client("sqs"), url).all
         if count:
             yield failed(
-                f"{count:,} dead letters wait in {name}.",
+                f"{quantity(count, 'dead letter waits', 'dead letters wait')} in {name}.",
                 f"mailroom dead-letters list --stage {stage.name}; see `mailroom docs dlq-not-empty`.",
             )
         else:
@@ -73,11 +74,11 @@ def alarms_notify(stage: ExaminedStage) -> Iterator[CheckFinding]:
     ]
     if silent:
         yield stage.failed_if_protected(
-            f"{len(silent)} alarms notify nobody: {_listed(silent)}.",
+            f"{quantity(len(silent), 'alarm notifies', 'alarms notify')} nobody: {_listed(silent)}.",
             f"{stage.deploy}; if actions are disabled: aws cloudwatch enable-alarm-actions",
         )
     elif stage.alarms:
-        yield ok(f"{len(stage.alarms)} alarms notify somebody.")
+        yield ok(f"{quantity(len(stage.alarms), 'alarm notifies', 'alarms notify')} somebody.")
 
 
 def alarms_heard(stage: ExaminedStage) -> Iterator[CheckFinding]:
@@ -114,9 +115,11 @@ def alarms_ringing(stage: ExaminedStage) -> Iterator[CheckFinding]:
     if not stage.alarms:
         yield skipped("There are no alarms.")
     elif silent := len(stage.alarms) - evaluated:
-        yield skipped(f"{silent} of {len(stage.alarms)} alarms are not evaluated: they have no data.")
+        yield skipped(
+            f"{silent} of {quantity(len(stage.alarms), 'alarm')} cannot be evaluated, for lack of data."
+        )
     if evaluated and not ringing:
-        yield ok(f"None of {evaluated} alarms rings.")
+        yield ok(f"Of {quantity(evaluated, 'alarm')}, none rings.")
 
 
 def _page(description: str) -> str:

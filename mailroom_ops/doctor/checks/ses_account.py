@@ -89,10 +89,10 @@ def _rate(stage: ExaminedStage, rate: float | None, limit: float) -> CheckFindin
     if rate is None:
         return skipped(f"SES accepts {limit:g} a second; no deployed sender has a rate.")
     if rate <= limit * 1.01:
-        return ok(f"The senders send at most {speed_of(rate)} mails a second, and SES accepts {limit:g}.")
+        return ok(f"The senders send at most {speed_of(rate)} a second, and SES accepts {limit:g}.")
     key = f"{_section(stage)}.messages_per_second"
     sentence = (
-        f"The senders may send {speed_of(rate)} mails a second; SES accepts {limit:g} and throttles the rest."
+        f"The senders may send {speed_of(rate)} a second; SES accepts {limit:g} and throttles the rest."
     )
     if stage.local:
         return skipped(f"{sentence} The local simulator has no such limit.")

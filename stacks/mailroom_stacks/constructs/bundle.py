@@ -63,7 +63,7 @@ def prune(packages: Path, patterns: tuple[str, ...]) -> None:
                 path.unlink()
 
 
-PYTHON = "3.14"  # Lambda's newest version; a bundle for `host` has the version of this machine
+PYTHON = "3.14"  # a bundle for `host` has the version of this machine
 # Options with which uv installs only locked packages: no further dependencies, no file with another hash, no
 # source build.
 LOCKED = ("--no-deps", "--require-hashes", "--only-binary", ":all:")

@@ -36,13 +36,16 @@ def send_sms(stack: Stack, sender: str) -> Grant:
     )
 
 
+LONGEST_SENDER_ID = 11
+_RESOURCES = {"phone": "phone-number", "pool": "pool", "rcs": "rcs-agent"}
+"""Types of resources by the beginning of their ids."""
+
+
 def _identity(sender: str) -> tuple[str, str, str]:
     """Return the type and name of the resource of an origination identity, and the reason for a wildcard in
     the name."""
-    if sender.startswith("pool-"):
-        return "pool", sender, ""
-    if sender.startswith("phone-"):
-        return "phone-number", sender, ""
+    if len(sender) > LONGEST_SENDER_ID and (resource := _RESOURCES.get(sender.partition("-")[0])):
+        return resource, sender, ""
     if sender.lstrip("+").isdigit():
         return "phone-number", "*", "A number's ARN contains its id: to avoid *, use the id or ARN as sender."
     return "sender-id", f"{sender}/*", "A sender id is registered once for each country that it sends to."

@@ -54,8 +54,8 @@ class Sms(HttpProvider):
     fallback_sender: str | None = Field(default=None, pattern=rf"^({_SENDER}|{_SERVICE})$")
     """Sender at the second provider, as in `sender`, or for twilio the SID of a Messaging Service."""
     sender: str | None = Field(default=None, pattern=rf"^({_SENDER})$")
-    """Own number in E.164, such as +12025550123; for aws also a sender id, the id of a number or a pool, or
-    an ARN."""
+    """Own number in E.164, such as +12025550123; for aws also a sender id, the id of a number, a pool or an
+    RCS agent, or an ARN. An RCS agent sends no media, and only to phones with RCS."""
     default_region: Region | None = None
     """Country of numbers without a country code, such as US; null means that all numbers need a country
     code."""

@@ -50,6 +50,12 @@ def test_a_single_message_that_its_sender_would_refuse_is_refused(
     assert aws.item("m", "mail", MAILBOX) == {}
 
 
+def test_a_push_for_an_unknown_platform_application_is_refused(clock: FakeClock) -> None:
+    api = Api(clock, lanes={"push": ["normal"]}, push_applications=["ios"])
+    answer = api.post({"id": "p", "event_type": "push", "to": "token", "title": "T", "platform": "android"})
+    assert (answer.status, answer.json["detail"]) == (422, "platform: 'android' is unknown; use ios")
+
+
 def test_an_attachment_whose_object_is_missing_is_refused(api: Api, aws: Aws) -> None:
     ref = f"s3://{BUCKET}/invoices/42.pdf"
     answer = api.post(mail(name="Ada", attachments=[{"ref": ref}]))

@@ -71,7 +71,7 @@ def test_an_audience_from_code_needs_a_file() -> None:
     [
         ("[{}]", "returned list; use a mapping by the recipients' keys"),
         ("{1: {}, 2: {}}", "returned 2 unknown keys; use the keys of the recipients"),
-        ("{'1': {}, '99': {}}", "returned 1 unknown keys"),
+        ("{'1': {}, '99': {}}", "returned 1 unknown key;"),
     ],
 )
 def test_a_result_of_compose_that_is_not_a_mapping_by_the_keys_of_the_recipients_is_refused(

@@ -276,6 +276,16 @@ def test_the_content_of_an_attachment_is_put_into_the_payload_bucket(
     assert aws.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() == b"%PDF"
 
 
+@pytest.mark.parametrize("content", ["text", None, bytearray(b"x")])
+def test_an_attachment_whose_content_is_not_bytes_is_refused(aws: Aws, content: object) -> None:
+    message = item(attachments=[{"ref": f"s3://{BUCKET}/terms"}, {"content": content}])
+    result = Mailroom("test", payload_bucket=BUCKET).send(message)
+    kind = type(content).__name__
+    assert result.error == f"attachments[1].content: must be bytes, not {kind}; convert it, or use a ref"
+    assert result.state == "refused"
+    assert aws.item(table=MAILBOX) == {}
+
+
 @pytest.mark.parametrize("content", [{"attachments": [{"content": b"x"}]}, {"text": "x" * 500_000}])
 def test_a_message_whose_content_cannot_be_put_into_the_payload_bucket_is_not_sent(
     aws: Aws, content: dict[str, Any]

@@ -136,7 +136,7 @@ def test_a_callback_over_http_is_accepted_if_the_stage_allows_it(made: MakeDispa
     [
         ({"to": "617-555-1234"}, "to: is not a number in international form"),
         ({"to": ...}, "to: is missing"),
-        ({"pdf_url": ...}, "pdf_url: set one of"),
+        ({"pdf_url": ...}, "pdf_url: is missing"),
         ({"pdf_url": ..., "payload_ref": "s3://elsewhere/f-1.pdf"}, "payload_ref: 's3://elsewhere/f-1.pdf'"),
         ({"lane": "bulk"}, "lane: 'bulk' is not set up for fax; use normal"),
         ({"attempt": 2}, "attempt: is reserved for Mailroom"),

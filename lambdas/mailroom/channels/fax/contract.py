@@ -71,8 +71,10 @@ class Fax(Message, frozen=True, kw_only=True):
         number("to", self.to)
         if self.from_ is not None:
             number("from", self.from_)
-        if (self.pdf_url is None) == (self.payload_ref is None):
-            raise Invalid("pdf_url", "set one of pdf_url and payload_ref, but not both")
+        if self.pdf_url is None and self.payload_ref is None:
+            raise Invalid("pdf_url", "is missing, and so is payload_ref; set one of them")
+        if self.pdf_url is not None and self.payload_ref is not None:
+            raise Invalid("pdf_url", "is set, and so is payload_ref; remove one of them")
         if self.pdf_url is not None and not _URL.fullmatch(self.pdf_url):
             raise Invalid("pdf_url", "is not an https URL; use https://host/file.pdf")
 

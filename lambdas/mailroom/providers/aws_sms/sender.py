@@ -33,7 +33,8 @@ class AwsSms(Struct, frozen=True):
 
     client: "PinpointSMSVoiceV2Client"
     sender: str
-    """Origination identity: the id or ARN of a number or a pool, a number in E.164, or a sender id."""
+    """Origination identity: the id or ARN of a number, a pool or an RCS agent, a number in E.164, or a sender
+    id."""
     configuration_set: str
     clock: Clock = time.time
 

@@ -11,7 +11,8 @@ from tests.support.unit.fax import LINE, PDF, TOLD, fax, fax_body, fax_item
 from tests.support.unit.shared import BUCKET, Item
 
 NUMBER = "is not a number in international form; use + and country code: +16175551234"
-ONCE = "pdf_url: set one of pdf_url and payload_ref, but not both"
+ONCE = "pdf_url: is set, and so is payload_ref; remove one of them"
+MISSING = "pdf_url: is missing, and so is payload_ref; set one of them"
 NOT_HTTPS = "pdf_url: is not an https URL; use https://host/file.pdf"
 
 
@@ -34,7 +35,7 @@ def test_all_spellings_of_a_number_have_the_same_fax_line(to: str) -> None:
         ({"to": [LINE]}, "to: expected a string"),
         ({"to": 16175551234}, "to: expected a string"),
         ({"from": "2025550100"}, f"from: {NUMBER}"),
-        ({"pdf_url": ...}, ONCE),
+        ({"pdf_url": ...}, MISSING),
         ({"payload_ref": f"s3://{BUCKET}/f-1.pdf"}, ONCE),
         ({"pdf_url": "http://files.example/f-1.pdf"}, NOT_HTTPS),
         ({"pdf_url": "ftp://files.example/f-1.pdf"}, NOT_HTTPS),
