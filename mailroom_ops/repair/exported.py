@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder, decode
 
+from mailroom.errors import quantity
 from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.tables import parts
 
@@ -59,7 +60,8 @@ def read_export(s3: "S3Client", source: str, table: str) -> tuple[int, Iterator[
         raise Refused(f"--from: {source} is an export of {summary.table_arn}; the table has to be {table}.")
     items = sum(file.items for file in files)
     if items != summary.item_count:
-        raise Refused(f"--from: {source} lists {items:,} of {summary.item_count:,} items. {_OTHER}")
+        whole = quantity(summary.item_count, "item")
+        raise Refused(f"--from: {source} lists {items:,} of {whole}. {_OTHER}")
     return items, (page for file in files if file.items for page in _pages(read, file))
 
 
