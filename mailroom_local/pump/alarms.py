@@ -23,8 +23,8 @@ Query = Mapping[str, Any]
 Minutes = Mapping[float, float]
 """Values of a metric by the beginning of their minute, in epoch seconds."""
 
-DEAD_LETTERS = ("ApproximateNumberOfMessagesVisible", "ApproximateNumberOfMessagesNotVisible")
-"""Metrics of alarms on dead-letter queues. The first counts all messages here, and the second none."""
+DEAD_LETTERS = "ApproximateNumberOfMessagesVisible"
+"""Metric of alarms on dead-letter queues. It counts all messages here."""
 LOGGED = "Mailroom"
 """Namespace of the metrics that functions log."""
 MINUTE = 60
@@ -51,8 +51,6 @@ def evaluate(cloudwatch: "CloudWatchClient", sqs: "SQSClient", moment: float) ->
         metric = query["Metric"]
         if metric["Namespace"] == LOGGED:
             return value_in(logged[_key(query)], query, end)
-        if metric["MetricName"] == DEAD_LETTERS[1]:
-            return 0
         return depth(sqs, f"{sqs.meta.endpoint_url}/{ACCOUNT}/{metric['Dimensions'][0]['Value']}").all
 
     for name, alarm in supported.items():
@@ -106,7 +104,7 @@ def _queries(alarm: Mapping[str, Any]) -> list[Query]:
 
 def _is_supported(query: Query) -> bool:
     metric = query["Metric"]
-    of_dead_letters = metric["MetricName"] in DEAD_LETTERS and "-dlq" in metric["Dimensions"][0]["Value"]
+    of_dead_letters = metric["MetricName"] == DEAD_LETTERS and "-dlq" in metric["Dimensions"][0]["Value"]
     return bool(metric["Namespace"] == LOGGED or of_dead_letters)
 
 

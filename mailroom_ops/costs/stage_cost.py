@@ -17,9 +17,11 @@ does not document whether Lambda reports them while the stream is idle."""
 POLLS_A_MONTH = 5 * DAYS_A_MONTH * 86_400 / 20
 """Number of receive requests for a queue in a month: Lambda always has five long polls of 20 s open."""
 ROUNDS_A_MONTH = DAYS_A_MONTH * 1440
-ROUND = prices.invocation_part(0.25, 512) + (2 * SHARDS + 1) * prices.READ_UNIT / 2
-"""Price of an invocation of the function `release` without messages, which takes an assumed 0.25 s and reads
-two lists of each shard, and the names of channels. Reading an empty list costs half a unit."""
+ROUND = (2 * SHARDS + 1) * prices.READ_UNIT / 2
+"""Price of an invocation of the function `release` without messages, which reads two lists of each shard, and
+the names of channels. Reading an empty list costs half a unit. The function's time and its log, in an assumed
+0.25 s with 512 MB, are less than a tenth of what is free in an account:
+https://aws.amazon.com/lambda/pricing/."""
 LOOK_AT_CHANNEL = prices.READ_UNIT + SHARDS * len(LISTS_OF_CHANNEL) * prices.READ_UNIT / 2
 """Price of reading the budget and the empty lists of a channel. The lists of channels that a stage does not
 have are read once an hour, which is not included."""

@@ -3,6 +3,7 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/S3DataExport.Ou
 
 import gzip
 import io
+import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -69,7 +70,7 @@ def _read(s3: "S3Client", source: str, file: str) -> bytes:
     bucket, _, folder = source.removeprefix("s3://").partition("/")
     try:
         return s3.get_object(Bucket=bucket, Key=f"{folder}/{file}")["Body"].read()
-    except s3.exceptions.NoSuchKey:
+    except (s3.exceptions.NoSuchKey, s3.exceptions.NoSuchBucket):
         raise Refused(
             f"--from: {source}/{file} does not exist: the export has failed, is not complete yet, or is in "
             "another folder."
@@ -82,6 +83,9 @@ def _pages(read: Callable[[str], bytes], file: _DataFile) -> Iterator[Page]:
     content = read(name)
     if b64encode(md5(content, usedforsecurity=False).digest()).decode() != file.md5:
         raise Refused(f"--from: {name} is damaged: its MD5 checksum is not {file.md5}. {_OTHER}")
-    with gzip.open(io.BytesIO(content)) as lines:
-        for page in parts(lines, _PAGE):
-            yield [decode(line)["Item"] for line in page]
+    try:
+        with gzip.open(io.BytesIO(content)) as lines:
+            for page in parts(lines, _PAGE):
+                yield [decode(line)["Item"] for line in page]
+    except (OSError, EOFError, zlib.error, DecodeError, KeyError, TypeError) as error:
+        raise Refused(f"--from: {name} is not in the format of an export: {error!r}. {_OTHER}") from None

@@ -144,8 +144,6 @@ def _watch(scope: Construct, settings: Settings) -> None:
     lateness = counted(settings, FUNCTION, "ReleaseLate", "Maximum").with_(period=Duration.minutes(1))
     missing = TreatMissingData.BREACHING
     stage_alarm(scope, "Late", settings, text, lateness, LATE_SECONDS * 1000, periods=5, missing=missing)
-    if not (settings.monitoring.is_full or settings.campaigns.enabled):
-        return
     text = AlarmText(
         kind="run-unknown",
         meaning="Messages of a campaign run wait, because the run is missing in the table of runs or cannot "

@@ -121,16 +121,10 @@ def test_a_stage_without_messages_costs_its_alarms_dashboards_keys_and_secrets()
         "dashboards": 0,  # the first three are free
         "metrics": pytest.approx(3 * 0.30),  # the first ten are free
         "polling of queues": pytest.approx((8 * 5 * 30.4 * 86_400 / 20 - MILLION) * 0.40 / MILLION),
-        # Each minute an invocation of 0.25 s with 512 MB, and its log. It reads the names of the channels.
-        # Each of eight shards has two lists.
-        # Each of two channels has three lists in eight shards, and a budget. To read an empty list costs half
-        # of 0.125.
+        # Each minute it reads the names of the channels, and two lists of each of eight shards. Each of two
+        # channels has three lists in eight shards, and a budget. To read an empty list costs half of 0.125.
         "rounds of release": pytest.approx(
-            30.4
-            * 1440
-            * ((0.20 + 0.25 * 0.5 * 13.3334 + 0.5) + (1 + 8 * 2 + 2 * 3 * 8) * 0.125 / 2 + 2 * 0.125)
-            / MILLION,
-            abs=1e-5,
+            30.4 * 1440 * ((1 + 8 * 2 + 2 * 3 * 8) * 0.125 / 2 + 2 * 0.125) / MILLION, abs=1e-5
         ),
         "keys": 3 + 2 * 2,  # two of them with two rotations
         "secrets": pytest.approx(1.60),

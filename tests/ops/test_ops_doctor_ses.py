@@ -87,6 +87,33 @@ def test_a_missing_or_wrong_record_is_found_with_the_record_to_add(
     assert (finding.state, words in finding.sentence, record in finding.fix) == (state, True, True), finding
 
 
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "v=spf1 +include:amazonses.com ~all",
+        "v=spf1 include:AmazonSES.com. -all",
+        "V=SPF1 ?include:amazonses.com",
+    ],
+)
+def test_each_way_to_include_ses_in_an_spf_record_is_valid(findings: Findings, policy: str) -> None:
+    checked = findings("senders", {}, **{DOMAIN: [policy]})
+    assert {finding.state for finding in checked} == {"ok"}
+
+
+def test_the_plan_that_the_account_has_chosen_next_is_reported(findings: Findings) -> None:
+    account = world.account(PricingAttributes={"CurrentPlan": "PRO", "NextPlan": "NONE"})
+    finding = findings("account", {"sesv2.GetAccount": account})[-1]
+    assert "Without a plan of SES" in finding.sentence
+
+
+def test_a_domain_has_its_own_dmarc_record_although_its_parent_is_the_identity(findings: Findings) -> None:
+    functions = world.changed(healthy(), "send-mail", MAIL_SENDERS='["a@news.example.com"]')
+    changed = world.changed(functions, "send-mail-bulk", MAIL_SENDERS='["a@news.example.com"]')
+    texts = {PARENT: [], "_dmarc.news.example.com": ["v=DMARC1; p=none"]}
+    sentences = {finding.sentence for finding in findings("senders", changed, **texts)}
+    assert "news.example.com has a DMARC record: _dmarc.news.example.com." in sentences
+
+
 def test_a_domain_is_covered_by_the_dmarc_record_of_its_parent(findings: Findings) -> None:
     response = world.identities({"news.example.com": world.identity()})
     functions = world.changed(healthy(), "send-mail", MAIL_SENDERS='["a@news.example.com"]')

@@ -4,7 +4,7 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/S3DataExport.Ou
 import gzip
 import json
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import md5
 from typing import Any
 
@@ -33,6 +33,9 @@ class Copy:
             for prefix in ("mailroom-dev-", "exported-"):
                 make_table(self.dynamodb, f"{prefix}{table}", "recipient", sort_key)
         self.preferences = Preferences(self.dynamodb, "mailroom-dev-preferences")
+        self.compress: Callable[[bytes], bytes] = gzip.compress
+        self.lines: bytes | None = None
+        """Lines of the data files in place of the items."""
         self.exported = Preferences(self.dynamodb, "exported-preferences", clock=lambda: 1_795_000_000.0)
 
     def export(self, table: str = "preferences", **changes: Any) -> list[str]:
@@ -65,7 +68,8 @@ class Copy:
         return [file["dataFileS3Key"] for file in files]
 
     def _data_file(self, key: str, rows: list[Any]) -> dict[str, Any]:
-        body = gzip.compress(b"".join(json.dumps({"Item": row}).encode() + b"\n" for row in rows))
+        lines = b"".join(json.dumps({"Item": row}).encode() + b"\n" for row in rows)
+        body = self.compress(lines if self.lines is None or not rows else self.lines)
         self.put(key, body)
         checksum = b64encode(md5(body, usedforsecurity=False).digest()).decode()
         etag = "af83d6f217c19b8b0fff8023d8ca4716-1"
@@ -193,3 +197,25 @@ def test_a_missing_file_is_named(copy: Copy, file: str) -> None:
     result = restore()
     assert result.exit_code == 2
     assert f"s3://{BUCKET}/{FOLDER}/{file} does not exist: the export has failed" in result.stderr
+
+
+@pytest.mark.parametrize("lines", [b"not JSON\n", b"{}\n", b"\n", b"[1]\n"])
+def test_an_export_with_other_lines_than_items_is_refused(copy: Copy, lines: bytes) -> None:
+    copy.exported.opt_out("ada@example.com", TOPIC, "page")
+    copy.lines = lines
+    copy.export()
+    result = restore()
+    assert (result.exit_code, "is not in the format of an export" in result.stderr) == (2, True)
+
+
+def test_an_export_that_is_not_compressed_is_refused(copy: Copy) -> None:
+    copy.exported.opt_out("ada@example.com", TOPIC, "page")
+    copy.compress = bytes
+    copy.export()
+    result = restore()
+    assert (result.exit_code, "is not in the format of an export" in result.stderr) == (2, True)
+
+
+def test_a_bucket_that_does_not_exist_is_named(copy: Copy) -> None:
+    result = restore(source="s3://missing-bucket/AWSDynamoDB/1/")
+    assert (result.exit_code, "s3://missing-bucket" in result.stderr) == (2, True)

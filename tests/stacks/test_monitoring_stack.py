@@ -27,7 +27,7 @@ TOPICS = ("mailroom-dev-alarms", "mailroom-dev-alarms-ended")
 
 
 @pytest.mark.parametrize("name", TOPICS)
-def test_a_topic_is_named_by_its_stage_and_encrypted_with_the_the_key_of_the_stage(
+def test_a_topic_is_named_by_its_stage_and_encrypted_with_the_key_of_the_stage(
     dev: Templates, name: str
 ) -> None:
     topic = dev["monitoring"].one("SNS::Topic", TopicName=name)
@@ -158,7 +158,7 @@ def test_a_stage_of_the_default_level_has_the_alarms_of_messages_that_are_late_o
     names = {each["AlarmName"] for part in lean.stacks.values() for each in part.all("CloudWatch::Alarm")}
     own, _ = queues(lean)
     kinds = {kind for kind in MINIMAL if any(name.endswith(f"-{kind}") for name in names)}
-    assert kinds == {*MINIMAL} - {"run-unknown", "run-paused"}  # which only campaigns need
+    assert kinds == {*MINIMAL} - {"run-paused"}  # which only a campaign has
     assert [name for name in names if not name.endswith(MINIMAL)] == []
     for queue in own:
         assert {
@@ -169,6 +169,11 @@ def test_a_stage_of_the_default_level_has_the_alarms_of_messages_that_are_late_o
         assert not any(each["EnableKeyRotation"] for each in part.all("KMS::Key"))
         mappings = part.all("Lambda::EventSourceMapping")
         assert not any("MetricsConfig" in each for each in mappings)
+
+
+def test_the_second_dashboard_needs_the_alarms_that_it_shows() -> None:
+    sentence = refusal("monitoring", {"parts": True})
+    assert "mailroom.dev.monitoring.parts: its graphs show the alarms of level full" in sentence
 
 
 MAIL_ALONE = {"sms": None, "channels.sms": REMOVED, "fax": None}

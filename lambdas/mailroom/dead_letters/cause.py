@@ -205,10 +205,11 @@ def _of_callback(name: str, item: Item) -> Cause:
         )
     answer = "no answer" if result.get("code") is None else f"HTTP {result['code']}"
     reason = f" ({result['reason']})" if "reason" in result else ""
-    tries = quantity(int(result.get("tries", 0)), "try", "tries")
+    tries = result.get("tries")
+    after = f" in {quantity(tries, 'try', 'tries')}" if isinstance(tries, int) else ""
     return Cause(
         "callback_refused",
-        f"callback {name} was not accepted in {tries}, the last got {answer}{reason}; "
+        f"callback {name} was not accepted{after}, the last got {answer}{reason}; "
         "fix the endpoint, then redrive it",
     )
 

@@ -23,7 +23,7 @@ does not prove that the queue is empty."""
 SEEN_AGAIN = 10
 """Maximum number of consecutive receives that return only dead letters which the pass has already received.
 Then the pass ends, because SQS may not return the others."""
-_MARGIN_SECONDS = 30
+MARGIN_SECONDS = 30
 OF_THE_SCHEDULER = ("ERROR_CODE", "ERROR_MESSAGE")
 """Message attributes in which EventBridge Scheduler reports why it could not send a message."""
 
@@ -123,7 +123,7 @@ class DeadLetterQueue:
         than that, so that SQS does not return them again during the pass.
         """
         for _ in range(SEEN_AGAIN):
-            dead_letters = self._receive(math.ceil(seconds_left) + _MARGIN_SECONDS)
+            dead_letters = self._receive(math.ceil(seconds_left) + MARGIN_SECONDS)
             earlier = self._held.keys() | self._skipped
             new = [letter for letter in dead_letters if letter.message_id not in earlier]
             # Only the latest receipt handle of a message is valid.

@@ -6,7 +6,7 @@ https://docs.aws.amazon.com/ses/latest/dg/send-email-authentication-dmarc.html, 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import dns.exception
 import dns.resolver
@@ -15,15 +15,19 @@ from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warnin
 from mailroom_ops.shared.identities import Identity, domains_of
 
 LOOK_UP_SECONDS = 3
+_INCLUDES_SES = re.compile(r"\s[+~?]?include:amazonses\.com\.?(\s|$)", re.IGNORECASE)
 _DMARC, _SPF = re.compile(r"v\s*=\s*DMARC1\s*(;|$)"), re.compile(r"v=spf1( |$)", re.IGNORECASE)
 
 
-def authentication(domains: Mapping[str, Identity], region: str) -> Iterator[CheckFinding]:
-    """Check SPF and DMARC for the domains that are identities of SES. If DNS does not answer, the rest is
-    skipped."""
+def authentication(
+    domains: Mapping[str, Identity], addresses: Iterable[str], region: str
+) -> Iterator[CheckFinding]:
+    """Check SPF for the domains that are identities of SES, and DMARC for the domains of the senders'
+    addresses. If DNS does not answer, the rest is skipped."""
     try:
         for domain, identity in domains.items():
             yield _spf(domain, identity.get("MailFromAttributes", {}), region)
+        for domain in dict.fromkeys(address.rpartition("@")[2] for address in addresses):
             yield _dmarc(domain)
     except dns.exception.DNSException as error:
         yield skipped(f"SPF and DMARC were not checked, as DNS did not answer: {type(error).__name__}.")
@@ -47,7 +51,7 @@ def _spf(domain: str, attributes: Mapping[str, str], region: str) -> CheckFindin
         return (failed if refuses else warning)(sentence, f"Add to the DNS: {mx}")
     policies = [text for text in _texts(mail_from) if _SPF.match(text)]
     # Two SPF records of a domain are an error, so that neither is valid.
-    if len(policies) == 1 and "include:amazonses.com" in policies[0].split():
+    if len(policies) == 1 and _INCLUDES_SES.search(policies[0]):
         return ok(f"SPF covers mails of {domain} by their MAIL FROM domain {mail_from}.")
     return warning(
         f"{mail_from}, the MAIL FROM domain of {domain}, does not have one SPF record that includes SES.",

@@ -39,11 +39,13 @@ def account(stage: ExaminedStage) -> Iterator[CheckFinding]:
     if status != "HEALTHY":
         finding = warning if status == "PROBATION" else failed
         yield finding(f"SES has the account under {status.lower()}.", f"Answer its case: {_CONSOLE}")
-    yield _plan(response.get("PricingAttributes", {}).get("CurrentPlan", "").lower())
+    pricing = response.get("PricingAttributes", {})
+    yield _plan(pricing.get("NextPlan", pricing.get("CurrentPlan", "")).lower())
 
 
 def _plan(plan: str) -> CheckFinding:
-    """Report the plan's price. The plan is not a fault, as its features may be worth the price."""
+    """Report the price of the account's plan in this region, or of the plan that it has chosen next. The plan
+    is not a fault, as its features may be worth the price."""
     prices = {name: f"${price * 1e6:,.0f}" for name, price in ses.PROVIDER.plans.items()}
     if plan not in prices:
         return skipped("SES does not report the account's plan.")
@@ -160,7 +162,7 @@ def senders(stage: ExaminedStage) -> Iterator[CheckFinding]:
     if stage.local:
         yield skipped("SPF and DMARC are not checked on the local stage, whose domains are not in DNS.")
     else:
-        yield from authentication(domains, stage.region)
+        yield from authentication(domains, stage.mail_addresses, stage.region)
 
 
 def _verified(address: str, name: str, identity: Identity | None) -> CheckFinding:

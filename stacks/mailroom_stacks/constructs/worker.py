@@ -6,14 +6,14 @@ from typing import Any
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
-from aws_cdk.aws_cloudwatch import MathExpression, Metric, TreatMissingData
+from aws_cdk.aws_cloudwatch import Metric, TreatMissingData
 from constructs import Construct
 from msgspec import structs
 
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.naming import accept, pascal, publish
-from mailroom_stacks.constructs.stage_alarm import AlarmText, identifier, metric, read_log, stage_alarm
+from mailroom_stacks.constructs.stage_alarm import AlarmText, metric, read_log, stage_alarm
 from mailroom_stacks.settings.queues import DAY, DEAD_LETTER_DAYS, QueueRules
 from mailroom_stacks.settings.settings import Settings
 from mailroom_stacks.settings.waiting import waiting_seconds
@@ -149,6 +149,9 @@ IN_FLIGHT_MANY = 100_000
 IN_FLIGHT_MOST = 120_000
 """Maximum number of messages in flight of a queue, FIFO or not. At this limit SQS returns no more messages,
 and no error."""
+MOST_HIDDEN_MINUTES = 6
+"""Number of latest minutes in one of which a dead letter must have been visible. It is greater than the time
+for which the commands and the function `dead-letters` hide letters."""
 RECEIVED = " Messages that were received three times do not count."
 """Sentence for standard queues, from SQS's documentation of the metric of the oldest message's age."""
 
@@ -168,18 +171,20 @@ def _not_empty(worker: Worker, settings: Settings) -> None:
         f"repair --dead-letters {queue} --stage {stage}",
         output=f"{pascal(queue)}Dlq",
     )
-    letters = worker.work.dead_letter_name
-    visible, hidden = (f"{state}_{identifier(queue)}" for state in ("visible", "hidden"))
-    waiting = MathExpression(
-        expression=f"{visible} + {hidden}",
-        using_metrics={
-            visible: queue_metric(settings, letters, "ApproximateNumberOfMessagesVisible"),
-            hidden: queue_metric(settings, letters, "ApproximateNumberOfMessagesNotVisible"),
-        },
-        period=Duration.minutes(1),
+    letters = queue_metric(settings, worker.work.dead_letter_name, "ApproximateNumberOfMessagesVisible")
+    # A queue without activity for hours reports no data, which must not end the alarm. The metric lacks
+    # letters that somebody is looking at, which SQS hides for minutes.
+    stage_alarm(
+        worker,
+        "NotEmpty",
+        settings,
+        text,
+        letters.with_(period=Duration.minutes(1)),
+        1,
+        periods=MOST_HIDDEN_MINUTES,
+        at_least=1,
+        missing=TreatMissingData.IGNORE,
     )
-    # A queue without activity for hours reports no data, which must not end the alarm.
-    stage_alarm(worker, "NotEmpty", settings, text, waiting, 1, missing=TreatMissingData.IGNORE)
 
 
 def _waiting_long(worker: Worker, settings: Settings) -> None:

@@ -30,6 +30,7 @@ CONSOLE = f"https://{Aws.REGION}.console.aws.amazon.com/cloudwatch/home?region={
 
 
 PARTS = " · functions and streams: [{name}]({console}#dashboards:name={name})"
+"""Link to the other dashboard."""
 
 
 def overview(stage: IConstruct, settings: Settings) -> list[list[cloudwatch.IWidget]]:

@@ -11,7 +11,8 @@ _HTTPS = r"^https://[^\s/]+(/\S*)?$"
 LONGEST_MINUTES = 20_160
 """Longest retention of a queue, 14 days, in minutes."""
 MINIMAL = (
-    *("dlq-not-empty", "waiting-long", "canary-missing", "release-late", "run-unknown", "run-paused"),
+    *("dlq-not-empty", "waiting-long", "gave-up", "dropped", "iterator-age", "release-late"),
+    *("canary-missing", "codes-late", "run-unknown", "run-paused"),
     *("misconfigured", "tries-failing", "messages-failing"),
 )
 """Kinds of the alarms that a stage has at each level of monitoring: they show whether messages are
