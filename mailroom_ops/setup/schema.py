@@ -48,7 +48,8 @@ def schema_of(channel: str) -> dict[str, Any]:
     del definitions[CampaignStart.__name__]
     item["properties"]["event_type"] = {"const": channel}
     item["properties"]["id"] |= {"minLength": 1, "maxLength": MAX_ID_BYTES}
-    item["description"] = inspect.cleandoc(item["description"])
+    for part in (item, *definitions.values()):
+        part["description"] = inspect.cleandoc(part["description"])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **item,

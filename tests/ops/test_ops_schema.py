@@ -14,7 +14,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid
 from mailroom.message.message import OURS, parse
 from mailroom_ops.cli import app
-from mailroom_ops.setup.schema import schema_of
+from mailroom_ops.setup.schema import schema_of, schema_of_event
 from tests.support import ROOT
 
 SCHEMA = schema_of("mail")
@@ -54,6 +54,12 @@ def test_an_unknown_channel_lists_the_channels() -> None:
     assert result.exit_code == 2
     assert "no channel 'pigeon'; there are: mail" in result.stderr
     assert not result.stdout
+
+
+@pytest.mark.parametrize("document", [*map(schema_of, CONTRACTS), schema_of_event()])
+def test_a_description_in_a_schema_has_lines_without_indentation(document: dict[str, Any]) -> None:
+    parts = [document, *document["$defs"].values()]
+    assert not [part for part in parts if "\n " in part["description"]]
 
 
 def test_the_schema_is_a_valid_schema() -> None:

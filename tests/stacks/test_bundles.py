@@ -52,7 +52,17 @@ MODULES_OF = {
 TEMPLATES_OF = {"send_mail": "mail", "send_mail_resend": "mail", "send_sms": "sms", "messages_api": "."}
 # Its wheel has none; METADATA says MIT.
 WITHOUT_LICENCE = {"standardwebhooks-1.1.0.dist-info"}
-LAMBDA = Target("aarch64-manylinux_2_28")
+
+
+class OtherPython(Target):
+    """Machine whose version of Python is not that of the tests, so that its bundles have no bytecode."""
+
+    @property
+    def compiles(self) -> bool:
+        return False
+
+
+LAMBDA = OtherPython("aarch64-manylinux_2_28")
 AARCH64 = b"\xb7\0"
 """Machine in the header of an ELF file."""
 every_handler = pytest.mark.parametrize("handler", HANDLERS)
@@ -187,6 +197,17 @@ def test_the_mail_sender_s_bundle_stays_small(built: dict[str, Path]) -> None:
     size = sum(each.stat().st_size for each in folder.rglob("*") if each.is_file() and each.suffix != ".pyc")
     assert len(modules) <= 52
     assert size < 4_800_000
+
+
+def test_packages_without_bytecode_are_not_reused_for_bundles_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundle, "BUNDLES", tmp_path)
+    without = Bundle("unsubscribe", LAMBDA).packages()
+    monkeypatch.setattr(OtherPython, "compiles", True)
+    packages = Bundle("unsubscribe", LAMBDA).packages()
+    assert not [*without.rglob("*.pyc")]
+    assert [*packages.rglob("*.pyc")]
 
 
 @every_handler

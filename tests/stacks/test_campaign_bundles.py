@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from mailroom_stacks.campaigns import DEFINITIONS, extras
-from mailroom_stacks.constructs.bundle import Bundle, Target
+from mailroom_stacks.constructs.bundle import Bundle
 from mailroom_stacks.settings.enabled_campaigns import EnabledCampaign
 from mailroom_stacks.settings.load import load
+from tests.stacks.test_bundles import LAMBDA
 from tests.support.stacks.campaign_folders import MODULE, changes_for, enabled, put
 from tests.support.stacks.refusals import STAGES
 
-LAMBDA = Target("aarch64-manylinux_2_28")
 PEM = "campaigns/authority.pem"
 
 

@@ -3,6 +3,7 @@
 `make schema` writes the file, the wheel contains it, and tests compare the API's responses with it.
 """
 
+import inspect
 import json
 from typing import Any, get_args
 
@@ -154,6 +155,8 @@ _FILTERS = [
 def description() -> str:
     """Return the description of the API of a stage that has every channel, with the content of the file."""
     _, answers = msgspec.json.schema_components(ANSWERS, ref_template=REFERENCES)
+    for answer in answers.values():
+        answer["description"] = inspect.cleandoc(answer["description"])
     document = {
         "openapi": "3.1.0",
         "info": {"title": "Mailroom", "version": "1", "description": DESCRIPTION},

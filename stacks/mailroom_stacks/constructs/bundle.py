@@ -206,8 +206,8 @@ class Bundle:
     def packages(self) -> Path:
         """Return the folder of the installed requirements, which later builds reuse."""
         target = self.target
-        inputs = f"{self.requirements.read_text()}{LOCKED}{target.uv_arguments()}{target.python}{self.unused}"
-        folder = BUNDLES / hashlib.sha256(inputs.encode()).hexdigest()[:16]
+        rules = f"{LOCKED}{target.uv_arguments()}{target.python}{target.compiles}{self.unused}"
+        folder = BUNDLES / hashlib.sha256(f"{self.requirements.read_text()}{rules}".encode()).hexdigest()[:16]
         if not folder.exists():
             BUNDLES.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=BUNDLES) as fresh:

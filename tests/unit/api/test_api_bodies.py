@@ -39,11 +39,16 @@ def test_a_media_type_other_than_json_is_refused_and_the_response_names_json(api
         '{"id": NaN}',
         '{"id": "\\ud800"}',
         "[" * 100_000,
-        '{"a":' * 5000 + "1" + "}" * 5000,
     ],
 )
 def test_a_body_that_is_not_a_json_object_is_a_bad_request(api: Api, body: str) -> None:
     assert api.post(body).status == HTTPStatus.BAD_REQUEST
+
+
+def test_a_body_nested_too_deeply_is_refused(api: Api) -> None:
+    # Python 3.14 parses such a body, and the limit of levels refuses it. Earlier versions cannot parse it.
+    answer = api.post('{"a":' * 5000 + "1" + "}" * 5000)
+    assert answer.status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
 def test_a_request_body_is_accepted_in_utf_8_and_refused_in_latin_1(api: Api) -> None:

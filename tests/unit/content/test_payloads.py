@@ -228,5 +228,6 @@ def test_an_addressing_attribute_of_another_channel_is_an_ordinary_variable(
 
 def test_a_payload_nested_too_deeply_is_refused(aws: Aws, payloads: Payloads) -> None:
     put(aws, b'{"a": ' + b"[" * 5000 + b"]" * 5000 + b"}")
-    with pytest.raises(Invalid, match="payload_ref: is not a JSON object"):
+    # Python 3.14 parses such a payload, and the limit of levels refuses it. Earlier versions cannot parse it.
+    with pytest.raises(Invalid, match=r"payload_ref: (is not a JSON object|has over 500 levels)"):
         expanded(payloads, mail(payload_ref=REF), REF)

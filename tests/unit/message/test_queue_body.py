@@ -43,15 +43,17 @@ def test_decimal_numbers_are_encoded_as_json_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        *("", "{", "no", "[]", '"text"', "null", "5", '{"a": NaN}', "{} {}", '{"a": "\ud800"}'),
-        pytest.param('{"a": ' + "[" * 5000 + "]" * 5000 + "}", id="nested too deeply"),
-    ],
+    "text", ["", "{", "no", "[]", '"text"', "null", "5", '{"a": NaN}', "{} {}", '{"a": "\ud800"}']
 )
 def test_a_queue_body_that_is_not_a_json_object_is_malformed(text: str) -> None:
     with pytest.raises(Malformed, match="the body is not a JSON object: "):
         decode(text)
+
+
+def test_a_queue_body_nested_too_deeply_is_malformed() -> None:
+    # Python 3.14 parses such a body, and the limit of levels refuses it. Earlier versions cannot parse it.
+    with pytest.raises(Malformed, match=r"the body (is not a JSON object: |has over 500 levels)"):
+        decode('{"a": ' + "[" * 5000 + "]" * 5000 + "}")
 
 
 @pytest.mark.parametrize(
