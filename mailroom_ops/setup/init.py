@@ -17,7 +17,7 @@ from mailroom_stacks.settings.concurrency import functions_at_once
 from mailroom_stacks.settings.load import load, load_campaigns
 from mailroom_stacks.settings.sentences import SettingsError
 
-IDLE = {"minimal": 5.37, "full": 14.17}
+IDLE = {"minimal": 4.97, "full": 14.17}
 """Price in US dollars of a month of a new stage of mail without messages, by level of monitoring."""
 PRICES = (
     "A stage of mail alone costs {minimal} US dollars a month without messages (us-east-1, November 2026). "

@@ -39,6 +39,7 @@ def outcomes(
         function="outcomes",
         table=storage.ledger,
         filters=list(_filters(settings, fax)),
+        counted=settings.monitoring.is_full,
         parallelization=settings.outcomes.parallelization,
         grants=[
             Grant(["sqs:SendMessage"], [queue.queue_arn for queue in queues]),
@@ -79,6 +80,7 @@ def index_messages(
         function=INDEX,
         table=storage.ledger,
         filters=filters,
+        counted=settings.monitoring.is_full,
         parallelization=settings.outcomes.parallelization,
         grants=[
             *search.write(storage.ledger, counts=bool(campaigns)),
@@ -204,6 +206,9 @@ class RoutingStack(StageStack):
             parallelization=settings.dispatch.parallelization,
             table=storage.mailbox,
             filters=['{"eventName":["INSERT"]}'],
+            # At every level: a record that is given up here is a message that nobody sends. One mapping's
+            # metrics are within the ten free metrics of an account.
+            counted=True,
             grants=grants,
             environment=DispatchSettings(**fields),
         )

@@ -199,18 +199,14 @@ def test_a_missing_file_is_named(copy: Copy, file: str) -> None:
     assert f"s3://{BUCKET}/{FOLDER}/{file} does not exist: the export has failed" in result.stderr
 
 
-@pytest.mark.parametrize("lines", [b"not JSON\n", b"{}\n", b"\n", b"[1]\n"])
-def test_an_export_with_other_lines_than_items_is_refused(copy: Copy, lines: bytes) -> None:
+@pytest.mark.parametrize(
+    "odd",
+    [*({"lines": each} for each in (b"not JSON\n", b"{}\n", b"\n", b"[1]\n")), {"compress": bytes}],
+    ids=["not JSON", "no item", "an empty line", "an array", "not compressed"],
+)
+def test_an_export_in_another_format_is_refused(copy: Copy, odd: dict[str, Any]) -> None:
     copy.exported.opt_out("ada@example.com", TOPIC, "page")
-    copy.lines = lines
-    copy.export()
-    result = restore()
-    assert (result.exit_code, "is not in the format of an export" in result.stderr) == (2, True)
-
-
-def test_an_export_that_is_not_compressed_is_refused(copy: Copy) -> None:
-    copy.exported.opt_out("ada@example.com", TOPIC, "page")
-    copy.compress = bytes
+    vars(copy).update(odd)
     copy.export()
     result = restore()
     assert (result.exit_code, "is not in the format of an export" in result.stderr) == (2, True)

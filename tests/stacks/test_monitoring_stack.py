@@ -11,7 +11,7 @@ from mailroom_ops.setup.init import IDLE
 from mailroom_stacks.constructs.topic import PUBLISHERS
 from mailroom_stacks.settings.monitoring import MINIMAL
 from mailroom_stacks.settings.sentences import SettingsError
-from tests.support.stacks.alarm import queues
+from tests.support.stacks.alarm import about, queues, streams
 from tests.support.stacks.refusals import REMOVED, refusal
 from tests.support.stacks.templates import Template, Templates, text
 from tests.support.stacks.variants import variant
@@ -167,8 +167,26 @@ def test_a_stage_of_the_default_level_has_the_alarms_of_messages_that_are_late_o
     assert not lean["monitoring"].all("CloudWatch::Dashboard")
     for part in lean.stacks.values():
         assert not any(each["EnableKeyRotation"] for each in part.all("KMS::Key"))
-        mappings = part.all("Lambda::EventSourceMapping")
-        assert not any("MetricsConfig" in each for each in mappings)
+
+
+@pytest.mark.parametrize(
+    ("which", "watched"),
+    [("lean", ["dispatch"]), ("prod", ["dispatch", "index-messages", "outcomes"])],
+)
+def test_an_alarm_about_lost_records_has_a_mapping_whose_events_are_counted(
+    request: pytest.FixtureRequest, which: str, watched: list[str]
+) -> None:
+    stage: Templates = request.getfixturevalue(which)
+    found = dict(streams(stage))
+    counted = {
+        name
+        for part in stage.stacks.values()
+        for name, each in part.body["Resources"].items()
+        if "EventCount" in each.get("Properties", {}).get("MetricsConfig", {}).get("Metrics", [])
+    }
+    for metric in ("OnFailureDestinationDeliveredEventCount", "DroppedEventCount"):
+        assert about(stage, "AWS/Lambda", metric, "EventSourceMappingUUID") == counted
+    assert sorted(found[each].split("-", 2)[2] for each in counted) == watched
 
 
 def test_the_second_dashboard_needs_the_alarms_that_it_shows() -> None:

@@ -33,6 +33,9 @@ class StreamWork(FunctionSpec):
     """Number of batches of one shard that are processed in parallel."""
     filters: Sequence[str]
     """Filter patterns in JSON. The function gets the records that match any of them."""
+    counted: bool
+    """Whether Lambda counts the mapping's events, which the alarms about lost records need. Each mapping's
+    counts are six metrics."""
 
 
 class StreamReader(Construct):
@@ -64,17 +67,16 @@ class StreamReader(Construct):
         self.mapping = self._mapping(work, settings)
         # Partial batch responses do not count as errors of the function, so only these alarms report records
         # on which Lambda gave up, or which it could not put into the bucket.
-        self._put_aside(settings, work.function)
-        self._dropped(settings, work.function)
+        if work.counted:
+            self._put_aside(settings, work.function)
+            self._dropped(settings, work.function)
         self._iterator_age(settings, work.function)
 
     def _mapping(self, work: StreamWork, settings: Settings) -> lambda_.CfnEventSourceMapping:
         """Create the mapping, with limits for retries and age, so that a single record cannot block its shard
         forever."""
         mapping = lambda_.CfnEventSourceMapping
-        # Metrics of an event source mapping cost money, so only full monitoring has them.
-        full = settings.monitoring.is_full
-        counts = mapping.MetricsConfigProperty(metrics=["EventCount"]) if full else None
+        counts = mapping.MetricsConfigProperty(metrics=["EventCount"]) if work.counted else None
         return mapping(
             self,
             "Mapping",

@@ -34,7 +34,7 @@ class Monitoring(Section):
 
     level: Literal["full", "minimal"] = "minimal"
     """minimal has the alarms that tell of messages that wait too long, fail, or are dead letters. full has
-    all alarms, a dashboard, notifications of AWS Health, metrics of the streams' event source mappings, and a
+    all alarms, a dashboard, notifications of AWS Health, metrics of all streams' event source mappings, and a
     rotated key; use it for stages that people depend on."""
     parts: bool = False
     """Whether the stage has a second dashboard, of functions and streams. The first three dashboards of an
