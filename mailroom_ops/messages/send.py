@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 UNDER_WAY = (READY, "scheduled", "sending", "retrying")
 """Statuses of messages without an outcome."""
 GOOD = ("sent", "delivered")
+_WORDS = {"delivered": "sent and delivered"}
+"""Words of statuses that are printed otherwise. A delivery event can arrive before the next poll, so
+`delivered` names `sent` too."""
 _FIRST_POLL, _LONGEST_POLL = 0.2, 2.0
 _LETTERS = "bcdfghjkmnpqrstvwxz23456789"
 """Characters of random ids: no vowels, so that ids contain no words, and no characters that look alike."""
@@ -276,7 +279,8 @@ def _show(sent: SendAnswer) -> None:
     if sent.unused:
         print_line(f"Unused attributes: {', '.join(sent.unused)}; see `mailroom docs messages`.")
     if sent.status is not None:
-        words = f"{sent.status}: {sent.error}" if sent.error else sent.status
+        words = _WORDS.get(sent.status, sent.status)
+        words = f"{words}: {sent.error}" if sent.error else words
         print_line(f"It waits for {WAITS_FOR[sent.waits_for]}" if sent.waits_for else f"It is {words}")
     if sent.status not in GOOD and sent.result != "conflict":
         command = f"mailroom status {quote(sent.id)} --channel {sent.event_type} --stage {sent.stage}"

@@ -179,6 +179,14 @@ def test_the_option_wait_ends_with_the_outcome(stage: Stage, told: dict[str, str
     assert answer(result)["status"] == told["status"]
 
 
+@pytest.mark.parametrize("status", ["sent", "delivered"])
+def test_a_message_whose_delivery_is_reported_before_the_next_poll_is_said_to_be_sent_too(
+    stage: Stage, status: str
+) -> None:
+    stage.put(LEDGER, id="w", event_type="mail", status=status, provider_id="ses-1")
+    assert "It is sent" in run("send", "mail", *HELLO, "--id", "w", "--wait").stdout
+
+
 def test_the_option_wait_polls_until_its_time_is_over_and_returns_the_last_status(stage: Stage) -> None:
     assert run("send", "mail", *HELLO, "--id", "p").exit_code == 0
     sent = SendAnswer(id="p", event_type="mail", stage="dev", result="accepted")
