@@ -61,6 +61,7 @@ PANELS = {
     "Repairing": {
         "lane": "mailroom_ops.messages.lanes:app",
         "resend": "mailroom_ops.repair.resend:resend",
+        "correct": "mailroom_ops.repair.correct:correct",
         "repair": "mailroom_ops.repair.repair:repair",
         "restore": "mailroom_ops.repair.restore:restore",
         "dead-letters": "mailroom_ops.repair.dead_letters:app",

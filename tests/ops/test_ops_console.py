@@ -546,38 +546,6 @@ def test_failures_are_shown_as_a_list_and_as_bars_that_filter_it(monkeypatch: py
         assert "3 messages" in browser.get("/failures", more="1").words
 
 
-def test_the_listed_failures_are_resent_except_those_that_may_arrive_twice(
-    stage: RepairStage, browser: Browser
-) -> None:
-    at = time.time() - 60
-    filed: dict[str, Any] = {
-        "failed_on": f"{time.strftime('%Y-%m-%d', time.gmtime(at))}#mail",
-        "completedAt": int(at * 1000),
-    }
-    stage.failed("a", **filed)
-    stage.failed("b", **filed, error={"code": "outcome_unknown", "message": "x"})
-    stage.know("c", status="complained", **filed)
-    for id_ in "abc":
-        stage.put(mail(id_))
-    assert "Send these 3 again …" in browser.get("/failures").words
-    plan = browser.get("/failures/resend", since="24h")
-    assert "1 of 3 messages can be sent again" in plan.words
-    assert "it may arrive twice; open it to decide" in plan.words
-    assert stage.bodies("mail") == []
-    done = browser.post("/failures/resend?since=24h", plan.hidden())
-    assert done.headers["location"] == "/failures?since=24h&done=1&left=0"
-    assert [each["id"] for each in stage.bodies("mail")] == ["a"]
-    assert "1 of the messages are in their queues again." in browser.get(done.headers["location"]).words
-    again = browser.post("/failures/resend?since=24h", plan.hidden())
-    assert len(stage.bodies("mail")) == 1 or again.headers["location"].endswith("done=1&left=0")
-
-
-@pytest.mark.parametrize("keys", ["", "no", "{}", '[["a"]]', '[["a", 1]]', json.dumps([["a", "b"]] * 51)])
-def test_an_incomplete_form_of_failures_sends_nothing(browser: Browser, keys: str) -> None:
-    refused = browser.post("/failures/resend", {"keys": keys})
-    assert (refused.status, "The form is incomplete." in refused.words) == (400, True)
-
-
 def failed(stage: Stage, id_: str, code: str, channel: str = "mail", **more: Any) -> str:
     """A message that failed a moment ago, as the ledger has it; the day of that."""
     at = time.time() - 1

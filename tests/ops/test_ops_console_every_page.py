@@ -34,7 +34,8 @@ QUERIES: dict[str, list[dict[str, str]]] = {
         {"since": "never"},
         {"twice": "yes"},
     ],
-    "/failures/resend": [{"since": "7d"}],
+    "/selected": [{"list": ADA}],
+    "/selected/act": [{"job": "gone"}, {"act": "resend", "m": '["mail", "m"]'}],
     "/dead-letters": [{"queue": "mail"}],
     "/dead-letters/redrive": [
         {"queue": "mail"},

@@ -23,7 +23,7 @@ from mailroom_ops.campaigns.dry_run import Samples
 from mailroom_ops.console.pages.messages import deployed_at, finder_at, resender_at, rules_at
 from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.advice import CANCELLED, advice, buttons
-from mailroom_ops.messages.cancel import states_of
+from mailroom_ops.messages.cancel import not_waiting, states_of
 from mailroom_ops.messages.items import attributes_of, text_of
 from mailroom_ops.messages.search import row_of
 from mailroom_ops.messages.status import MessageView, reader_of, titled, view_of
@@ -117,7 +117,7 @@ def show(site: Site, request: Request) -> Answer:
         status = 200 if messages or not request["id"] else 404
         return Shown(MessageChoice(messages), status=status)
     (message,) = messages
-    item = _reader(site).item(message.id, message.event_type)
+    item = reader_at(site).item(message.id, message.event_type)
     moment = site.clock()
     turn = turn_of(site.session, site.stage, message, site.clock)
     view = view_of(message, site.stage, moment, deleted=item is None)
@@ -153,7 +153,7 @@ def show(site: Site, request: Request) -> Answer:
 def frame(site: Site, request: Request) -> Answer:
     """Return a mail's HTML, for the frame on its page."""
     messages = _find(site, request)
-    item = _reader(site).item(messages[0].id, messages[0].event_type) if messages else None
+    item = reader_at(site).item(messages[0].id, messages[0].event_type) if messages else None
     preview = _preview(site, item, messages[0])[0] if messages else None
     return Frame((preview and preview.html) or "")
 
@@ -220,25 +220,22 @@ def repair(site: Site, request: Request) -> Answer:
 
 def cancel(site: Site, request: Request) -> Answer:
     """Show the effect of a cancel, and then cancel the message as the HTTP API does."""
-    states, (id_, channel) = _states(site), structs.astuple(_ref(request))
+    states, (id_, channel) = states_at(site), structs.astuple(_ref(request))
     digest = _seen(deployed_at(site), request)
     try:
         message = states.of(id_, channel)
         waits = cancellation.waits(message, site.clock())
-        not_waiting = (
-            f"the message is {message.status} and does not wait; only a waiting one can be cancelled"
-        )
         if request.form is not None:
             if waits:
                 _require_unchanged(request, "cancel", digest)
             elif message.status != "cancelled":
-                _refuse(request, "cancel", not_waiting)
+                _refuse(request, "cancel", not_waiting(message))
             states.cancel(id_, channel)
             return _done(request, "cancel")
     except ApiError as refusal:
         _refuse(request, "cancel", refusal.detail)
     if not waits:
-        return _plan(request, "cancel", [f"{not_waiting.capitalize()}."], None)
+        return _plan(request, "cancel", [f"{not_waiting(message).capitalize()}."], None)
     sentences = [
         "It ends as cancelled, and is not sent. If it has a callback URL, a callback is sent to the URL.",
         "To send it after all, put it under a new id.",
@@ -252,10 +249,11 @@ def _ref(request: Request) -> MessageRef:
 
 def _find(site: Site, request: Request) -> list[MessageStatus]:
     """Return the messages with the id of the request, of all channels if the request names no channel."""
-    return _reader(site).find(request["id"], request["channel"] or None)
+    return reader_at(site).find(request["id"], request["channel"] or None)
 
 
-def _reader(site: Site) -> LedgerReader:
+def reader_at(site: Site) -> LedgerReader:
+    """Return the reader of the stage's messages by their ids."""
     return site.kept("reader", lambda: reader_of(site.session, site.stage))
 
 
@@ -298,7 +296,8 @@ def _json(value: Any) -> Any:
     return sorted(value) if isinstance(value, set | frozenset) else str(value)
 
 
-def _states(site: Site) -> States:
+def states_at(site: Site) -> States:
+    """Return the object that cancels the stage's messages."""
     return site.kept("states", lambda: states_of(site.session, deployed_at(site), site.clock))
 
 
