@@ -23,6 +23,7 @@ NO_PAGES = {
     "/inbox/message",
     "/templates/mail",
     "/send/mail",
+    "/selected/act",
 }
 """Paths that answer with a frame's document, or lead to a page."""
 
