@@ -122,7 +122,7 @@ def _listed(name: str, panel: str, place: str) -> Command:
 def _command(name: str, panel: str, place: str) -> Command:
     group = function = resolve_name(place)
     if not isinstance(group, typer.Typer):
-        group = typer.Typer(**OPTIONS)
+        group = typer.Typer(**OPTIONS, add_completion=False)
         group.command(name)(function)
     group.rich_markup_mode = MARKUP  # a sub-group does not inherit the mode
     command = typer.main.get_command(group)
@@ -133,7 +133,6 @@ def _command(name: str, panel: str, place: str) -> Command:
 MARKUP: Final = "markdown"
 """Markup of help texts, whose paragraphs then fill the width of the terminal."""
 OPTIONS: dict[str, Any] = {
-    "add_completion": False,
     "pretty_exceptions_enable": False,
     "rich_markup_mode": MARKUP,
 }
