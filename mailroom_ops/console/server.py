@@ -68,6 +68,7 @@ PAGES = (
     Page("/templates", "Templates", templates.show, menu=True, writes=True),
     Page("/templates/mail", "Mail", templates.frame),
     Page("/message/mail", "Mail", message.frame, of="Messages"),
+    Page("/message/receipt", "Receipt", message.receipt, of="Messages"),
     Page("/message/resend", "Resend", message.resend, writes=True, of="Messages"),
     Page("/message/repair", "Repair", message.repair, writes=True, of="Messages"),
     Page("/message/cancel", "Cancel", message.cancel, writes=True, of="Messages"),

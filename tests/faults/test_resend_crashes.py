@@ -164,4 +164,4 @@ def test_a_failed_fax_that_is_resent_is_delivered_once_and_alone_on_its_line(
         assert world.network.delivered() == {"busy-once": 1}, where
         assert set(world.network.most_at_once().values()) == {1}, where
         stored = world.found("busy-once")
-        assert (stored["status"], stored["attempts"]) == ("sent", 2), where
+        assert (stored["status"], stored["attempts"]) == ("delivered", 2), where

@@ -115,7 +115,9 @@ class FormPreview(View, frozen=True):
 def show(site: Site, request: Request) -> Answer:
     """Show the form; then the item, its command and the recipients that the stage may reach; then send the
     message. Raises Refused."""
-    channel = request["channel"] if request["channel"] in CONTRACTS else next(iter(CONTRACTS))
+    channel = request["channel"] or next(iter(CONTRACTS))
+    if channel not in CONTRACTS:
+        raise Refused(f"Start the console again: it does not know the channel {channel!r:.60} of cdk.json.")
     if request.form is None:
         values = _examples(channel) if site.stage == "local" else {}
         if request["copy"]:

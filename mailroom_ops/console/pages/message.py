@@ -17,7 +17,7 @@ from mailroom.content.payloads import Payloads
 from mailroom.content.versions import DEPLOYED
 from mailroom.errors import Invalid, InvalidSecret, Malformed
 from mailroom.ledger import cancellation
-from mailroom.ledger.status_reader import READY, LedgerReader, MessageStatus
+from mailroom.ledger.status_reader import READY, LedgerReader, MessageStatus, of_ledger
 from mailroom.message.message import Key
 from mailroom_ops.campaigns.dry_run import Samples
 from mailroom_ops.console.pages.messages import deployed_at, finder_at, resender_at, rules_at
@@ -105,6 +105,14 @@ class MessageAction(View, frozen=True):
     cures: dict[str, str] = field(default_factory=dict)
     ending: Sequence[str] = ()
     """Sentences about the consequences of recording an outcome."""
+
+
+class MessageReceipt(View, frozen=True):
+    """Values of the receipt of a delivered fax."""
+
+    fax: MessageStatus
+    document: str
+    """URL or object of the PDF, without a signature."""
 
 
 def show(site: Site, request: Request) -> Answer:
@@ -241,6 +249,16 @@ def cancel(site: Site, request: Request) -> Answer:
         "To send it after all, put it under a new id.",
     ]
     return _plan(request, "cancel", sentences, {"seen": digest})
+
+
+def receipt(site: Site, request: Request) -> Answer:
+    """Show the ledger's facts about a delivered fax on a page to print. Raises Refused for any other
+    message."""
+    item = next(iter(deployed_at(site).items("ledger", MessageRef(request["id"], "fax"))), {})
+    if item.get("status") != "delivered":
+        raise Refused(f"{request['id']!r:.200} is not a delivered fax, so it has no receipt.")
+    document = f"{item.get('pdf_url') or item.get('payload_ref', '')}".partition("?")[0]
+    return Shown(MessageReceipt(of_ledger(item), document), f"Receipt of the fax {item['id']}")
 
 
 def _ref(request: Request) -> MessageRef:
