@@ -13,8 +13,8 @@ FOREVER_DAYS = 365
 MAILBOX_BYTES, LEDGER_BYTES, ROW_BYTES = 1_100, 496, 230
 """Sizes of items, with the 100 bytes that DynamoDB adds: in the mailbox, assumed; in the ledger, of a mail
 that was sent, by `make bench` (`ledger_item_bytes`); and in the table search."""
-SEARCH_ROWS = 2
-"""Number of rows that a message to one recipient has in the table `search`."""
+SEARCH_ROWS = 3
+"""Number of rows that a message with a template to one recipient has in the table `search`."""
 FEEDBACK_SECONDS = 0.02
 """Seconds that the function `feedback` takes for each event of a provider, assumed."""
 API_SECONDS = 0.05

@@ -4,13 +4,14 @@ import csv
 import html
 import json
 import re
-from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from mailroom.aws.dynamo_values import image_of
+from mailroom.clock import iso
+from mailroom.ledger.items import FAILURE_KEYS
 from mailroom_ops.campaigns.results import Results
 from mailroom_ops.console.pages.campaigns import StartJob
 from mailroom_ops.messages.failed_messages import Failure
@@ -18,7 +19,7 @@ from mailroom_ops.messages.failures_csv import csv_lines
 from tests.support.campaign_start import start_in
 from tests.support.ops.campaign import NOW, RUN, World, answers, run
 from tests.support.ops.console import Browser, Reply
-from tests.support.ops.shared import make_table
+from tests.support.ops.shared import failure, make_table
 
 ENDED = {"sent": 2, "delivered": 30, "bounced": 3, "complained": 1, "failed": 2, "suppressed": 2}
 ME = "arn:aws:sts::123456789012:user/moto"
@@ -276,14 +277,14 @@ def test_a_start_without_a_dry_run_or_of_a_disabled_campaign_is_refused(world: W
 def went_wrong(world: World, id_: str, seconds_after: float, **attributes: Any) -> None:
     """The ledger has a failure, so long after the run began."""
     at = NOW + seconds_after
-    day = datetime.fromtimestamp(at, UTC).date().isoformat()
     item = {
         "id": id_,
         "event_type": "mail",
         "status": "bounced",
         "bounce_type": "Permanent",
         "completedAt": int(at * 1000),
-        "failed_on": f"{day}#mail",
+        "updatedAt": iso(at),
+        **failure(id_, "mail", "bounced", int(at * 1000)),
         "to": "ada@example.com",
         **start_in(id_),
         **attributes,
@@ -296,8 +297,7 @@ HEADER = '"to","status","reason","message","at","event_type","id"'
 
 def make_ledger(world: World) -> None:
     """A ledger with its index of failures."""
-    failures = ("failed_on", "completedAt")
-    make_table(world.dynamodb, "mailroom-dev-ledger", "id", "event_type", failures=failures)
+    make_table(world.dynamodb, "mailroom-dev-ledger", "id", "event_type", failures=FAILURE_KEYS)
 
 
 def test_the_page_and_the_command_export_the_same_file_of_a_runs_failures(

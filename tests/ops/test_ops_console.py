@@ -11,6 +11,7 @@ from urllib.parse import unquote_plus
 import pytest
 
 from mailroom.aws.dynamo_values import image_of
+from mailroom.clock import iso
 from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom_ops.console.pages.dead_letters import RedriveJob
 from mailroom_ops.repair.redrive import DeadLetterMover
@@ -21,6 +22,7 @@ from tests.support.ops.console import Browser, Reply
 from tests.support.ops.message import PAYLOADS, Stage, deployed, many
 from tests.support.ops.repair import RepairStage, repair_stage
 from tests.support.ops.search import index
+from tests.support.ops.shared import failure
 from tests.support.pipeline.items import mail
 from tests.support.unit.fakes import client_error
 
@@ -550,13 +552,13 @@ def test_the_listed_failures_are_resent_except_those_that_may_arrive_twice(
     stage: RepairStage, browser: Browser
 ) -> None:
     at = time.time() - 60
-    filed: dict[str, Any] = {
-        "failed_on": f"{time.strftime('%Y-%m-%d', time.gmtime(at))}#mail",
-        "completedAt": int(at * 1000),
-    }
-    stage.failed("a", **filed)
-    stage.failed("b", **filed, error={"code": "outcome_unknown", "message": "x"})
-    stage.know("c", status="complained", **filed)
+
+    def filed(id_: str, status: str = "failed") -> dict[str, Any]:
+        return {"completedAt": int(at * 1000), **failure(id_, "mail", status, int(at * 1000))}
+
+    stage.failed("a", **filed("a"))
+    stage.failed("b", **filed("b"), error={"code": "outcome_unknown", "message": "x"})
+    stage.know("c", status="complained", **filed("c", "complained"))
     for id_ in "abc":
         stage.put(mail(id_))
     assert "Send these 3 again …" in browser.get("/failures").words
@@ -589,8 +591,9 @@ def failed(stage: Stage, id_: str, code: str, channel: str = "mail", **more: Any
                 "id": id_,
                 "event_type": channel,
                 "status": "failed",
-                "failed_on": f"{day}#{channel}",
                 "completedAt": int(at * 1000),
+                "updatedAt": iso(at),
+                **failure(id_, channel, more.get("status", "failed"), int(at * 1000)),
                 "error": {"code": code, "message": "no"},
                 **more,
             }

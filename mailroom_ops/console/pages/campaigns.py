@@ -19,7 +19,7 @@ from mailroom_ops.console.site import Answer, Download, Frame, Goto, Request, Sh
 from mailroom_ops.costs.configured_lanes import lane_of, read_settings
 from mailroom_ops.costs.days import DayShare
 from mailroom_ops.costs.message_cost import message_parts
-from mailroom_ops.messages.failed_messages import AHEAD, FailureFilter, choose
+from mailroom_ops.messages.failed_messages import FailureFilter, choose
 from mailroom_ops.messages.failures_csv import csv_lines
 from mailroom_ops.messages.waiting import Outlook, outlook_of
 from mailroom_ops.shared.screen import Refused
@@ -183,9 +183,8 @@ def failures(site: Site, request: Request) -> Answer:
     name = request["campaign"]
     files.read(name)
     run = _campaigns(site).run(name, request["run"])
-    of_run = FailureFilter(campaign=f"{name}#{run.run}")
-    client, end = site.client("dynamodb"), site.clock() + AHEAD
-    selection = choose(client, site.stage, run.begun_at, end, of_run, full=True)
+    of_run = FailureFilter(campaign=f"{name}#{run.run}", since=f"{run.begun_at * 1000:013d}")
+    selection = choose(site.client("dynamodb"), site.stage, of_run, full=True)
     # The first failure is read before the download begins, so that a refusal can still be shown as a page.
     first = [*itertools.islice(selection, 1)]
     return Download(f"{name} {run.run}.csv", csv_lines(itertools.chain(first, selection)))

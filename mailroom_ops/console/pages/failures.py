@@ -5,17 +5,17 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 
-from mailroom.channels.contracts import CONTRACTS
-from mailroom.message.outcome import FAILED
+from mailroom.ledger.status_reader import MessageStatus
 from mailroom_ops.console.pages.messages import resender_at
-from mailroom_ops.console.site import Answer, Goto, Request, Shown, Site, View, link
-from mailroom_ops.messages.failed_messages import AHEAD, Failure, FailureFilter, failed, failure_of, moment
-from mailroom_ops.messages.filters import check_names
+from mailroom_ops.console.site import Answer, Download, Goto, Request, Shown, Site, View, link
+from mailroom_ops.messages.failed_messages import Failure, FailureFilter, choose, failed, failure_of
+from mailroom_ops.messages.failures_csv import csv_lines
+from mailroom_ops.messages.filters import bounds, check_names
 from mailroom_ops.repair.resender import ResentMessage
 from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.selected_messages import MessageRef
@@ -29,6 +29,7 @@ DIMENSIONS = {
     "day": "Day (UTC)",
     "event_type": "Channel",
     "reason": "Code",
+    "domain": "Domain",
     "field": "Attribute",
     "template": "Template",
     "campaign": "Campaign",
@@ -78,8 +79,11 @@ class FailuresResend(View, frozen=True):
 
 
 def show(site: Site, request: Request) -> Answer:
-    """Show the page. Raises Refused for an invalid span."""
+    """Show the page, or download all its failures as CSV. Raises Refused for an invalid span."""
     failures, left_out = _found(site, request)
+    if request["csv"]:
+        chosen = choose(site.client("dynamodb"), site.stage, _filter(site, request), full=True)
+        return Download(f"failures {site.stage}.csv", csv_lines(chosen))
     filters = {name: request[name] for name in DIMENSIONS}
     titled = {DIMENSIONS[name]: (name, value) for name, value in filters.items() if value}
     charts = [chart for name in DIMENSIONS if (chart := _chart(name, failures)).bars]
@@ -122,23 +126,25 @@ def _refs(text: str) -> list[MessageRef]:
 def _found(site: Site, request: Request) -> tuple[list[Failure], bool]:
     """Return the newest failures that match the request, and whether older ones are left out. Raises
     Refused."""
-    end, limit = site.clock(), MOST if request["more"] else QUICK
-    failure_filter = FailureFilter(**{name: request[name] for name in DIMENSIONS})
-    channels = [request["event_type"]] if request["event_type"] else list(CONTRACTS)
-    start = moment(request.typed("since") or "24h", end)
-    items = failed(site.client("dynamodb"), site.stage, start, end + AHEAD, channels)
-    failures, older = newest(items, failure_filter, limit)
+    criteria, limit = _filter(site, request), MOST if request["more"] else QUICK
+    failures, older = newest(failed(site.client("dynamodb"), site.stage, criteria), criteria, limit)
     if not (failures or older):
-        check_names(site.session, site.stage, failure_filter, FAILED)
+        check_names(site.session, site.stage, criteria, criteria.statuses)
     return failures, older
 
 
+def _filter(site: Site, request: Request) -> FailureFilter:
+    span = bounds(request.typed("since") or "24h", "", site.clock())
+    return FailureFilter(**{name: request[name] for name in DIMENSIONS}, **span)
+
+
 def newest(
-    items: Iterator[dict[str, Any]], failure_filter: FailureFilter, limit: int
+    messages: Iterator[MessageStatus], criteria: FailureFilter, limit: int
 ) -> tuple[list[Failure], bool]:
-    """Return the failures that match a filter among the first `limit` items, and whether there are more."""
-    failures = [failure_of(item, full=True) for item in itertools.islice(items, limit)]
-    return [failure for failure in failures if failure_filter.takes(failure)], next(items, None) is not None
+    """Return the failures that match a filter among the first `limit` messages, and whether there are
+    more."""
+    failures = [failure_of(message, full=True) for message in itertools.islice(messages, limit)]
+    return [failure for failure in failures if criteria.takes(failure)], next(messages, None) is not None
 
 
 def _chart(name: str, failures: Sequence[Failure]) -> Chart:
