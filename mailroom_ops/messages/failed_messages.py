@@ -104,7 +104,8 @@ def failed_round(
     """Return the newest ledger items with one of the statuses, which failed in a span, and the sort key at
     which further ones follow; see `newest_of`."""
     partitions = [f"{status}#{shard}" for status in statuses for shard in range(FAILURE_SHARDS)]
-    return newest_of(client, name(stage, "ledger"), FAILURE_KEYS, partitions, span, ROUND, IndexName=FAILURES)
+    request = {"TableName": name(stage, "ledger"), "IndexName": FAILURES, "Limit": ROUND}
+    return newest_of(client, request, FAILURE_KEYS, partitions, span)
 
 
 def failure_of(message: MessageStatus, *, full: bool) -> Failure:

@@ -13,19 +13,10 @@ from rich.text import Text
 
 from mailroom.clock import iso
 from mailroom.search.finder import Filter
+from mailroom_ops.messages import filters
 from mailroom_ops.messages.failed_messages import Failure, FailureFilter, choose
 from mailroom_ops.messages.failure_groups import MOST, FailureGroup, groups_of, tried
 from mailroom_ops.messages.failures_csv import csv_lines
-from mailroom_ops.messages.filters import (
-    AsCsv,
-    Campaign,
-    Channel,
-    Status,
-    Template,
-    bounds,
-    check_names,
-    run_began,
-)
 from mailroom_ops.messages.search import finder_of
 from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage
@@ -82,15 +73,15 @@ def failures(
             "run in --campaign."
         ),
     ] = None,
-    channel: Channel = "",
-    status: Status = "",
+    channel: filters.Channel = "",
+    status: filters.Status = "",
     reason: Annotated[str, typer.Option(help="Only messages with this error code, such as invalid.")] = "",
-    template: Template = "",
-    campaign: Campaign = "",
+    template: filters.Template = "",
+    campaign: filters.Campaign = "",
     domain: Annotated[str, typer.Option(help="Only mails to recipients of this domain.")] = "",
     limit: Annotated[int, typer.Option(min=1, help="Print at most this many failures.")] = 50,
     full: Annotated[bool, typer.Option("--full", help="Do not mask addresses and numbers.")] = False,
-    as_csv: AsCsv = False,
+    as_csv: filters.AsCsv = False,
     groups: Annotated[
         bool,
         typer.Option(
@@ -125,8 +116,7 @@ def failures(
             )
         session = aws_session()
         client = session.client("dynamodb")
-        beginning = run_began(client, stage, campaign) if since is None else None
-        span = bounds(since or ("24h" if beginning is None else iso(beginning)), "", now_s)
+        span = filters.bounds_of_failures(client, stage, campaign, since or "", now_s)
         start = int(span["since"]) / 1000
         criteria = FailureFilter(
             channel, status, template, campaign, reason=reason, domain=domain.lower(), **span
@@ -140,7 +130,7 @@ def failures(
                 return
             newest = list(itertools.islice(selection, limit + 1))
             if not newest:
-                check_names(session, stage, criteria, criteria.statuses)
+                filters.check_names(session, stage, criteria, criteria.statuses)
         if as_csv:
             for line in csv_lines(itertools.chain(newest, selection)):
                 typer.echo(line, nl=False)
@@ -181,7 +171,7 @@ def _grouped(
     retried = None if finder is None else tried(finder, start, criteria)
     groups = groups_of([*newest, *(retried.messages if retried else ())])
     if not groups:
-        check_names(session, stage, criteria, Filter.statuses)
+        filters.check_names(session, stage, criteria, Filter.statuses)
     return GroupsAnswer(
         stage, iso(start), groups, len(newest) == MOST, None if retried is None else retried.since
     )

@@ -10,7 +10,7 @@ import typer
 
 from mailroom.campaigns.runs import Run, Runs
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.clock import epoch, milliseconds
+from mailroom.clock import epoch, iso, milliseconds
 from mailroom.ledger.items import DEAD_LETTER
 from mailroom.search.finder import Filter
 from mailroom_ops.shared.deployed_stage import name as stage_name
@@ -50,11 +50,8 @@ def bounds(since: str, until: str, now_s: float) -> dict[str, str]:
     """Return the fields `since` and `until` of a filter. A text is a span such as `24h`, a date, an ISO 8601
     time, or empty; a date as `until` includes its day. Raises Refused for another text, for a future `since`,
     and for an `until` before it."""
-    times = {
-        name: _moment(text.strip(), now_s, name)
-        for name, text in (("since", since), ("until", until))
-        if text
-    }
+    texts = {"since": since.strip(), "until": until.strip()}
+    times = {name: _moment(text, now_s, name) for name, text in texts.items() if text}
     if times.get("since", 0) > now_s or times.get("since", 0) >= times.get("until", inf):
         raise Refused(f"--since {since} is in the future, or after --until; use an earlier time.")
     return {name: f"{milliseconds(seconds):013d}" for name, seconds in times.items()}
@@ -99,14 +96,16 @@ def latest_runs(client: "DynamoDBClient", stage: str, campaign: str, limit: int 
     return []
 
 
-def run_began(client: "DynamoDBClient", stage: str, campaign: str) -> float | None:
-    """Return the time (epoch seconds) when the run of a filter such as `spring#2026` began. Return None if
-    the filter does not name a run, or if the stage does not have the run or has lost it."""
+def bounds_of_failures(
+    client: "DynamoDBClient", stage: str, campaign: str, since: str, now_s: float
+) -> dict[str, str]:
+    """Return the `bounds` of a list of failures. By default it begins with the run of a filter such as
+    `spring#2026`, or a day ago if the filter does not name a run, or if the stage has lost the run."""
     name, _, run = campaign.partition("#")
     entry = None
     with suppress(client.exceptions.ResourceNotFoundException):  # the stage has no campaigns
-        entry = _runs(client, stage).read(name, run) if run else None
-    return float(entry.begun_at) if entry and entry.starts else None
+        entry = _runs(client, stage).read(name, run) if run and not since else None
+    return bounds(since or (iso(entry.begun_at) if entry and entry.starts else "24h"), "", now_s)
 
 
 def _runs(client: "DynamoDBClient", stage: str) -> Runs:

@@ -15,28 +15,17 @@ from rich.text import Text
 
 from mailroom.aws.secret import CachedSecret
 from mailroom.errors import Invalid, quantity
-from mailroom.ledger.items import DEAD_LETTER, FAILURE_KEYS
+from mailroom.ledger.items import DEAD_LETTER
 from mailroom.ledger.status_reader import MessageStatus
 from mailroom.message.address import bare, forms_of
 from mailroom.message.message import Key, Reference
 from mailroom.message.outcome import FAILED
 from mailroom.search.finder import ANY, PAGE, Filter, Finder, FoundPage, page_of
 from mailroom.search.rows import Rows, partitions_of
+from mailroom_ops.messages import filters
 from mailroom_ops.messages.failed_messages import Failure, failed_round, failure_of
 from mailroom_ops.messages.failures_csv import csv_lines
-from mailroom_ops.messages.filters import (
-    AsCsv,
-    Campaign,
-    Channel,
-    MessageFilter,
-    Since,
-    Status,
-    Template,
-    Until,
-    bounds,
-    check_names,
-    latest_runs,
-)
+from mailroom_ops.messages.filters import MessageFilter
 from mailroom_ops.messages.status import STYLES, first_recipient, reader_of
 from mailroom_ops.messages.waiting import WAITS_FOR, queued, unlisted
 from mailroom_ops.shared.deployed_stage import aws_session, function_settings
@@ -131,15 +120,15 @@ class FoundAnswer(Struct, frozen=True):
 def list_(
     stage: Stage = "dev",
     *,
-    channel: Channel = "",
-    status: Status = "",
-    template: Template = "",
-    campaign: Campaign = "",
+    channel: filters.Channel = "",
+    status: filters.Status = "",
+    template: filters.Template = "",
+    campaign: filters.Campaign = "",
     arrived_twice: ArrivedTwice = False,
-    since: Since = "",
-    until: Until = "",
+    since: filters.Since = "",
+    until: filters.Until = "",
     cursor: Cursor = "",
-    as_csv: AsCsv = False,
+    as_csv: filters.AsCsv = False,
     as_json: AsJson = False,
 ) -> None:
     """Print the newest messages, 50 per page.
@@ -156,22 +145,22 @@ def list_(
     Example: mailroom list --status bounced --stage prod
     Example: mailroom list --status not-sent --template prices --since 2026-11-17 --until 2026-11-17 --csv
     """
-    filters = (channel, status, template, campaign, "yes" if arrived_twice else "")
-    _print(stage, "", filters, (since, until), cursor, as_csv=as_csv, as_json=as_json)
+    typed = (channel, status, template, campaign, "yes" if arrived_twice else "", since, until)
+    _print(stage, "", typed, cursor, as_csv=as_csv, as_json=as_json)
 
 
 def find(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="An address, a number, a token or an id.")],
     stage: Stage = "dev",
     *,
-    channel: Channel = "",
-    status: Status = "",
-    template: Template = "",
-    campaign: Campaign = "",
-    since: Since = "",
-    until: Until = "",
+    channel: filters.Channel = "",
+    status: filters.Status = "",
+    template: filters.Template = "",
+    campaign: filters.Campaign = "",
+    since: filters.Since = "",
+    until: filters.Until = "",
     cursor: Cursor = "",
-    as_csv: AsCsv = False,
+    as_csv: filters.AsCsv = False,
     as_json: AsJson = False,
 ) -> None:
     """Print the messages to a recipient, the newest first, 50 per page; or the messages with an id.
@@ -183,33 +172,28 @@ def find(
 
     Example: mailroom find ada@example.com --stage prod
     """
-    filters = (channel, status, template, campaign)
-    answer = _print(stage, text, filters, (since, until), cursor, as_csv=as_csv, as_json=as_json)
+    typed = (channel, status, template, campaign, "", since, until)
+    answer = _print(stage, text, typed, cursor, as_csv=as_csv, as_json=as_json)
     raise typer.Exit(0 if answer.messages or answer.more else 1)
 
 
 def _print(
-    stage: str,
-    text: str,
-    filters: Sequence[str],
-    span: tuple[str, str],
-    cursor: str,
-    *,
-    as_csv: bool,
-    as_json: bool,
+    stage: str, text: str, typed: Sequence[str], cursor: str, *, as_csv: bool, as_json: bool
 ) -> FoundAnswer:
     with aws_faults(stage):
         if as_csv and (as_json or cursor):
             raise Refused("--csv prints all messages; leave out --json and --cursor.")
         session = aws_session()
-        criteria = MessageFilter(*filters, **bounds(*span, time.time()))
+        *names, since, until = typed
+        criteria = MessageFilter(*names, **filters.bounds(since, until, time.time()))
         finder = finder_of(session, stage)
         if finder is None:
             raise Refused(NO_SEARCH.format(stage=stage))
+        lookup = Lookup(session, stage, finder, text, criteria)
         with errors.status("reading the ledger"):
-            answer = look_up(session, stage, finder, text, criteria, cursor)
+            answer = lookup.answer(cursor)
         if as_csv:
-            for line in csv_lines(every(session, stage, finder, text, criteria)):
+            for line in csv_lines(lookup.every()):
                 typer.echo(line, nl=False)
             return answer
     show = partial(_show, text=text, filtered=not (criteria.is_empty or cursor))
@@ -249,17 +233,17 @@ class StageFinder(Finder, frozen=True):
         span = (filter_.since or "0", cursor or "9")
         items, rest = failed_round(self.client, self.stage, [filter_.status], span)
         first, last = filter_.span("")
-        in_span = (item if first <= f"{item.get('putAt', 0):013d}" < last else {} for item in items)
-        places = (item[FAILURE_KEYS[1]] for item in items)
-        return page_of(zip(places, in_span, strict=True), rest, filter_, cursor, size)
+        put = ((item, f"{item.get('putAt', 0):013d}") for item in items)
+        places = ((item["failed_at"], item if first <= at < last else {}) for item, at in put)
+        return page_of(places, rest, filter_, cursor, size)
 
     def partitions(self, filter_: Filter) -> Sequence[str]:
         campaign = filter_.campaign
-        if campaign and not ("#" in campaign or filter_.template):
-            runs = latest_runs(self.client, self.stage, campaign, RUNS)
-            of_runs = [partitions_of(f"{campaign}#{entry.run}") for entry in runs]
-            return [partition for run in of_runs for partition in run] or super().partitions(filter_)
-        return super().partitions(filter_)
+        if not campaign or "#" in campaign or filter_.template:
+            return super().partitions(filter_)
+        runs = filters.latest_runs(self.client, self.stage, campaign, RUNS)
+        of_runs = [partition for run in runs for partition in partitions_of("run", f"{campaign}#{run.run}")]
+        return of_runs or super().partitions(filter_)
 
 
 def search_of(session: "boto3.Session", stage: str) -> tuple[SearchFacts, Rows] | None:
@@ -281,64 +265,56 @@ def finder_of(session: "boto3.Session", stage: str) -> Finder | None:
     return StageFinder(dynamodb, facts.search_table, facts.ledger_table, rows, facts.default_region, stage)
 
 
-def look_up(
-    session: "boto3.Session",
-    stage: str,
-    finder: Finder | None,
-    text: str,
-    criteria: MessageFilter,
-    cursor: str,
-) -> FoundAnswer:
-    """Return a page of the messages that match a text, or of all messages if the text is empty. Raises
-    Refused for an invalid cursor, and if the result is empty because the filter has a name that does not
-    exist."""
-    page, by = _page(session, stage, finder, text, criteria, cursor)
-    rows = [row_of(message) for message in page.messages]
-    queued_count = None
-    if not (rows or page.cursor):
-        check_names(session, stage, criteria, criteria.statuses)
-        queued_count = queued(session, stage)
-    cursor_after, reached = page.cursor, page.looked_back_to
-    return FoundAnswer(stage, by, rows, cursor_after is not None, cursor_after, reached, queued_count)
+class Lookup(Struct, frozen=True):
+    """Search of a stage for the messages that match a filter and a text, or the filter alone if the text is
+    empty. `finder` is None for a stage without search."""
 
+    session: "boto3.Session"
+    stage: str
+    finder: Finder | None
+    text: str
+    criteria: MessageFilter
 
-def every(
-    session: "boto3.Session", stage: str, finder: Finder | None, text: str, criteria: MessageFilter
-) -> Iterator[Failure]:
-    """Yield all messages that match a text, with the reasons why they were not sent. Each page is read when
-    its messages are taken."""
-    cursor: str | None = ""
-    while cursor is not None:
-        page, _ = _page(session, stage, finder, text, criteria, cursor)
-        yield from (failure_of(message, full=True) for message in page.messages)
-        cursor = page.cursor
+    def answer(self, cursor: str) -> FoundAnswer:
+        """Return a page of the messages. Raises Refused for an invalid cursor, and if the result is empty
+        because the filter has a name that does not exist."""
+        page, by = self._page(cursor)
+        rows = [row_of(message) for message in page.messages]
+        queued_count = None
+        if not (rows or page.cursor):
+            filters.check_names(self.session, self.stage, self.criteria, self.criteria.statuses)
+            queued_count = queued(self.session, self.stage)
+        after = page.cursor
+        return FoundAnswer(self.stage, by, rows, after is not None, after, page.looked_back_to, queued_count)
 
+    def every(self) -> Iterator[Failure]:
+        """Yield all messages, with the reasons why they were not sent. A page is read when its messages are
+        taken."""
+        cursor: str | None = ""
+        while cursor is not None:
+            page, _ = self._page(cursor)
+            yield from (failure_of(message, full=True) for message in page.messages)
+            cursor = page.cursor
 
-def _page(
-    session: "boto3.Session",
-    stage: str,
-    finder: Finder | None,
-    text: str,
-    criteria: MessageFilter,
-    cursor: str,
-) -> tuple[FoundPage, By]:
-    text = _MESSAGE_ID_OF_SES.sub(r"\1", _HEADER.sub("", text))
-    reference = Reference.found_in(text)
-    ids = [text] if reference is None else [text, reference.id]
-    find = reader_of(session, stage).find
-    by_id = [] if cursor else [message for id_ in ids for message in find(id_) if criteria.takes(message)]
-    if finder is None:
-        return FoundPage(by_id, None), "id"
-    try:
-        if not text:
-            return finder.newest(criteria, cursor), "newest"
-        page = finder.to(text, criteria, cursor)
-        if not (by_id or page.messages or page.cursor or _is_whole(text, finder.default_region)):
-            return finder.newest(Containing(**structs.asdict(criteria), text=text), cursor), "part"
-    except Invalid as fault:
-        raise Refused(f"{fault}.") from None
-    messages = {Key(message.id, message.event_type): message for message in (*by_id, *page.messages)}
-    return FoundPage([*messages.values()], page.cursor), "id" if by_id else "recipient"
+    def _page(self, cursor: str) -> tuple[FoundPage, By]:
+        finder, criteria = self.finder, self.criteria
+        text = _MESSAGE_ID_OF_SES.sub(r"\1", _HEADER.sub("", self.text))
+        reference = Reference.found_in(text)
+        ids = [text] if reference is None else [text, reference.id]
+        find = reader_of(self.session, self.stage).find
+        by_id = [] if cursor else [message for id_ in ids for message in find(id_) if criteria.takes(message)]
+        if finder is None:
+            return FoundPage(by_id, None), "id"
+        try:
+            if not text:
+                return finder.newest(criteria, cursor), "newest"
+            page = finder.to(text, criteria, cursor)
+            if not (by_id or page.messages or page.cursor or _is_whole(text, finder.default_region)):
+                return finder.newest(Containing(**structs.asdict(criteria), text=text), cursor), "part"
+        except Invalid as fault:
+            raise Refused(f"{fault}.") from None
+        messages = {Key(message.id, message.event_type): message for message in (*by_id, *page.messages)}
+        return FoundPage([*messages.values()], page.cursor), "id" if by_id else "recipient"
 
 
 def _is_whole(text: str, region: str) -> bool:

@@ -6,6 +6,7 @@ import json
 import re
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -313,9 +314,14 @@ def test_the_page_and_the_command_export_the_same_file_of_a_runs_failures(
     went_wrong(world, f"weekly#{RUN}#later#x", 3 * 86_400, to="jürgen@example.com")
     went_wrong(world, "weekly#other#ada#x", 5)
     browser = Browser(world.session, clock=lambda: later).enter()
-    file = browser.get("/campaigns/failures", campaign="weekly", run=RUN)
+    page = browser.get("/campaigns", campaign="weekly")
+    (link,) = re.findall(
+        r'href="(/failures[^"]*weekly[^"]*)"[^>]*>Messages that went wrong, as CSV', page.text
+    )
+    assert f"campaign=weekly%23{quote(RUN, safe='')}" in link
+    file = browser.get("/failures", campaign=f"weekly#{RUN}", csv="1")
     assert file.headers["content-type"] == "text/csv; charset=utf-8"
-    assert "attachment; filename*=UTF-8''weekly%20" in file.headers["content-disposition"]
+    assert "attachment; filename*=UTF-8''failures%20dev.csv" in file.headers["content-disposition"]
     lines = file.text.split("\r\n")
     assert lines[0] == f"\ufeff{HEADER}"
     assert lines[1].startswith('"jürgen@example.com","bounced","Permanent",')
@@ -337,6 +343,6 @@ def test_a_text_that_a_spreadsheet_would_compute_stays_a_text() -> None:
 
 def test_a_download_that_aws_refuses_is_an_error_page(world: World) -> None:
     world.begun()  # and the stage has no ledger
-    reply = Browser(world.session).enter().get("/campaigns/failures", campaign="weekly", run=RUN)
+    reply = Browser(world.session).enter().get("/failures", campaign=f"weekly#{RUN}", csv="1")
     assert reply.status == 502
     assert "content-disposition" not in reply.headers

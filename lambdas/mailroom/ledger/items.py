@@ -95,16 +95,11 @@ def place_of(key: MessageKey, at_ms: int) -> str:
     return f"{at_ms:013d}#{digest[:16]}"
 
 
-def shard_of(place: str, shards: int) -> int:
-    """Return the shard of a message by its sort key. It depends only on the message's key."""
-    return int(place[-1], 16) % shards
-
-
 def failure_of(key: MessageKey, status: str, at_ms: int) -> Sets:
     """Return FAILURE_KEYS of a message that has the status since `at_ms` (epoch milliseconds)."""
     place = place_of(key, at_ms)
-    shard = shard_of(place, FAILURE_SHARDS)
-    return dict(zip(FAILURE_KEYS, (string(f"{status}#{shard}"), string(place)), strict=True))
+    shard = int(place[-1], 16) % FAILURE_SHARDS  # always the same for a message
+    return {"failed_as": string(f"{status}#{shard}"), "failed_at": string(place)}
 
 
 def addressing_of(to: str | list[str] | None, callback_url: str | None, topic: str | None = None) -> Sets:

@@ -15,15 +15,7 @@ from mailroom.ledger.status_reader import TWICE, MessageStatus, of_ledger
 from mailroom.message.address import forms_of
 from mailroom.message.message import Key
 from mailroom.message.outcome import Status
-from mailroom.search.rows import (
-    NEWEST,
-    PUT,
-    Rows,
-    partition_naming,
-    partitions_of,
-    partitions_of_template,
-    run_row,
-)
+from mailroom.search.rows import NEWEST, PUT, Rows, partition_naming, partitions_of, run_row
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -33,6 +25,8 @@ PAGE = 50
 BATCHES = 2
 """Maximum number of calls that read the ledger for a page of up to 200 messages. If few messages match the
 filter, the page ends after them."""
+Place = tuple[str, dict[str, Any]]
+"""Sort key of a message in a list, and its ledger item, or {} if the message is left out."""
 KEYS = ("found_by", "put")
 """Keys of the table `search`."""
 
@@ -125,8 +119,8 @@ class Finder(Struct, frozen=True):
     def partitions(self, filter_: Filter) -> Sequence[str]:
         """Return the partitions with the fewest messages that have all messages of the filter."""
         if "#" in filter_.campaign:  # the filter contains a run
-            return partitions_of(filter_.campaign)
-        return partitions_of_template(filter_.template) if filter_.template else NEWEST
+            return partitions_of("run", filter_.campaign)
+        return partitions_of("template", filter_.template) if filter_.template else NEWEST
 
     def to(self, recipient: str, filter_: Filter = ANY, cursor: str = "") -> FoundPage:
         """Return a page of the messages to a recipient, who may be stored in any form of `forms_of`. Raises
@@ -146,7 +140,8 @@ class Finder(Struct, frozen=True):
         most = max(BATCHES * at_once, size)
         # If there are several partitions, each is read for twice its share of the messages.
         limit = 1 + min(most, 2 * most // len(partitions))
-        rows, rest = newest_of(self.client, self.search, KEYS, partitions, filter_.span(cursor), limit)
+        request = {"TableName": self.search, "Limit": limit}
+        rows, rest = newest_of(self.client, request, KEYS, partitions, filter_.span(cursor))
         if len(rows) > most:
             rest = rows[most - 1]["put"]
         return page_of(self._with_items(rows[:most], at_once), rest, filter_, cursor, size)
@@ -155,9 +150,7 @@ class Finder(Struct, frozen=True):
         of_run = run_row(item)
         return {row.found_by for row in (*self.rows.of(item), *([of_run] if of_run else []))}
 
-    def _with_items(
-        self, rows: Sequence[dict[str, Any]], at_once: int
-    ) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _with_items(self, rows: Sequence[dict[str, Any]], at_once: int) -> Iterator[Place]:
         """Yield the sort key of each row with its ledger item, or with {} if the item has expired, or belongs
         to the row no more: its message was erased or redirected meanwhile. Each call reads `at_once`
         items."""
@@ -172,38 +165,32 @@ class Finder(Struct, frozen=True):
 
 def newest_of(
     client: "DynamoDBClient",
-    table: str,
+    request: Mapping[str, Any],
     names: tuple[str, str],
     partitions: Sequence[str],
     span: tuple[str, str],
-    limit: int,
-    **options: Any,
 ) -> tuple[list[dict[str, Any]], str | None]:
     """Read the newest rows of partitions whose sort keys are in a span, with one call for each partition.
 
-    `names` are the names of the partition key and of the sort key, and `limit` is the maximum number of rows
-    of a call. Returns all rows from some sort key on, the newest first, and this sort key; None if there are
-    no older rows.
+    `request` has the table, the index, and the limit of rows of a call. `names` are the names of the
+    partition key and of the sort key. Returns all rows from some sort key on, the newest first, and this sort
+    key, or None if there are no older rows.
     """
+    (first, last), sort = map(string, span), names[1]
 
     def read(partition: str) -> Any:
+        values = {":partition": string(partition), ":first": first, ":last": last}
         return client.query(
-            TableName=table,
             KeyConditionExpression="#partition = :partition AND #sort BETWEEN :first AND :last",
-            ExpressionAttributeNames={"#partition": names[0], "#sort": names[1]},
-            ExpressionAttributeValues={
-                f":{name}": string(value)
-                for name, value in zip(("partition", "first", "last"), (partition, *span), strict=True)
-            },
+            ExpressionAttributeNames={"#partition": names[0], "#sort": sort},
+            ExpressionAttributeValues=values,
             ScanIndexForward=False,
-            Limit=limit,
-            **options,
+            **request,
         )
 
     # The partitions are read in parallel, because the console may be far away from the stage's region.
     with ThreadPoolExecutor(len(partitions)) as pool:
         answers = [*pool.map(read, partitions)]
-    sort = names[1]
     # Behind the last row of a partition that has more, rows of other partitions are not the next ones.
     ends = (answer["LastEvaluatedKey"][sort]["S"] for answer in answers if "LastEvaluatedKey" in answer)
     rest = max(ends, default=None)
@@ -212,20 +199,16 @@ def newest_of(
     return sorted(complete, key=lambda row: str(row[sort]), reverse=True), rest
 
 
-def page_of(
-    places: Iterable[tuple[str, dict[str, Any]]], rest: str | None, filter_: Filter, cursor: str, size: int
-) -> FoundPage:
-    """Return the page with the first `size` messages that match a filter. `places` are sort keys with ledger
-    items, or with {} for a message that is left out, and `rest` is the sort key at which further ones
-    follow."""
+def page_of(places: Iterable[Place], rest: str | None, filter_: Filter, cursor: str, size: int) -> FoundPage:
+    """Return the page with the first `size` messages that match a filter. `rest` is the sort key at which
+    messages follow that are not in `places`."""
     messages: list[MessageStatus] = []
     last = cursor
     for place, item in places:
         if len(messages) == size:
             return FoundPage(messages, last)
-        if place == last:
-            continue  # the message is in two partitions, or the last one of the page before
-        last = place
-        message = of_ledger(item) if item else None
+        # The message may be in two partitions, or the last one of the page before.
+        message = of_ledger(item) if item and place != last else None
         messages += [message] if message and filter_.takes(message) else []
+        last = place
     return FoundPage(messages, rest)

@@ -9,13 +9,13 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
 from mailroom.aws.dynamo_values import Sets, number, string
 from mailroom.aws.secret import CachedSecret, read_secret
-from mailroom.ledger.items import ERASED_AT, REDIRECTED_TO, place_of, run_of, shard_of
+from mailroom.ledger.items import ERASED_AT, REDIRECTED_TO, place_of, run_of
 from mailroom.message.address import comparable
 from mailroom.message.message import CANARY, Key
 
@@ -65,15 +65,10 @@ def partition_naming(event_type: str, id_: str) -> str:
     return f"unless#{event_type}#{id_}"
 
 
-def partitions_of(run: str) -> tuple[str, ...]:
-    """Return the partition keys for a run's messages. `run` is the campaign and the name of the run, such as
-    `spring#2026`."""
-    return tuple(f"run#{run}#{shard}" for shard in range(SHARDS))
-
-
-def partitions_of_template(template: str) -> tuple[str, ...]:
-    """Return the partition keys for the messages of a template."""
-    return tuple(f"template#{template}#{shard}" for shard in range(SHARDS))
+def partitions_of(kind: Literal["run", "template"], name: str) -> tuple[str, ...]:
+    """Return the partition keys for the messages of a template, or of a run, whose name is the campaign and
+    the name of the run, such as `spring#2026`."""
+    return tuple(f"{kind}#{name}#{shard}" for shard in range(SHARDS))
 
 
 def run_row(item: Mapping[str, Any]) -> Row | None:
@@ -83,7 +78,7 @@ def run_row(item: Mapping[str, Any]) -> Row | None:
     put = _put(item)
     if not campaign or put is None or ERASED_AT in item:
         return None
-    place = partitions_of(f"{campaign}#{run}")[shard_of(put, SHARDS)]
+    place = partitions_of("run", f"{campaign}#{run}")[int(put[-1], 16) % SHARDS]
     return Row(place, put, Key(item["id"], item["event_type"]), int(item["ttl"]))
 
 
@@ -101,13 +96,13 @@ class Rows(Struct, frozen=True):
         put = _put(item)
         if put is None or ERASED_AT in item or item["id"].startswith(CANARY):
             return []
-        key, ttl, shard = Key(item["id"], item["event_type"]), int(item["ttl"]), shard_of(put, SHARDS)
+        key, ttl, shard = Key(item["id"], item["event_type"]), int(item["ttl"]), int(put[-1], 16) % SHARDS
         recipients = dict.fromkeys(map(comparable, _recipients(item)))
         unless = item.get("unless", ())
         conditions = dict.fromkeys(partition_naming(entry["event_type"], entry["id"]) for entry in unless)
         places = [NEWEST[shard], *map(self.partition, recipients), *conditions]
         if "template" in item:
-            places.append(partitions_of_template(item["template"])[shard])
+            places.append(partitions_of("template", item["template"])[shard])
         return [Row(place, put, key, ttl) for place in places]
 
     def partition(self, form: str) -> str:

@@ -4,18 +4,17 @@ as bar charts that filter the list."""
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 
-from mailroom.ledger.status_reader import MessageStatus
 from mailroom_ops.console.pages.messages import resender_at
 from mailroom_ops.console.site import Answer, Download, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.failed_messages import Failure, FailureFilter, choose, failed, failure_of
 from mailroom_ops.messages.failures_csv import csv_lines
-from mailroom_ops.messages.filters import bounds, check_names
+from mailroom_ops.messages.filters import bounds_of_failures, check_names
 from mailroom_ops.repair.resender import ResentMessage
 from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.selected_messages import MessageRef
@@ -23,7 +22,7 @@ from mailroom_ops.shared.selected_messages import MessageRef
 QUICK, MOST = 500, 5_000
 """Numbers of the newest failures that are counted: at first, for a fast page, and on request."""
 LISTED = 50
-SPANS = {"1h": "the last hour", "24h": "the last day", "7d": "7 days", "30d": "30 days"}
+SPANS = {"1h": "the last hour", "": "the last day", "7d": "7 days", "30d": "30 days"}
 DIMENSIONS = {
     "status": "Status",
     "day": "Day (UTC)",
@@ -87,7 +86,7 @@ def show(site: Site, request: Request) -> Answer:
     filters = {name: request[name] for name in DIMENSIONS}
     titled = {DIMENSIONS[name]: (name, value) for name, value in filters.items() if value}
     charts = [chart for name in DIMENSIONS if (chart := _chart(name, failures)).bars]
-    since, limit = request.typed("since") or "24h", MOST if request["more"] else QUICK
+    since, limit = request.typed("since"), MOST if request["more"] else QUICK
     return Shown(Failures(since, SPANS, charts, titled, len(failures), limit, left_out, failures[:LISTED]))
 
 
@@ -127,24 +126,18 @@ def _found(site: Site, request: Request) -> tuple[list[Failure], bool]:
     """Return the newest failures that match the request, and whether older ones are left out. Raises
     Refused."""
     criteria, limit = _filter(site, request), MOST if request["more"] else QUICK
-    failures, older = newest(failed(site.client("dynamodb"), site.stage, criteria), criteria, limit)
-    if not (failures or older):
+    messages = failed(site.client("dynamodb"), site.stage, criteria)
+    failures = [failure_of(message, full=True) for message in itertools.islice(messages, limit)]
+    matching, older = [*filter(criteria.takes, failures)], next(messages, None) is not None
+    if not (matching or older):
         check_names(site.session, site.stage, criteria, criteria.statuses)
-    return failures, older
+    return matching, older
 
 
 def _filter(site: Site, request: Request) -> FailureFilter:
-    span = bounds(request.typed("since") or "24h", "", site.clock())
+    client, campaign, since = site.client("dynamodb"), request["campaign"], request.typed("since")
+    span = bounds_of_failures(client, site.stage, campaign, since, site.clock())
     return FailureFilter(**{name: request[name] for name in DIMENSIONS}, **span)
-
-
-def newest(
-    messages: Iterator[MessageStatus], criteria: FailureFilter, limit: int
-) -> tuple[list[Failure], bool]:
-    """Return the failures that match a filter among the first `limit` messages, and whether there are
-    more."""
-    failures = [failure_of(message, full=True) for message in itertools.islice(messages, limit)]
-    return [failure for failure in failures if criteria.takes(failure)], next(messages, None) is not None
 
 
 def _chart(name: str, failures: Sequence[Failure]) -> Chart:

@@ -6,7 +6,7 @@ from mailroom_ops.console.site import Answer, Download, Request, Shown, Site, Vi
 from mailroom_ops.messages.failures_csv import csv_lines
 from mailroom_ops.messages.filters import MessageFilter, bounds
 from mailroom_ops.messages.items import Rules, rules_of
-from mailroom_ops.messages.search import PARTS, RUNS, FoundAnswer, every, finder_of, look_up
+from mailroom_ops.messages.search import PARTS, FoundAnswer, Lookup, finder_of
 from mailroom_ops.messages.waiting import unlisted
 from mailroom_ops.repair.resender import Resender
 from mailroom_ops.shared.stage_queues import DeployedStage
@@ -24,7 +24,6 @@ class Messages(View, frozen=True):
     """Whether the stage has no search."""
     unlisted: str
     parts_hint: str = PARTS
-    runs: int = RUNS
     statuses: tuple[str, ...] = MessageFilter.statuses
     channels: tuple[str, ...] = tuple(CONTRACTS)
 
@@ -33,13 +32,12 @@ def show(site: Site, request: Request) -> Answer:
     """Show a page of messages, or download all of them as CSV. Raises Refused for an invalid cursor or
     time."""
     span = bounds(request.typed("since"), request.typed("until"), site.clock())
-    selection = MessageFilter(**{name: request.typed(name) for name in FILTERS}, **span)
-    cursor, text = request["cursor"], request.typed("q")
-    finder = finder_at(site)
-    answer = look_up(site.session, site.stage, finder, text, selection, cursor)
+    selection = MessageFilter(*map(request.typed, FILTERS), **span)
+    finder, text = finder_at(site), request.typed("q")
+    lookup = Lookup(site.session, site.stage, finder, text, selection)
+    answer = lookup.answer(request["cursor"])
     if request["csv"]:
-        lines = csv_lines(every(site.session, site.stage, finder, text, selection))
-        return Download(f"messages {site.stage}.csv", lines)
+        return Download(f"messages {site.stage}.csv", csv_lines(lookup.every()))
     view = Messages(answer, not selection.is_empty, finder is None, unlisted(answer.queued))
     return Shown(view, f"Messages to {text}" if answer.by == "recipient" else text or "Messages")
 

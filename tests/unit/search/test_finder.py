@@ -187,8 +187,8 @@ def test_pages_over_drawn_partitions_limits_times_and_spans_have_each_matching_r
     listed: list[str] = []
     cursor: str | None = ""
     while cursor is not None:
-        arguments = (SEARCH, KEYS, partitions, span.span(cursor), random.randrange(2, 9))
-        page, rest = newest_of(aws.dynamodb, *arguments)
+        request = {"TableName": SEARCH, "Limit": random.randrange(2, 9)}
+        page, rest = newest_of(aws.dynamodb, request, KEYS, partitions, span.span(cursor))
         listed += [row["put"] for row in page if row["put"] != cursor]
         cursor = rest
     assert listed == expected

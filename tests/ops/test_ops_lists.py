@@ -1,0 +1,176 @@
+"""Lists of messages in a stage with 20,000 of them: what a page reads, and what it has."""
+
+import csv
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from mailroom.aws.dynamo_batches import batch_put
+from mailroom.aws.dynamo_values import image_of
+from mailroom.campaigns.runs import Runs
+from mailroom.clock import iso
+from mailroom.search.rows import Rows, run_row
+from tests.support.campaign_start import start_in
+from tests.support.ops.campaign import RUNS, make_runs
+from tests.support.ops.console import Browser
+from tests.support.ops.message import LEDGER, Stage, answer, deployed, run
+from tests.support.ops.search import SEARCH
+from tests.support.ops.shared import failure
+from tests.support.unit.shared import before_each_call
+
+NOW = 1_795_251_600.0
+RUN, OLD_RUN = "2026-11-17T09:00Z", "2026-11-10T09:00Z"
+MESSAGES, OF_RUN = 20_000, 18_000
+DAY = 86_400
+ADA = "ada@example.com"
+
+
+class Unkeyed(Rows, frozen=True):
+    """Rows whose recipients are not hashed, which takes most of the time of 20,000 messages."""
+
+    def partition(self, form: str) -> str:
+        return f"to#{form}"
+
+
+def item_of(number: int) -> dict[str, Any]:
+    """One of 20,000 messages, the oldest first, a second apart: three of a template, 18,000 of a run, of which
+    29 bounced and some did not go out, and the others."""
+    put = int((NOW - MESSAGES + number) * 1000)
+    item: dict[str, Any] = {"event_type": "mail", "to": f"p{number}@example.com", "ttl": 9_999_999_999}
+    item |= {"id": f"m-{number}", "status": "delivered", "putAt": put, "updatedAt": iso(put / 1000)}
+    if number < 3:
+        item |= {"template": "prices", "status": ("delivered", "suppressed", "sent")[number], "to": ADA}
+    elif number < 3 + OF_RUN:
+        item |= {"id": f"spring#{RUN}#{number}#x", "template": "spring"}
+        item |= start_in(str(item["id"]))
+        statuses = {0: "bounced", 1: "cancelled", 2: "scheduled"}
+        item["status"] = statuses.get(number % 600, "sent")
+    if item["status"] == "bounced":
+        item |= {"completedAt": put, "bounce_type": "Permanent"}
+        item |= failure(str(item["id"]), "mail", "bounced", put + 5_000)
+    if number == 5:
+        item |= {"status": "sending", "dead_lettered_at": put, "trouble": {"code": "x", "message": "busy"}}
+        item |= failure(str(item["id"]), "mail", "dead-letter", put)
+    return item
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[Stage]:
+    with pytest.MonkeyPatch.context() as patch, deployed(patch) as whole:
+        patch.setattr("time.time", lambda: NOW)
+        make_runs(whole.dynamodb)
+        for name, begun in ((OLD_RUN, NOW - 7 * DAY), (RUN, NOW - MESSAGES)):
+            Runs(whole.dynamodb, RUNS, 60, clock=lambda begun=begun: begun).begin("spring", name, "s", name)
+        rows = Unkeyed(None)  # type: ignore[arg-type]
+        patch.setattr(Rows, "partition", Unkeyed.partition)
+        items = [item_of(number) for number in range(MESSAGES)]
+        batch_put(whole.dynamodb, LEDGER, [image_of(item) for item in items])
+        found = [row for item in items for row in (*rows.of(item), run_row(item)) if row]
+        batch_put(whole.dynamodb, SEARCH, [row.image for row in found])
+        yield whole
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """The number of calls of DynamoDB by operation."""
+    counts = Counter[str]()
+    before_each_call(monkeypatch, lambda operation: counts.update([operation]))
+    return counts
+
+
+def ids(*words: str) -> list[str]:
+    return [message["id"] for message in answer(run(*words, "--json"))["messages"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "most", "listed"),
+    [
+        (("list",), {"Query": 8, "BatchGetItem": 1}, 50),
+        (("list", "--channel", "sms"), {"Query": 8, "BatchGetItem": 2}, 0),
+        (("list", "--status", "suppressed"), {"Query": 8, "BatchGetItem": 2}, 0),
+        (("list", "--template", "prices"), {"Query": 8, "BatchGetItem": 1}, 3),
+        (("list", "--template", "prices", "--status", "not-sent"), {"Query": 8, "BatchGetItem": 1}, 1),
+        (("list", "--template", "spring", "--since", "2h"), {"Query": 8, "BatchGetItem": 1}, 50),
+        (("list", "--status", "bounced"), {"Query": 4}, 30),
+        (("list", "--status", "bounced", "--campaign", f"spring#{RUN}"), {"Query": 4}, 30),
+        (("list", "--status", "dead-letter"), {"Query": 4}, 1),
+        (("list", "--campaign", f"spring#{RUN}"), {"Query": 8, "BatchGetItem": 1}, 50),
+        (("list", "--campaign", "spring"), {"Query": 17, "GetItem": 2, "BatchGetItem": 1}, 50),
+        (("find", ADA), {"Query": 3, "BatchGetItem": 1}, 3),
+    ],
+)
+def test_a_page_is_one_round_of_calls_and_at_most_two_reads_of_the_ledger(
+    stage: Stage, calls: Counter[str], words: tuple[str, ...], most: dict[str, int], listed: int
+) -> None:
+    assert (len(ids(*words)), dict(calls)) == (listed, most)
+
+
+def test_the_page_of_failures_is_one_round_of_calls_and_its_domains_filter_it(
+    stage: Stage, calls: Counter[str]
+) -> None:
+    browser = Browser(stage.session, clock=lambda: NOW).enter()
+    page = browser.get("/failures")
+    assert dict(calls) == {"Query": 16}
+    assert "Domain example.com 30" in page.words
+    assert "30 messages ." in browser.get("/failures", domain="example.com").words.replace("es.", "es .")
+    assert "Nothing went wrong" in browser.get("/failures", domain="else.example").words
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(text.removeprefix("\ufeff").splitlines()))
+
+
+def test_the_recipients_of_a_template_who_did_not_get_it_are_downloaded_with_the_reasons(
+    stage: Stage,
+) -> None:
+    day = iso(NOW)[:10]
+    words = ("list", "--status", "not-sent", "--template", "spring", "--since", day, "--until", day)
+    browser = Browser(stage.session, clock=lambda: NOW).enter()
+    query = {"status": "not-sent", "template": "spring", "since": day, "until": day}
+    assert "csv=1" in browser.get("/messages", **query).text
+    file = browser.get("/messages", **query, csv="1")
+    assert "\ufeff" + run(*words, "--csv").stdout_bytes.decode() == file.text
+    expected = [
+        item
+        for number in range(MESSAGES - 1, -1, -1)
+        if (item := item_of(number))["status"] not in ("sent", "delivered")
+        and item.get("template") == "spring"
+        and iso(item["putAt"] / 1000)[:10] == day
+    ]
+    listed = [(row["id"], row["to"]) for row in rows_of(file.text)]
+    assert listed == [(item["id"], item["to"]) for item in expected]
+    assert len(listed) > 60
+    (dead,) = [row for row in rows_of(run("list", "--status", "dead-letter", "--csv").stdout)]
+    assert (dead["status"], dead["reason"], dead["message"]) == ("dead-letter", "x", "busy")
+
+
+def test_pages_of_a_campaign_and_of_a_template_have_each_message_once(stage: Stage) -> None:
+    for words in (("--campaign", f"spring#{RUN}"), ("--template", "spring")):
+        found: list[str] = []
+        cursor = ""
+        for _ in range(5):
+            page = answer(run("list", *words, "--cursor", cursor, "--json"))
+            found += [message["id"] for message in page["messages"]]
+            cursor = page["cursor"]
+        assert found == [f"spring#{RUN}#{number}#x" for number in range(OF_RUN + 2, OF_RUN - 248, -1)]
+
+
+def test_the_console_has_the_statuses_that_only_lists_know_and_the_days(stage: Stage) -> None:
+    browser = Browser(stage.session, clock=lambda: NOW).enter()
+    page = browser.get("/messages", status="dead-letter")
+    assert "<option selected>dead-letter</option>" in page.text
+    assert "<option>not-sent</option>" in page.text
+    assert f"spring%23{RUN.replace(':', '%3A')}%235" in page.text
+    days = browser.get("/messages", template="prices", since="2026-11-20", until="2026-11-20")
+    assert 'type="date" name="since" value="2026-11-20"' in days.text
+    assert "No matching message" in days.words
+    refused = browser.get("/messages", since="2026-11-21", until="2026-11-20")
+    assert (refused.status, "use an earlier time" in refused.words) == (400, True)
+
+
+def test_a_csv_of_a_page_is_refused(stage: Stage) -> None:
+    for option in ("--json", "--cursor=x"):
+        result = run("list", "--csv", option)
+        assert (result.exit_code, "leave out --json and --cursor" in result.stderr) == (2, True)
