@@ -93,9 +93,9 @@ def failed(client: "DynamoDBClient", stage: str, criteria: FailureFilter) -> Ite
     statuses = [criteria.status] if criteria.status in FAILED else FAILED
     cursor: str | None = ""
     while cursor is not None:
-        items, rest = failed_round(client, stage, statuses, criteria.span(cursor))
+        items, next_cursor = failed_round(client, stage, statuses, criteria.span(cursor))
         yield from (of_ledger(item) for item in items if item[FAILURE_KEYS[1]] != cursor)
-        cursor = rest
+        cursor = next_cursor
 
 
 def failed_round(
@@ -116,7 +116,7 @@ def failure_of(message: MessageStatus, *, full: bool) -> Failure:
         recipients = ", ".join(several)
     else:
         recipients, text = recipient(to), masked_error(reason, text)
-    wrong = (one for one, entry in message.recipients.items() if entry.get("status") in FAILED)
+    wrong = (address for address, entry in message.recipients.items() if entry.get("status") in FAILED)
     return Failure(
         since_of(message) or "",
         message.id,

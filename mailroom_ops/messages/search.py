@@ -231,11 +231,11 @@ class StageFinder(Finder, frozen=True):
         filter_.check(cursor)
         # A message fails after it was put, so only the beginning of the span is a bound for the index.
         span = (filter_.since or "0", cursor or "9")
-        items, rest = failed_round(self.client, self.stage, [filter_.status], span)
+        items, next_cursor = failed_round(self.client, self.stage, [filter_.status], span)
         first, last = filter_.span("")
-        put = ((item, f"{item.get('putAt', 0):013d}") for item in items)
-        places = ((item["failed_at"], item if first <= at < last else {}) for item, at in put)
-        return page_of(places, rest, filter_, cursor, size)
+        pairs = ((item, f"{item.get('putAt', 0):013d}") for item in items)
+        places = ((item["failed_at"], item if first <= put_at < last else {}) for item, put_at in pairs)
+        return page_of(places, next_cursor, filter_, cursor, size)
 
     def partitions(self, filter_: Filter) -> Sequence[str]:
         campaign = filter_.campaign

@@ -137,14 +137,14 @@ class Finder(Struct, frozen=True):
         filter_.check(cursor)
         # One message more than the page holds is read, which shows whether there is another page.
         at_once = min(MAX_KEYS, size + 1) if filter_.is_empty else MAX_KEYS
-        most = max(BATCHES * at_once, size)
+        maximum = max(BATCHES * at_once, size)
         # If there are several partitions, each is read for twice its share of the messages.
-        limit = 1 + min(most, 2 * most // len(partitions))
+        limit = 1 + min(maximum, 2 * maximum // len(partitions))
         request = {"TableName": self.search, "Limit": limit}
-        rows, rest = newest_of(self.client, request, KEYS, partitions, filter_.span(cursor))
-        if len(rows) > most:
-            rest = rows[most - 1]["put"]
-        return page_of(self._with_items(rows[:most], at_once), rest, filter_, cursor, size)
+        rows, next_cursor = newest_of(self.client, request, KEYS, partitions, filter_.span(cursor))
+        if len(rows) > maximum:
+            next_cursor = rows[maximum - 1]["put"]
+        return page_of(self._with_items(rows[:maximum], at_once), next_cursor, filter_, cursor, size)
 
     def _partitions_of(self, item: Mapping[str, Any]) -> set[str]:
         of_run = run_row(item)
@@ -174,7 +174,7 @@ def newest_of(
 
     `request` has the table, the index, and the limit of rows of a call. `names` are the names of the
     partition key and of the sort key. Returns all rows from some sort key on, the newest first, and this sort
-    key, or None if there are no older rows.
+    key, or None if it returns all rows.
     """
     (first, last), sort = map(string, span), names[1]
 
@@ -193,15 +193,17 @@ def newest_of(
         answers = [*pool.map(read, partitions)]
     # Behind the last row of a partition that has more, rows of other partitions are not the next ones.
     ends = (answer["LastEvaluatedKey"][sort]["S"] for answer in answers if "LastEvaluatedKey" in answer)
-    rest = max(ends, default=None)
+    next_cursor = max(ends, default=None)
     rows = (plain(row) for answer in answers for row in answer["Items"])
-    complete = (row for row in rows if rest is None or row[sort] >= rest)
-    return sorted(complete, key=lambda row: str(row[sort]), reverse=True), rest
+    complete = (row for row in rows if next_cursor is None or row[sort] >= next_cursor)
+    return sorted(complete, key=lambda row: str(row[sort]), reverse=True), next_cursor
 
 
-def page_of(places: Iterable[Place], rest: str | None, filter_: Filter, cursor: str, size: int) -> FoundPage:
-    """Return the page with the first `size` messages that match a filter. `rest` is the sort key at which
-    messages follow that are not in `places`."""
+def page_of(
+    places: Iterable[Place], next_cursor: str | None, filter_: Filter, cursor: str, size: int
+) -> FoundPage:
+    """Return the page with the first `size` messages that match a filter. `next_cursor` is the sort
+    key at which messages follow that are not in `places`."""
     messages: list[MessageStatus] = []
     last = cursor
     for place, item in places:
@@ -211,4 +213,4 @@ def page_of(places: Iterable[Place], rest: str | None, filter_: Filter, cursor: 
         message = of_ledger(item) if item and place != last else None
         messages += [message] if message and filter_.takes(message) else []
         last = place
-    return FoundPage(messages, rest)
+    return FoundPage(messages, next_cursor)

@@ -81,8 +81,8 @@ def show(site: Site, request: Request) -> Answer:
     """Show the page, or download all its failures as CSV. Raises Refused for an invalid span."""
     failures, left_out = _found(site, request)
     if request["csv"]:
-        chosen = choose(site.client("dynamodb"), site.stage, _filter(site, request), full=True)
-        return Download(f"failures {site.stage}.csv", csv_lines(chosen))
+        selection = choose(site.client("dynamodb"), site.stage, _filter(site, request), full=True)
+        return Download(f"failures {site.stage}.csv", csv_lines(selection))
     filters = {name: request[name] for name in DIMENSIONS}
     titled = {DIMENSIONS[name]: (name, value) for name, value in filters.items() if value}
     charts = [chart for name in DIMENSIONS if (chart := _chart(name, failures)).bars]
