@@ -1,7 +1,6 @@
 """Cost of one message in US dollars, by part. Parts below a hundredth of a mail's cost are left out."""
 
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.message.message import Message, Templated
 from mailroom_ops.costs import prices
 from mailroom_ops.costs.configured_lanes import ConfiguredLane
 from mailroom_ops.costs.prices import invocation_part, lambda_time, queue_part
@@ -71,7 +70,7 @@ def _search_price(settings: Settings, channel: str) -> float:
     """Return the cost of reading the ledger's item, and of writing and storing the message's rows in the
     table `search`."""
     row = prices.WRITE_UNIT + ROW_BYTES * settings.retention.ledger_days * _byte_day(settings)
-    has_template = issubclass(CONTRACTS.get(channel, Message), Templated)
+    has_template = "template" in getattr(CONTRACTS.get(channel), "__struct_fields__", ())
     return prices.READ_UNIT + (SEARCH_ROWS + has_template) * row
 
 

@@ -93,9 +93,9 @@ def failed(client: "DynamoDBClient", stage: str, criteria: FailureFilter) -> Ite
     statuses = [criteria.status] if criteria.status in FAILED else FAILED
     cursor: str | None = ""
     while cursor is not None:
-        items, next_cursor = failed_round(client, stage, statuses, criteria.span(cursor))
+        items, end = failed_round(client, stage, statuses, criteria.span(cursor))
         yield from (of_ledger(item) for item in items if item[FAILURE_KEYS[1]] != cursor)
-        cursor = next_cursor
+        cursor = end
 
 
 def failed_round(

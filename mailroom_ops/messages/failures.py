@@ -16,7 +16,7 @@ from mailroom.search.finder import Filter
 from mailroom_ops.messages import filters
 from mailroom_ops.messages.failed_messages import Failure, FailureFilter, choose
 from mailroom_ops.messages.failure_groups import MOST, FailureGroup, groups_of, tried
-from mailroom_ops.messages.failures_csv import csv_lines
+from mailroom_ops.messages.failures_csv import print_csv
 from mailroom_ops.messages.search import finder_of
 from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage
@@ -106,7 +106,6 @@ def failures(
     Example: mailroom failures --since 2d --channel mail --stage prod
     Example: mailroom failures --groups --since 1h --stage prod
     """
-    now_s = time.time()
     with aws_faults(stage):
         if as_csv and as_json:
             raise Refused("--csv and --json exclude each other; leave out one of them.")
@@ -116,7 +115,7 @@ def failures(
             )
         session = aws_session()
         client = session.client("dynamodb")
-        span = filters.bounds_of_failures(client, stage, campaign, since or "", now_s)
+        span = filters.bounds_of_failures(client, stage, campaign, since or "", time.time())
         start = int(span["since"]) / 1000
         criteria = FailureFilter(
             channel, status, template, campaign, reason=reason, domain=domain.lower(), **span
@@ -132,8 +131,7 @@ def failures(
             if not newest:
                 filters.check_names(session, stage, criteria, criteria.statuses)
         if as_csv:
-            for line in csv_lines(itertools.chain(newest, selection)):
-                typer.echo(line, nl=False)
+            print_csv(itertools.chain(newest, selection))
             return
     print_answer(
         FailuresAnswer(stage, iso(start), newest[:limit], len(newest) > limit), _show, as_json=as_json

@@ -41,9 +41,8 @@ class MessageFilter(Filter, frozen=True):
     statuses: ClassVar[tuple[str, ...]] = (*Filter.statuses, DEAD_LETTER, NOT_SENT)
 
     def stands(self, message: Any) -> bool:
-        if self.status == DEAD_LETTER:
-            return "dead_lettered_at" in message.times
-        return message.status not in GOT if self.status == NOT_SENT else super().stands(message)
+        facts = {DEAD_LETTER: "dead_lettered_at" in message.times, NOT_SENT: message.status not in GOT}
+        return facts.get(self.status, super().stands(message))
 
 
 def bounds(since: str, until: str, now_s: float) -> dict[str, str]:

@@ -24,7 +24,7 @@ from mailroom.search.finder import ANY, PAGE, Filter, Finder, FoundPage, page_of
 from mailroom.search.rows import Rows, partitions_of
 from mailroom_ops.messages import filters
 from mailroom_ops.messages.failed_messages import Failure, failed_round, failure_of
-from mailroom_ops.messages.failures_csv import csv_lines
+from mailroom_ops.messages.failures_csv import print_csv
 from mailroom_ops.messages.filters import MessageFilter
 from mailroom_ops.messages.status import STYLES, first_recipient, reader_of
 from mailroom_ops.messages.waiting import WAITS_FOR, queued, unlisted
@@ -184,8 +184,7 @@ def _print(
         if as_csv and (as_json or cursor):
             raise Refused("--csv prints all messages; leave out --json and --cursor.")
         session = aws_session()
-        *names, since, until = typed
-        criteria = MessageFilter(*names, **filters.bounds(since, until, time.time()))
+        criteria = MessageFilter(*typed[:-2], **filters.bounds(typed[-2], typed[-1], time.time()))
         finder = finder_of(session, stage)
         if finder is None:
             raise Refused(NO_SEARCH.format(stage=stage))
@@ -193,10 +192,9 @@ def _print(
         with errors.status("reading the ledger"):
             answer = lookup.answer(cursor)
         if as_csv:
-            for line in csv_lines(lookup.every()):
-                typer.echo(line, nl=False)
+            print_csv(lookup.every())
             return answer
-    show = partial(_show, text=text, filtered=not (criteria.is_empty or cursor))
+    show = partial(_show, text=text, filtered=criteria != MessageFilter() and not cursor)
     print_answer(answer, show, as_json=as_json)
     return answer
 
@@ -231,17 +229,16 @@ class StageFinder(Finder, frozen=True):
         filter_.check(cursor)
         # A message fails after it was put, so only the beginning of the span is a bound for the index.
         span = (filter_.since or "0", cursor or "9")
-        items, next_cursor = failed_round(self.client, self.stage, [filter_.status], span)
+        items, end = failed_round(self.client, self.stage, [filter_.status], span)
         first, last = filter_.span("")
         pairs = ((item, f"{item.get('putAt', 0):013d}") for item in items)
         places = ((item["failed_at"], item if first <= put_at < last else {}) for item, put_at in pairs)
-        return page_of(places, next_cursor, filter_, cursor, size)
+        return page_of(places, end, filter_, cursor, size)
 
     def partitions(self, filter_: Filter) -> Sequence[str]:
         campaign = filter_.campaign
-        if not campaign or "#" in campaign or filter_.template:
-            return super().partitions(filter_)
-        runs = filters.latest_runs(self.client, self.stage, campaign, RUNS)
+        needs_runs = campaign and not ("#" in campaign or filter_.template)
+        runs = filters.latest_runs(self.client, self.stage, campaign, RUNS) if needs_runs else []
         of_runs = [partition for run in runs for partition in partitions_of("run", f"{campaign}#{run.run}")]
         return of_runs or super().partitions(filter_)
 

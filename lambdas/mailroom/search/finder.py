@@ -58,11 +58,6 @@ class Filter(Struct, frozen=True):
         if cursor and not PUT.fullmatch(cursor):
             raise Invalid("cursor", "is not a valid cursor; use the cursor of the previous page")
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether the filter matches every message."""
-        return not any(getattr(self, name) for name in self.__struct_fields__)
-
     def span(self, cursor: str) -> tuple[str, str]:
         """Return the first and the last sort key of the messages before a cursor that may match. The last one
         is the cursor itself, because a key condition with two bounds includes both."""
@@ -136,15 +131,15 @@ class Finder(Struct, frozen=True):
     def _page(self, partitions: Sequence[str], filter_: Filter, cursor: str, size: int) -> FoundPage:
         filter_.check(cursor)
         # One message more than the page holds is read, which shows whether there is another page.
-        at_once = min(MAX_KEYS, size + 1) if filter_.is_empty else MAX_KEYS
+        at_once = min(MAX_KEYS, size + 1) if filter_ == type(filter_)() else MAX_KEYS
         maximum = max(BATCHES * at_once, size)
         # If there are several partitions, each is read for twice its share of the messages.
         limit = 1 + min(maximum, 2 * maximum // len(partitions))
         request = {"TableName": self.search, "Limit": limit}
-        rows, next_cursor = newest_of(self.client, request, KEYS, partitions, filter_.span(cursor))
+        rows, end = newest_of(self.client, request, KEYS, partitions, filter_.span(cursor))
         if len(rows) > maximum:
-            next_cursor = rows[maximum - 1]["put"]
-        return page_of(self._with_items(rows[:maximum], at_once), next_cursor, filter_, cursor, size)
+            end = rows[maximum - 1]["put"]
+        return page_of(self._with_items(rows[:maximum], at_once), end, filter_, cursor, size)
 
     def _partitions_of(self, item: Mapping[str, Any]) -> set[str]:
         of_run = run_row(item)
@@ -193,17 +188,15 @@ def newest_of(
         answers = [*pool.map(read, partitions)]
     # Behind the last row of a partition that has more, rows of other partitions are not the next ones.
     ends = (answer["LastEvaluatedKey"][sort]["S"] for answer in answers if "LastEvaluatedKey" in answer)
-    next_cursor = max(ends, default=None)
+    end = max(ends, default=None)
     rows = (plain(row) for answer in answers for row in answer["Items"])
-    complete = (row for row in rows if next_cursor is None or row[sort] >= next_cursor)
-    return sorted(complete, key=lambda row: str(row[sort]), reverse=True), next_cursor
+    complete = (row for row in rows if end is None or row[sort] >= end)
+    return sorted(complete, key=lambda row: str(row[sort]), reverse=True), end
 
 
-def page_of(
-    places: Iterable[Place], next_cursor: str | None, filter_: Filter, cursor: str, size: int
-) -> FoundPage:
-    """Return the page with the first `size` messages that match a filter. `next_cursor` is the sort
-    key at which messages follow that are not in `places`."""
+def page_of(places: Iterable[Place], end: str | None, filter_: Filter, cursor: str, size: int) -> FoundPage:
+    """Return the page with the first `size` messages that match a filter. `end` is the sort key at which
+    messages follow that are not in `places`."""
     messages: list[MessageStatus] = []
     last = cursor
     for place, item in places:
@@ -213,4 +206,4 @@ def page_of(
         message = of_ledger(item) if item and place != last else None
         messages += [message] if message and filter_.takes(message) else []
         last = place
-    return FoundPage(messages, next_cursor)
+    return FoundPage(messages, end)

@@ -100,9 +100,8 @@ class Rows(Struct, frozen=True):
         recipients = dict.fromkeys(map(comparable, _recipients(item)))
         unless = item.get("unless", ())
         conditions = dict.fromkeys(partition_naming(entry["event_type"], entry["id"]) for entry in unless)
-        places = [NEWEST[shard], *map(self.partition, recipients), *conditions]
-        if "template" in item:
-            places.append(partitions_of("template", item["template"])[shard])
+        template = [partitions_of("template", item["template"])[shard]] if "template" in item else []
+        places = [NEWEST[shard], *map(self.partition, recipients), *conditions, *template]
         return [Row(place, put, key, ttl) for place in places]
 
     def partition(self, form: str) -> str:

@@ -11,9 +11,6 @@ from mailroom_ops.messages.waiting import unlisted
 from mailroom_ops.repair.resender import Resender
 from mailroom_ops.shared.stage_queues import DeployedStage
 
-FILTERS = ("event_type", "status", "template", "campaign", "twice")
-"""Fields of a filter that are parameters of the page, in addition to its days."""
-
 
 class Messages(View, frozen=True):
     """Values of a list of messages."""
@@ -32,13 +29,13 @@ def show(site: Site, request: Request) -> Answer:
     """Show a page of messages, or download all of them as CSV. Raises Refused for an invalid cursor or
     time."""
     span = bounds(request.typed("since"), request.typed("until"), site.clock())
-    selection = MessageFilter(*map(request.typed, FILTERS), **span)
+    selection = MessageFilter(*map(request.typed, MessageFilter.__struct_fields__[:-2]), **span)
     finder, text = finder_at(site), request.typed("q")
     lookup = Lookup(site.session, site.stage, finder, text, selection)
     answer = lookup.answer(request["cursor"])
     if request["csv"]:
         return Download(f"messages {site.stage}.csv", csv_lines(lookup.every()))
-    view = Messages(answer, not selection.is_empty, finder is None, unlisted(answer.queued))
+    view = Messages(answer, selection != MessageFilter(), finder is None, unlisted(answer.queued))
     return Shown(view, f"Messages to {text}" if answer.by == "recipient" else text or "Messages")
 
 
