@@ -112,10 +112,8 @@ def failure_of(message: MessageStatus, *, full: bool) -> Failure:
     """Return a message as a Failure. Addresses and numbers are masked unless `full` is true."""
     to, (reason, text, field) = message.to, _error(message)
     several = [to] if isinstance(to, str) else to or [""]
-    if full:
-        recipients = ", ".join(several)
-    else:
-        recipients, text = recipient(to), masked_error(reason, text)
+    recipients = ", ".join(several) if full else recipient(to)
+    text = text if full else masked_error(reason, text)
     wrong = (address for address, entry in message.recipients.items() if entry.get("status") in FAILED)
     return Failure(
         since_of(message) or "",
