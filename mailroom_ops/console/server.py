@@ -62,7 +62,6 @@ PAGES = (
     Page("/campaigns", "Campaigns", campaigns.show, menu=True),
     Page("/campaigns/start", "Start", campaigns.start, writes=True),
     Page("/campaigns/mail", "Mail", campaigns.frame),
-    Page("/campaigns/failures", "Failures of a run", campaigns.failures),
     Page("/campaigns/pause", "Pause a run", campaigns.pause, writes=True),
     Page("/campaigns/stop", "Stop a run", campaigns.stop, writes=True),
     Page("/templates", "Templates", templates.show, menu=True, writes=True),

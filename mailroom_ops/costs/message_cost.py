@@ -1,5 +1,6 @@
 """Cost of one message in US dollars, by part. Parts below a hundredth of a mail's cost are left out."""
 
+from mailroom.channels.contracts import CONTRACTS
 from mailroom_ops.costs import prices
 from mailroom_ops.costs.configured_lanes import ConfiguredLane
 from mailroom_ops.costs.prices import invocation_part, lambda_time, queue_part
@@ -14,15 +15,16 @@ MAILBOX_BYTES, LEDGER_BYTES, ROW_BYTES = 1_100, 496, 230
 """Sizes of items, with the 100 bytes that DynamoDB adds: in the mailbox, assumed; in the ledger, of a mail
 that was sent, by `make bench` (`ledger_item_bytes`); and in the table search."""
 SEARCH_ROWS = 2
-"""Number of rows that a message to one recipient has in the table `search`."""
+"""Number of rows that a message to one recipient has in the table `search`. A message with a template has one
+more."""
 FEEDBACK_SECONDS = 0.02
 """Seconds that the function `feedback` takes for each event of a provider, assumed."""
 API_SECONDS = 0.05
 """Seconds that a function takes for each request to the HTTP API, assumed."""
 ASSUMED = (
     "Assumed for the cost: batches are full, and every message is sent at its first attempt, without a wait "
-    f"for its send_at, its window or the daily limit. A mailbox item has {MAILBOX_BYTES:,} bytes; without an "
-    f"expiry, its storage is counted for {FOREVER_DAYS} days.",
+    "for its send_at, its window or the daily limit. Mails, texts and pushes have a template. A mailbox item "
+    f"has {MAILBOX_BYTES:,} bytes; without an expiry, its storage is counted for {FOREVER_DAYS} days.",
     f"Prices: {prices.DATED}. `mailroom docs limits` lists what is left out.",
 )
 """Sentences about the assumptions of the costs."""
@@ -41,7 +43,7 @@ def message_parts(settings: Settings, lane: ConfiguredLane, plan: str = "") -> d
         "provider's events": estimate.events * _event_price(lane),
         "events on the bus": estimate.callbacks * prices.BUS_EVENT if settings.outcomes.event_bus else 0,
         "kept in tables": _kept_price(settings),
-        "search": _search_price(settings) if settings.search else 0,
+        "search": _search_price(settings, lane.channel) if settings.search else 0,
     }
     parts[lane.descriptor.title] = lane.descriptor.plans.get(plan, lane.descriptor.price)
     return {name: price for name, price in parts.items() if price}
@@ -64,11 +66,12 @@ def _kept_price(settings: Settings) -> float:
     return byte_days * _byte_day(settings)
 
 
-def _search_price(settings: Settings) -> float:
+def _search_price(settings: Settings, channel: str) -> float:
     """Return the cost of reading the ledger's item, and of writing and storing the message's rows in the
     table `search`."""
     row = prices.WRITE_UNIT + ROW_BYTES * settings.retention.ledger_days * _byte_day(settings)
-    return prices.READ_UNIT + SEARCH_ROWS * row
+    has_template = "template" in getattr(CONTRACTS.get(channel), "__struct_fields__", ())
+    return prices.READ_UNIT + (SEARCH_ROWS + has_template) * row
 
 
 def _byte_day(settings: Settings) -> float:

@@ -1,37 +1,25 @@
 """Reads the messages that failed, bounced, were not delivered, or caused a complaint. The ledger's index of
-failures has a partition for each day and channel."""
+failures has a few partitions for each status."""
 
-import heapq
-import itertools
 import re
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct
 
-from mailroom.aws.dynamo_batches import MAX_KEYS, batch_get
-from mailroom.channels.contracts import CONTRACTS
-from mailroom.clock import epoch, iso
-from mailroom.ledger.items import run_of, where
-from mailroom.message.message import Key
+from mailroom.ledger.items import DEAD_LETTER, FAILURE_KEYS, FAILURE_SHARDS, FAILURES
+from mailroom.ledger.status_reader import MessageStatus, of_ledger
 from mailroom.message.outcome import CODES, FAILED
-from mailroom.search.finder import Filter
+from mailroom.search.finder import Filter, newest_of
 from mailroom.telemetry import impersonal
-from mailroom_ops.messages.status import first_recipient
+from mailroom_ops.messages.status import first_recipient, since_of
 from mailroom_ops.shared.deployed_stage import name
-from mailroom_ops.shared.screen import Refused
-from mailroom_ops.shared.times import span_of
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
-INDEX = "failures"
-AHEAD = 900
-"""Seconds by which the clock of a function may be ahead of this machine's clock."""
-MAX_DAYS = 400
-"""Maximum number of days that are searched: each day costs a query for each channel. The ledger keeps items
-for 90 days by default."""
+ROUND = 150
+"""Maximum number of messages that are read from a partition of the index at once."""
 
 # Unlike the logger's pattern, this one also matches an address without a domain. A match starts at the
 # beginning of a word and never backtracks: otherwise the time for a long word without an @ would grow with
@@ -45,10 +33,11 @@ _KEPT = 4
 
 
 class Failure(Struct, frozen=True):
-    """Message that failed, bounced, was not delivered or caused a complaint. A missing text is empty."""
+    """Message that failed, bounced, was not delivered or caused a complaint, or another message with the
+    reason why it was not sent. A missing text is empty."""
 
     at: str
-    """Time of the outcome (ISO 8601)."""
+    """Time when the message reached its status (ISO 8601)."""
     id: str
     event_type: str
     status: str
@@ -60,10 +49,12 @@ class Failure(Struct, frozen=True):
     """Name of the invalid attribute, or `variable` for a variable of the template."""
     template: str = ""
     campaign: str = ""
+    domain: str = ""
+    """Domain of a mail's recipient; of several ones, the first for whom the mail failed."""
 
     @property
     def day(self) -> str:
-        """Day of the outcome (UTC)."""
+        """Day of the status (UTC)."""
         return self.at[:10]
 
     @property
@@ -73,48 +64,22 @@ class Failure(Struct, frozen=True):
 
 
 class FailureFilter(Filter, frozen=True):
-    """Filter of failures by attributes of `Failure`. An empty field matches every failure."""
+    """Filter of failures by attributes of `Failure`. An empty field matches every failure. `since` and
+    `until` are times of the failure."""
 
     reason: str = ""
     field: str = ""
     day: str = ""
-    compared: ClassVar[tuple[str, ...]] = (*Filter.compared, "reason", "field", "day")
+    domain: str = ""
+    compared: ClassVar[tuple[str, ...]] = (*Filter.compared, "reason", "field", "day", "domain")
+    statuses: ClassVar[tuple[str, ...]] = FAILED
 
 
-def choose(
-    client: "DynamoDBClient", stage: str, start: float, end: float, criteria: FailureFilter, *, full: bool
-) -> Iterator[Failure]:
-    """Yield the failures between two times (epoch seconds) that a filter matches, the newest first. Addresses
-    and numbers are masked unless `full` is true."""
-    channels = [criteria.event_type] if criteria.event_type else list(CONTRACTS)
-    listed = (failure_of(item, full=full) for item in failed(client, stage, start, end, channels))
+def choose(client: "DynamoDBClient", stage: str, criteria: FailureFilter, *, full: bool) -> Iterator[Failure]:
+    """Yield the failures that a filter matches, the newest first. Addresses and numbers are masked unless
+    `full` is true."""
+    listed = (failure_of(message, full=full) for message in failed(client, stage, criteria))
     return (failure for failure in listed if criteria.takes(failure))
-
-
-def moment(typed: str, now_s: float) -> float:
-    """Convert the value of --since, such as `24h`, `2d`, a date or an ISO 8601 time, to epoch seconds. Raises
-    Refused for another text, for a future time, and for a time more than MAX_DAYS ago."""
-    ago = span_of(typed)
-    if ago is not None:
-        start = now_s - ago
-    else:
-        try:
-            start = epoch(typed.strip())
-        except ValueError:
-            raise Refused(f"--since {typed!r:.60} is not a time; use 24h, 2d, 90m or 2026-11-20.") from None
-    if start > now_s:
-        raise Refused(f"--since {typed} is in the future; use a past time.")
-    if now_s - start > MAX_DAYS * 86_400:
-        raise Refused(f"--since {typed} is over {MAX_DAYS} days ago; use a later time.")
-    return start
-
-
-def days(start: float, end: float) -> Iterator[str]:
-    """Yield the days (UTC) between two times in epoch seconds, as ISO 8601 dates, the last day first."""
-    day, first = (datetime.fromtimestamp(seconds, UTC).date() for seconds in (end, start))
-    while day >= first:
-        yield day.isoformat()
-        day -= timedelta(days=1)
 
 
 def recipient(to: str | list[str] | None) -> str:
@@ -122,69 +87,59 @@ def recipient(to: str | list[str] | None) -> str:
     return _masked(first_recipient(to))
 
 
-def failed(
-    client: "DynamoDBClient", stage: str, start: float, end: float, channels: list[str]
-) -> Iterator[dict[str, Any]]:
-    """Yield the ledger's items of messages of these channels that ended between two times (epoch seconds)
-    with a status in FAILED, the newest first. Items are read as the caller takes them, so the first items
-    cost few reads."""
-    ledger = name(stage, "ledger")
-    first, last = {"N": str(int(start * 1000))}, {"N": str(round(end * 1000))}
-
-    def of_day(failed_on: str) -> Iterator[dict[str, Any]]:
-        pages = client.get_paginator("query").paginate(
-            TableName=ledger,
-            IndexName=INDEX,
-            KeyConditionExpression="failed_on = :day AND completedAt BETWEEN :start AND :end",
-            ExpressionAttributeValues={":start": first, ":end": last, ":day": {"S": failed_on}},
-            ScanIndexForward=False,
-            PaginationConfig={"PageSize": MAX_KEYS},
-        )
-        return (image for page in pages for image in page["Items"])
-
-    def of_days() -> Iterator[dict[str, Any]]:
-        for day in days(start, end):
-            runs = [of_day(f"{day}#{channel[:40]}") for channel in channels]
-            yield from heapq.merge(*runs, key=lambda item: int(item["completedAt"]["N"]), reverse=True)
-
-    keys = (where(Key(image["id"]["S"], image["event_type"]["S"])) for image in of_days())
-    # The index does not contain all attributes of a failure, so the items are read from the ledger.
-    while run := list(itertools.islice(keys, MAX_KEYS)):
-        items = {(row["id"], row["event_type"]): row for row in batch_get(client, {ledger: run})[ledger]}
-        for key in run:
-            item = items.get((key["id"]["S"], key["event_type"]["S"]), {})
-            if item.get("status") in FAILED:  # the index may lag behind the table
-                yield item
+def failed(client: "DynamoDBClient", stage: str, criteria: FailureFilter) -> Iterator[MessageStatus]:
+    """Yield the messages that may match the status and the times of a filter, the newest first. They are read
+    as the caller takes them, so the first ones cost one round of calls."""
+    statuses = [criteria.status] if criteria.status in FAILED else FAILED
+    cursor: str | None = ""
+    while cursor is not None:
+        items, end = failed_round(client, stage, statuses, criteria.span(cursor))
+        yield from (of_ledger(item) for item in items if item[FAILURE_KEYS[1]] != cursor)
+        cursor = end
 
 
-def failure_of(item: dict[str, Any], *, full: bool) -> Failure:
-    """Convert an item of the ledger to a Failure. Addresses and numbers are masked unless `full` is true."""
-    ended_at = iso((int(item["completedAt"]) + 0.5) / 1000)
-    to, (reason, message, field) = item.get("to"), _error(item)
-    if full:
-        recipients = ", ".join(to) if isinstance(to, list) else to or ""
-    else:
-        recipients, message = recipient(to), masked_error(reason, message)
+def failed_round(
+    client: "DynamoDBClient", stage: str, statuses: Sequence[str], span: tuple[str, str]
+) -> tuple[list[dict[str, Any]], str | None]:
+    """Return the newest ledger items with one of the statuses, which failed in a span, and the sort key at
+    which further ones follow; see `newest_of`."""
+    partitions = [f"{status}#{shard}" for status in statuses for shard in range(FAILURE_SHARDS)]
+    request = {"TableName": name(stage, "ledger"), "IndexName": FAILURES, "Limit": ROUND}
+    return newest_of(client, request, FAILURE_KEYS, partitions, span)
+
+
+def failure_of(message: MessageStatus, *, full: bool) -> Failure:
+    """Return a message as a Failure. Addresses and numbers are masked unless `full` is true."""
+    to, (reason, text, field) = message.to, _error(message)
+    several = [to] if isinstance(to, str) else to or [""]
+    recipients = ", ".join(several) if full else recipient(to)
+    text = text if full else masked_error(reason, text)
+    wrong = (address for address, entry in message.recipients.items() if entry.get("status") in FAILED)
     return Failure(
-        ended_at,
-        item["id"],
-        item["event_type"],
-        item["status"],
+        since_of(message) or "",
+        message.id,
+        message.event_type,
+        DEAD_LETTER if "dead_lettered_at" in message.times else message.status,
         recipients,
         reason,
-        message,
-        int(item.get("attempts", 0)),
+        text,
+        message.attempts,
         field,
-        item.get("template", ""),
-        run_of(item)[0],
+        message.template or "",
+        message.campaign or "",
+        next(wrong, several[0]).rpartition("@")[2].rstrip("> ").lower()
+        if message.event_type == "mail"
+        else "",
     )
 
 
-def _error(item: dict[str, Any]) -> tuple[str, str, str]:
-    error = item.get("error") or {}
-    codes = (item.get(name) for name in CODES.get(item["status"], ()))
-    reason = next(filter(None, codes), error.get("code", "unknown"))
-    return str(reason), str(error.get("message", "")), str(error.get("field", ""))
+def _error(message: MessageStatus) -> tuple[str, str, str]:
+    has_ended = "completedAt" in message.times
+    error = (message.error if has_ended else message.trouble) or message.error or {}
+    codes = (message.details.get(name) for name in CODES.get(message.status, ()))
+    unknown = "unknown" if message.status in FAILED else message.waits_for
+    reason = next(filter(None, codes), error.get("code", unknown))
+    return str(reason), error.get("message", ""), error.get("field", "")
 
 
 def masked_error(reason: str, message: str) -> str:

@@ -10,18 +10,16 @@ from mailroom.clock import iso
 from mailroom.errors import Invalid
 from mailroom.ledger.status_reader import MessageStatus
 from mailroom.search.finder import Filter, Finder
-from mailroom_ops.messages.failed_messages import Failure, FailureFilter, masked_error
+from mailroom_ops.messages.failed_messages import Failure, FailureFilter, failure_of
 from mailroom_ops.shared.screen import Refused
 
 MOST = 5_000
 """Maximum number of failures that are read for groups."""
-MOST_TRIED, PAGES = 1_000, 10
-"""Maximum number of messages in trouble, and of pages of the search, that are read for groups. A page takes
-two seconds at most."""
+MOST_TRIED, PAGES = 1_000, 20
+"""Maximum number of messages in trouble, and of pages of the search, that are read for groups. A page
+examines as many messages as may be added, but at least 200."""
 LONGEST_TRIES_SECONDS = 14_400
 """Seconds for which a message is usually tried until it becomes a dead letter."""
-DEAD_LETTER = "dead letter"
-"""Status of a group of messages that are dead letters."""
 _VARYING = re.compile(r"'[^']*'|\"[^\"]*\"|[^\s@]{0,64}@\S*|…?\d+")
 """Pattern of the parts in which the sentences about two messages differ if they have the same reason: values,
 addresses and numbers."""
@@ -102,24 +100,7 @@ def tried(finder: Finder, start: float, criteria: FailureFilter) -> Tried:
         since, cursor = page.looked_back_to or "", page.cursor or ""
         if not cursor or since < earliest or len(troubled) == MOST_TRIED:
             break
-    failures = map(_failure, troubled)
+    failures = (replace(failure_of(message, full=False), at=message.times["putAt"]) for message in troubled)
     complete = not cursor or since < earliest
     criteria = replace(criteria, status="")  # the search has compared the status
     return Tried([failure for failure in failures if criteria.takes(failure)], "" if complete else since)
-
-
-def _failure(message: MessageStatus) -> Failure:
-    trouble = message.trouble or {}
-    code = trouble.get("code", "")
-    return Failure(
-        message.times["putAt"],
-        message.id,
-        message.event_type,
-        DEAD_LETTER if "dead_lettered_at" in message.times else message.status,
-        "",
-        code,
-        masked_error(code, trouble.get("message", "")),
-        message.attempts,
-        template=message.template or "",
-        campaign=message.campaign or "",
-    )

@@ -5,6 +5,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 
+import typer
 from msgspec import Struct
 
 from mailroom_ops.shared.terminal import printable
@@ -20,6 +21,11 @@ def csv_lines(failures: Iterable[Struct]) -> Iterator[str]:
     yield _line(COLUMNS)
     for failure in failures:
         yield _line(_cell(str(getattr(failure, name))) for name in COLUMNS)
+
+
+def print_csv(failures: Iterable[Struct]) -> None:
+    for line in csv_lines(failures):
+        typer.echo(line, nl=False)
 
 
 def _line(cells: Iterable[str]) -> str:

@@ -3,16 +3,19 @@ name would give an empty list, as if there were no such messages."""
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, get_args
+from math import inf
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from mailroom.campaigns.runs import Runs
+from mailroom.campaigns.runs import Run, Runs
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.message import outcome
+from mailroom.clock import epoch, iso, milliseconds
+from mailroom.ledger.items import DEAD_LETTER
 from mailroom.search.finder import Filter
 from mailroom_ops.shared.deployed_stage import name as stage_name
 from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.times import span_of
 from mailroom_stacks.paths import CAMPAIGN_FILE, CAMPAIGNS
 
 if TYPE_CHECKING:
@@ -23,11 +26,46 @@ Channel = Annotated[str, typer.Option(help="Only messages of this channel.")]
 Status = Annotated[str, typer.Option(help="Only messages with this status, such as bounced.")]
 Template = Annotated[str, typer.Option(help="Only messages of this template.")]
 Campaign = Annotated[str, typer.Option(help="Only messages of this campaign, or of one run: NAME#RUN.")]
+Since = Annotated[str, typer.Option(help="The earliest time: 24h, 2d, 2026-11-20 or an ISO time.")]
+Until = Annotated[str, typer.Option(help="The latest day, or another time like that of --since.")]
+AsCsv = Annotated[bool, typer.Option("--csv", help="Print all messages as CSV.")]
+NOT_SENT = "not-sent"
+"""Name in place of a status: the recipient did not get the message, or not yet."""
+GOT = ("sent", "delivered", "complained")
+"""Statuses of messages that are not NOT_SENT."""
 
 
-def check_names(
-    session: "boto3.Session", stage: str, criteria: Filter, statuses: Sequence[str] = get_args(outcome.Status)
-) -> None:
+class MessageFilter(Filter, frozen=True):
+    """Filter of a list of messages, whose status may also be DEAD_LETTER or NOT_SENT."""
+
+    statuses: ClassVar[tuple[str, ...]] = (*Filter.statuses, DEAD_LETTER, NOT_SENT)
+
+    def stands(self, message: Any) -> bool:
+        facts = {DEAD_LETTER: "dead_lettered_at" in message.times, NOT_SENT: message.status not in GOT}
+        return facts.get(self.status, super().stands(message))
+
+
+def bounds(since: str, until: str, now_s: float) -> dict[str, str]:
+    """Return the fields `since` and `until` of a filter. A text is a span such as `24h`, a date, an ISO 8601
+    time, or empty; a date as `until` includes its day. Raises Refused for another text, for a future `since`,
+    and for an `until` before it."""
+    texts = {"since": since.strip(), "until": until.strip()}
+    times = {name: _moment(text, now_s, name) for name, text in texts.items() if text}
+    if times.get("since", 0) > now_s or times.get("since", 0) >= times.get("until", inf):
+        raise Refused(f"--since {since} is in the future, or after --until; use an earlier time.")
+    return {name: f"{milliseconds(seconds):013d}" for name, seconds in times.items()}
+
+
+def _moment(text: str, now_s: float, option: str) -> float:
+    if (ago := span_of(text)) is not None:
+        return now_s - ago
+    try:
+        return epoch(text) + (86_400 if option == "until" and len(text) == len("2026-11-20") else 0)
+    except ValueError:
+        raise Refused(f"--{option} {text!r:.60} is not a time; use 24h, 2d, 90m or 2026-11-20.") from None
+
+
+def check_names(session: "boto3.Session", stage: str, criteria: Filter, statuses: Sequence[str]) -> None:
     """Raise Refused if a list is empty because its status, channel, campaign or run does not exist.
 
     If the list has messages, do not call this function: invalid messages may have an unknown channel, and old
@@ -41,11 +79,8 @@ def check_names(
     if not campaign:
         return
     client, (name, _, run) = session.client("dynamodb"), campaign.partition("#")
-    runs = _runs(client, stage)
-    latest: list[str] = []
-    with suppress(client.exceptions.ResourceNotFoundException):  # the stage has no campaigns
-        latest = [entry.run for entry in runs.of_campaign(name)]
-    if latest and run and runs.read(name, run) is None:
+    latest = [entry.run for entry in latest_runs(client, stage, name)]
+    if latest and run and _runs(client, stage).read(name, run) is None:
         raise Refused(f"campaign: {name} has no run {run!r:.60} in {stage}; use {', '.join(latest)}.")
     campaigns = sorted(path.parent.name for path in CAMPAIGNS.glob(f"*/{CAMPAIGN_FILE}"))
     if not latest and (run or name not in campaigns):
@@ -53,14 +88,23 @@ def check_names(
         raise Refused(f"campaign: {campaign!r:.60} had no run in {stage}; campaigns here: {listing}.")
 
 
-def run_began(client: "DynamoDBClient", stage: str, campaign: str) -> float | None:
-    """Return the time (epoch seconds) when the run of a filter such as `spring#2026` began. Return None if
-    the filter does not name a run, or if the stage does not have the run or has lost it."""
+def latest_runs(client: "DynamoDBClient", stage: str, campaign: str, limit: int = 10) -> list[Run]:
+    """Return the latest runs of a campaign, the newest first."""
+    with suppress(client.exceptions.ResourceNotFoundException):  # the stage has no campaigns
+        return _runs(client, stage).of_campaign(campaign, limit)
+    return []
+
+
+def bounds_of_failures(
+    client: "DynamoDBClient", stage: str, campaign: str, since: str, now_s: float
+) -> dict[str, str]:
+    """Return the `bounds` of a list of failures. By default it begins with the run of a filter such as
+    `spring#2026`, or a day ago if the filter does not name a run, or if the stage has lost the run."""
     name, _, run = campaign.partition("#")
     entry = None
     with suppress(client.exceptions.ResourceNotFoundException):  # the stage has no campaigns
-        entry = _runs(client, stage).read(name, run) if run else None
-    return float(entry.begun_at) if entry and entry.starts else None
+        entry = _runs(client, stage).read(name, run) if run and not since else None
+    return bounds(since or (iso(entry.begun_at) if entry and entry.starts else "24h"), "", now_s)
 
 
 def _runs(client: "DynamoDBClient", stage: str) -> Runs:

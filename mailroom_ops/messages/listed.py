@@ -4,13 +4,23 @@ commands and the console."""
 import csv
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+from mailroom.errors import Invalid
 from mailroom.ledger.status_reader import LedgerReader, MessageStatus
 from mailroom.message.message import Key
 from mailroom.search.finder import Filter, Finder
 from mailroom_ops.shared.screen import Refused
 
 _WORKERS = 16
+
+
+def lines_of(file: Path) -> list[str]:
+    """Return the lines of a file. Raises Refused if it cannot be read."""
+    try:
+        return file.read_text("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(f"--ids {file} cannot be read: {error}.") from None
 
 
 def entries_of(lines: Sequence[str]) -> list[tuple[str, str | None]]:
@@ -28,7 +38,7 @@ def listed(
 ) -> tuple[list[MessageStatus], list[str]]:
     """Return the messages of a list that a filter matches, in the order of the list, and the entries without
     a message. An address or number means all messages to it. Raises Refused for an address if the
-    setting `search` is off, and the errors of `Finder.to`."""
+    setting `search` is off, and for an unknown status, and botocore's errors."""
 
     def of(entry: tuple[str, str | None]) -> list[MessageStatus]:
         text, channel = entry
@@ -40,6 +50,10 @@ def listed(
             raise Refused(f"{text} is an address, and the stage has no search; use ids.")
         return [*_to(finder, text, criteria)]
 
+    try:
+        criteria.check("")
+    except Invalid as fault:
+        raise Refused(f"{fault}.") from None
     entries = list(dict.fromkeys(entries_of(lines)))
     with ThreadPoolExecutor(_WORKERS) as pool:
         matches = list(pool.map(of, entries))

@@ -3,8 +3,10 @@
 
 import re
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
@@ -13,17 +15,19 @@ from msgspec import Struct, structs
 from rich.text import Text
 
 from mailroom.aws.secret import CachedSecret
-from mailroom.channels.contracts import CONTRACTS
-from mailroom.clock import Clock, epoch, milliseconds
 from mailroom.errors import Invalid, quantity
-from mailroom.ledger.status_reader import MessageStatus, of_ledger
+from mailroom.ledger.items import DEAD_LETTER
+from mailroom.ledger.status_reader import MessageStatus
 from mailroom.message.address import bare, forms_of
 from mailroom.message.message import Key, Reference
 from mailroom.message.outcome import FAILED
-from mailroom.search.finder import ANY, PAGE, SECONDS, Filter, Finder, FoundPage
-from mailroom.search.rows import Rows
-from mailroom_ops.messages.failed_messages import AHEAD, days, failed
-from mailroom_ops.messages.filters import Campaign, Channel, Status, Template, check_names
+from mailroom.search.finder import ANY, PAGE, Filter, Finder, FoundPage, page_of
+from mailroom.search.rows import Rows, partitions_of
+from mailroom_ops.messages import filters
+from mailroom_ops.messages.failed_messages import Failure, failed_round, failure_of
+from mailroom_ops.messages.failures_csv import print_csv
+from mailroom_ops.messages.filters import MessageFilter
+from mailroom_ops.messages.listed import lines_of, listed
 from mailroom_ops.messages.status import STYLES, first_recipient, reader_of
 from mailroom_ops.messages.waiting import WAITS_FOR, queued, unlisted
 from mailroom_ops.shared.deployed_stage import aws_session, function_settings
@@ -54,7 +58,9 @@ NO_SEARCH = (
 PARTS = (
     "The search stores only hashes of addresses and numbers: type the whole address or number, not a part."
 )
-By = Literal["newest", "id", "recipient", "part"]
+RUNS = 3
+"""Number of a campaign's latest runs whose messages are listed if the filter does not name a run."""
+By = Literal["newest", "id", "recipient", "part", "list"]
 """Way in which messages were found. `part`: the newest messages were searched for the text in their ids, or
 as the provider's id."""
 _HEADER = re.compile(r"^(?:X-Correlation-ID|Message-ID):\s*", re.IGNORECASE)
@@ -116,61 +122,102 @@ class FoundAnswer(Struct, frozen=True):
 def list_(
     stage: Stage = "dev",
     *,
-    channel: Channel = "",
-    status: Status = "",
-    template: Template = "",
-    campaign: Campaign = "",
+    channel: filters.Channel = "",
+    status: filters.Status = "",
+    template: filters.Template = "",
+    campaign: filters.Campaign = "",
     arrived_twice: ArrivedTwice = False,
+    ids_file: Annotated[
+        Path | None, typer.Option("--ids", help="A file with ids, addresses or numbers, one per line.")
+    ] = None,
+    since: filters.Since = "",
+    until: filters.Until = "",
     cursor: Cursor = "",
+    as_csv: filters.AsCsv = False,
     as_json: AsJson = False,
 ) -> None:
     """Print the newest messages, 50 per page.
 
-    With a filter, the command searches for up to two seconds, and prints how far back it has searched. A
-    search by a status of failure, such as bounced, is faster, because failures are indexed.
+    --since and --until are compared with the time at which a message was put. --status may also be
+    dead-letter, or not-sent: everything but sent, delivered and complained, so also what waits or was
+    cancelled. Without a run, --campaign lists its latest 3 runs.
+
+    Messages of a run, of a template, and with a status of failure are indexed. With another filter, a page
+    examines the newest 200 messages, and prints how far back it has searched.
+
+    With --ids, the command prints the messages with the ids in a file, and those to its addresses and
+    numbers. The file may also be a CSV file of this command.
 
     A message is listed once a worker has claimed it, or once it waits to be sent.
 
     Example: mailroom list --status bounced --stage prod
+
+    Example: mailroom list --status not-sent --template prices --since 2026-11-17 --until 2026-11-17 --csv
     """
-    criteria = Filter(channel, status, template, campaign, "yes" if arrived_twice else "")
-    _print(stage, "", criteria, cursor, as_json=as_json)
+    typed = (channel, status, template, campaign, "yes" if arrived_twice else "", since, until)
+    _print(stage, "", typed, cursor, ids_file, as_csv=as_csv, as_json=as_json)
 
 
 def find(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="An address, a number, a token or an id.")],
     stage: Stage = "dev",
     *,
-    channel: Channel = "",
-    status: Status = "",
-    template: Template = "",
-    campaign: Campaign = "",
+    channel: filters.Channel = "",
+    status: filters.Status = "",
+    template: filters.Template = "",
+    campaign: filters.Campaign = "",
+    since: filters.Since = "",
+    until: filters.Until = "",
     cursor: Cursor = "",
+    as_csv: filters.AsCsv = False,
     as_json: AsJson = False,
 ) -> None:
     """Print the messages to a recipient, the newest first, 50 per page; or the messages with an id.
 
     Spellings of the same address or number give the same messages. TEXT may be the X-Correlation-ID of a
-    message. If it is a part of an id, or a provider's id, the command searches the newest messages for up to
-    two seconds. A message is found once a worker has claimed it, or once it waits to be sent. Exit code 1: no
-    message was found.
+    message. If it is a part of an id, or a provider's id, a page examines the newest 200 messages. A message
+    is found once a worker has claimed it, or once it waits to be sent. --since, --until and --status have the
+    same values as those of mailroom list. Exit code 1: no message was found.
 
     Example: mailroom find ada@example.com --stage prod
     """
-    criteria = Filter(channel, status, template, campaign)
-    answer = _print(stage, text, criteria, cursor, as_json=as_json)
+    typed = (channel, status, template, campaign, "", since, until)
+    answer = _print(stage, text, typed, cursor, as_csv=as_csv, as_json=as_json)
     raise typer.Exit(0 if answer.messages or answer.more else 1)
 
 
-def _print(stage: str, text: str, criteria: Filter, cursor: str, *, as_json: bool) -> FoundAnswer:
+def _print(
+    stage: str,
+    text: str,
+    typed: Sequence[str],
+    cursor: str,
+    ids_file: Path | None = None,
+    *,
+    as_csv: bool,
+    as_json: bool,
+) -> FoundAnswer:
     with aws_faults(stage):
+        if as_csv and (as_json or cursor):
+            raise Refused("--csv prints all messages; leave out --json and --cursor.")
         session = aws_session()
-        finder = finder_of(session, stage, time.time)
+        criteria = MessageFilter(*typed[:-2], **filters.bounds(typed[-2], typed[-1], time.time()))
+        finder = finder_of(session, stage)
         if finder is None:
             raise Refused(NO_SEARCH.format(stage=stage))
+        lookup = Lookup(session, stage, finder, text, criteria)
+        failures: Iterator[Failure]
         with errors.status("reading the ledger"):
-            answer = look_up(session, stage, finder, text, criteria, cursor)
-    show = partial(_show, text=text, filtered=criteria != ANY and not cursor)
+            if ids_file is not None:
+                messages, missing = listed(reader_of(session, stage), finder, lines_of(ids_file), criteria)
+                failures = (failure_of(message, full=True) for message in messages)
+                answer = FoundAnswer(stage, "list", [*map(row_of, messages)], False, None, None, None)
+                print_line(f"{quantity(len(missing), 'entry has', 'entries have')} no message.", "", errors)
+            else:
+                answer, failures = lookup.answer(cursor), lookup.every()
+        if as_csv:
+            print_csv(failures)
+            return answer
+    show = partial(_show, text=text, filtered=criteria != MessageFilter() and not cursor)
     print_answer(answer, show, as_json=as_json)
     return answer
 
@@ -182,10 +229,9 @@ class SearchFacts(Struct, frozen=True, kw_only=True, rename="upper"):
     search_table: str = ""
     search_key_name: str = ""
     default_region: str = ""
-    ledger_ttl_seconds: float = 0.0
 
 
-class Containing(Filter, frozen=True):
+class Containing(MessageFilter, frozen=True):
     """Filter of messages whose id contains a text, or whose provider's id is the text."""
 
     text: str = ""
@@ -195,38 +241,29 @@ class Containing(Filter, frozen=True):
 
 
 class StageFinder(Finder, frozen=True):
-    """Search for messages of a deployed stage. If the filter has a status of failure, the search reads the
-    ledger's index of failures, which contains only such messages."""
+    """Search for messages of a deployed stage. It also knows the ledger's index of failures and dead letters,
+    which contains only such messages, and the runs of campaigns."""
 
     stage: str = ""
-    remembered_seconds: float = 0.0
 
     def newest(self, filter_: Filter = ANY, cursor: str = "", size: int = PAGE) -> FoundPage:
-        if filter_.status not in FAILED:
+        if filter_.status not in (*FAILED, DEAD_LETTER):
             return super().newest(filter_, cursor, size)
         filter_.check(cursor)
-        begin = self.clock()
-        start = last_ms = int(cursor[:13]) if cursor else milliseconds(begin + AHEAD)
-        channels = [filter_.event_type] if filter_.event_type else list(CONTRACTS)
-        messages: list[MessageStatus] = []
-        for day in days(begin - self.remembered_seconds, (start - 1) / 1000):
-            midnight, until = epoch(day), (last_ms - 1) / 1000
-            for item in failed(self.client, self.stage, midnight, until, channels):
-                time_ms, late = int(item["completedAt"]), self.clock() >= begin + SECONDS
-                # Failures of the same millisecond are on one page, because a cursor is a time.
-                if time_ms < last_ms < start and (late or len(messages) >= size):
-                    return FoundPage(messages, _cursor_at(last_ms))
-                last_ms, message = time_ms, of_ledger(item)
-                messages += [message] if filter_.takes(message) else []
-            last_ms = milliseconds(midnight)
-            if self.clock() >= begin + SECONDS:
-                return FoundPage(messages, _cursor_at(last_ms))
-        return FoundPage(messages, None)
+        # A message fails after it was put, so only the beginning of the span is a bound for the index.
+        span = (filter_.since or "0", cursor or "9")
+        items, end = failed_round(self.client, self.stage, [filter_.status], span)
+        first, last = filter_.span("")
+        pairs = ((item, f"{item.get('putAt', 0):013d}") for item in items)
+        places = ((item["failed_at"], item if first <= put_at < last else {}) for item, put_at in pairs)
+        return page_of(places, end, filter_, cursor, size)
 
-
-def _cursor_at(time_ms: int) -> str:
-    """Return the cursor of the failures before a time in epoch milliseconds."""
-    return f"{time_ms:013d}#{'0' * 16}"
+    def partitions(self, filter_: Filter) -> Sequence[str]:
+        campaign = filter_.campaign
+        needs_runs = campaign and not ("#" in campaign or filter_.template)
+        runs = filters.latest_runs(self.client, self.stage, campaign, RUNS) if needs_runs else []
+        of_runs = [partition for run in runs for partition in partitions_of("run", f"{campaign}#{run.run}")]
+        return of_runs or super().partitions(filter_)
 
 
 def search_of(session: "boto3.Session", stage: str) -> tuple[SearchFacts, Rows] | None:
@@ -238,53 +275,66 @@ def search_of(session: "boto3.Session", stage: str) -> tuple[SearchFacts, Rows] 
     return facts, Rows(CachedSecret(session.client("secretsmanager"), facts.search_key_name, time.time))
 
 
-def finder_of(session: "boto3.Session", stage: str, clock: Clock) -> Finder | None:
+def finder_of(session: "boto3.Session", stage: str) -> Finder | None:
     """Return the finder of a stage, or None for a stage without search. Raises NotDeployed."""
     search = search_of(session, stage)
     if search is None:
         return None
     facts, rows = search
     dynamodb = session.client("dynamodb")
-    region, ttl = facts.default_region, facts.ledger_ttl_seconds
-    return StageFinder(dynamodb, facts.search_table, facts.ledger_table, rows, region, clock, stage, ttl)
+    return StageFinder(dynamodb, facts.search_table, facts.ledger_table, rows, facts.default_region, stage)
 
 
-def look_up(
-    session: "boto3.Session", stage: str, finder: Finder | None, text: str, criteria: Filter, cursor: str
-) -> FoundAnswer:
-    """Return a page of the messages that match a text, or of all messages if the text is empty. Raises
-    Refused for an invalid cursor, and if the result is empty because the filter has a name that does not
-    exist."""
-    page, by = _page(session, stage, finder, text, criteria, cursor)
-    rows = [row_of(message) for message in page.messages]
-    queued_count = None
-    if not (rows or page.cursor):
-        check_names(session, stage, criteria)
-        queued_count = queued(session, stage)
-    cursor_after, reached = page.cursor, page.looked_back_to
-    return FoundAnswer(stage, by, rows, cursor_after is not None, cursor_after, reached, queued_count)
+class Lookup(Struct, frozen=True):
+    """Search of a stage for the messages that match a filter and a text, or the filter alone if the text is
+    empty. `finder` is None for a stage without search."""
 
+    session: "boto3.Session"
+    stage: str
+    finder: Finder | None
+    text: str
+    criteria: MessageFilter
 
-def _page(
-    session: "boto3.Session", stage: str, finder: Finder | None, text: str, criteria: Filter, cursor: str
-) -> tuple[FoundPage, By]:
-    text = _MESSAGE_ID_OF_SES.sub(r"\1", _HEADER.sub("", text))
-    reference = Reference.found_in(text)
-    ids = [text] if reference is None else [text, reference.id]
-    find = reader_of(session, stage).find
-    by_id = [] if cursor else [message for id_ in ids for message in find(id_) if criteria.takes(message)]
-    if finder is None:
-        return FoundPage(by_id, None), "id"
-    try:
-        if not text:
-            return finder.newest(criteria, cursor), "newest"
-        page = finder.to(text, criteria, cursor)
-        if not (by_id or page.messages or page.cursor or _is_whole(text, finder.default_region)):
-            return finder.newest(Containing(**structs.asdict(criteria), text=text), cursor), "part"
-    except Invalid as fault:
-        raise Refused(f"{fault}.") from None
-    messages = {Key(message.id, message.event_type): message for message in (*by_id, *page.messages)}
-    return FoundPage([*messages.values()], page.cursor), "id" if by_id else "recipient"
+    def answer(self, cursor: str) -> FoundAnswer:
+        """Return a page of the messages. Raises Refused for an invalid cursor, and if the result is empty
+        because the filter has a name that does not exist."""
+        page, by = self._page(cursor)
+        rows = [row_of(message) for message in page.messages]
+        queued_count = None
+        if not (rows or page.cursor):
+            filters.check_names(self.session, self.stage, self.criteria, self.criteria.statuses)
+            queued_count = queued(self.session, self.stage)
+        after = page.cursor
+        return FoundAnswer(self.stage, by, rows, after is not None, after, page.looked_back_to, queued_count)
+
+    def every(self) -> Iterator[Failure]:
+        """Yield all messages, with the reasons why they were not sent. A page is read when its messages are
+        taken."""
+        cursor: str | None = ""
+        while cursor is not None:
+            page, _ = self._page(cursor)
+            yield from (failure_of(message, full=True) for message in page.messages)
+            cursor = page.cursor
+
+    def _page(self, cursor: str) -> tuple[FoundPage, By]:
+        finder, criteria = self.finder, self.criteria
+        text = _MESSAGE_ID_OF_SES.sub(r"\1", _HEADER.sub("", self.text))
+        reference = Reference.found_in(text)
+        ids = [text] if reference is None else [text, reference.id]
+        find = reader_of(self.session, self.stage).find
+        by_id = [] if cursor else [message for id_ in ids for message in find(id_) if criteria.takes(message)]
+        if finder is None:
+            return FoundPage(by_id, None), "id"
+        try:
+            if not text:
+                return finder.newest(criteria, cursor), "newest"
+            page = finder.to(text, criteria, cursor)
+            if not (by_id or page.messages or page.cursor or _is_whole(text, finder.default_region)):
+                return finder.newest(Containing(**structs.asdict(criteria), text=text), cursor), "part"
+        except Invalid as fault:
+            raise Refused(f"{fault}.") from None
+        messages = {Key(message.id, message.event_type): message for message in (*by_id, *page.messages)}
+        return FoundPage([*messages.values()], page.cursor), "id" if by_id else "recipient"
 
 
 def _is_whole(text: str, region: str) -> bool:
@@ -317,9 +367,12 @@ def _show(answer: FoundAnswer, *, text: str, filtered: bool) -> None:
     messages = quantity(count, "message") if count else "No messages"
     if count and filtered and not answer.cursor:
         messages = f"{count:,} of {messages}"
-    which = {"newest": "", "id": f" with the id {text}", "part": f" with {text} in an id"}.get(
-        answer.by, f" to {text}"
-    )
+    which = {
+        "newest": "",
+        "list": " of the list",
+        "id": f" with the id {text}",
+        "part": f" with {text} in an id",
+    }.get(answer.by, f" to {text}")
     sentence = f"{messages}{which} in {answer.stage}"
     if answer.looked_back_to and len(answer.messages) < PAGE:
         sentence += f", looked back to {short(answer.looked_back_to)}"

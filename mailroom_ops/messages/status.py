@@ -156,7 +156,7 @@ def view_of(
 ) -> MessageView:
     """Return a message with advice on it at `now_s` (epoch seconds). `deleted` is the result of `is_deleted`,
     `turn` that of `turn_of`, and `preview` that of `look`."""
-    since = _since(message)
+    since = since_of(message)
     sentences = list(advice(message, commands(message, stage), now_s, since, deleted=deleted, turn=turn))
     sentences += [preview.encoding_reason] if preview and preview.encoding_reason else []
     unused = preview.unused if preview else []
@@ -225,7 +225,7 @@ def show(message: MessageStatus, view: MessageView, now_s: float) -> None:
         print_line(f"→ {line}")
 
 
-def _since(message: MessageStatus) -> str | None:
+def since_of(message: MessageStatus) -> str | None:
     """Return the time when the message reached its status. The history has it for outcomes and retries."""
     for entry in reversed(message.history):
         if entry.get("status") == message.status and "at" in entry:

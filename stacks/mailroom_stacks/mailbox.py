@@ -6,7 +6,7 @@ from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
 from mailroom.campaigns.runs import BEGUN
-from mailroom.ledger.items import LINES
+from mailroom.ledger.items import FAILURE_KEYS, FAILURES, LINES
 from mailroom.ledger.waits import INDEX, PROJECTED
 from mailroom.recipients.choices import TOPICS
 from mailroom_stacks.constructs.naming import StageStack, name_for_others, publish
@@ -25,7 +25,8 @@ class MailboxStack(StageStack):
         super().__init__(scope, settings, "mailbox")
         self.mailbox = StreamTable(self, "Mailbox", settings, dynamodb.StreamViewType.NEW_IMAGE)
         self.ledger = StreamTable(self, "Ledger", settings, dynamodb.StreamViewType.NEW_AND_OLD_IMAGES)
-        self.ledger.add_index("failures", "failed_on", "completedAt", ["error", "to", "attempts"])
+        # The index has whole items, so that a list of failures is read with the queries alone.
+        self.ledger.add_whole_index(FAILURES, *FAILURE_KEYS)
         self.ledger.add_index(LINES, "line", "submittedAt", ["provider_ids"])
         self.ledger.add_index(INDEX, "waits_in", "waits_at", PROJECTED)
         # Contents have a separate table, because the small items of the ledger change more often.

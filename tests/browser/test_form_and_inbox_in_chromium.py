@@ -17,7 +17,6 @@ OF_FORM_AND_INBOX = [
 ]
 NO_PAGES = {
     "/message/mail",
-    "/campaigns/failures",
     "/campaigns/mail",
     "/inbox/mail/html",
     "/inbox/message",

@@ -4,13 +4,15 @@ import csv
 import html
 import json
 import re
-from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from mailroom.aws.dynamo_values import image_of
+from mailroom.clock import iso
+from mailroom.ledger.items import FAILURE_KEYS
 from mailroom_ops.campaigns.results import Results
 from mailroom_ops.console.pages.campaigns import StartJob
 from mailroom_ops.messages.failed_messages import Failure
@@ -18,7 +20,7 @@ from mailroom_ops.messages.failures_csv import csv_lines
 from tests.support.campaign_start import start_in
 from tests.support.ops.campaign import NOW, RUN, World, answers, run
 from tests.support.ops.console import Browser, Reply
-from tests.support.ops.shared import make_table
+from tests.support.ops.shared import failure, make_table
 
 ENDED = {"sent": 2, "delivered": 30, "bounced": 3, "complained": 1, "failed": 2, "suppressed": 2}
 ME = "arn:aws:sts::123456789012:user/moto"
@@ -276,14 +278,14 @@ def test_a_start_without_a_dry_run_or_of_a_disabled_campaign_is_refused(world: W
 def went_wrong(world: World, id_: str, seconds_after: float, **attributes: Any) -> None:
     """The ledger has a failure, so long after the run began."""
     at = NOW + seconds_after
-    day = datetime.fromtimestamp(at, UTC).date().isoformat()
     item = {
         "id": id_,
         "event_type": "mail",
         "status": "bounced",
         "bounce_type": "Permanent",
         "completedAt": int(at * 1000),
-        "failed_on": f"{day}#mail",
+        "updatedAt": iso(at),
+        **failure(id_, "mail", "bounced", int(at * 1000)),
         "to": "ada@example.com",
         **start_in(id_),
         **attributes,
@@ -296,8 +298,7 @@ HEADER = '"to","status","reason","message","at","event_type","id"'
 
 def make_ledger(world: World) -> None:
     """A ledger with its index of failures."""
-    failures = ("failed_on", "completedAt")
-    make_table(world.dynamodb, "mailroom-dev-ledger", "id", "event_type", failures=failures)
+    make_table(world.dynamodb, "mailroom-dev-ledger", "id", "event_type", failures=FAILURE_KEYS)
 
 
 def test_the_page_and_the_command_export_the_same_file_of_a_runs_failures(
@@ -313,9 +314,11 @@ def test_the_page_and_the_command_export_the_same_file_of_a_runs_failures(
     went_wrong(world, f"weekly#{RUN}#later#x", 3 * 86_400, to="jürgen@example.com")
     went_wrong(world, "weekly#other#ada#x", 5)
     browser = Browser(world.session, clock=lambda: later).enter()
-    file = browser.get("/campaigns/failures", campaign="weekly", run=RUN)
+    page = browser.get("/campaigns", campaign="weekly")
+    assert f'href="/failures?campaign=weekly%23{quote(RUN, safe="")}&amp;csv=1"' in page.text
+    file = browser.get("/failures", campaign=f"weekly#{RUN}", csv="1")
     assert file.headers["content-type"] == "text/csv; charset=utf-8"
-    assert "attachment; filename*=UTF-8''weekly%20" in file.headers["content-disposition"]
+    assert "attachment; filename*=UTF-8''failures%20dev.csv" in file.headers["content-disposition"]
     lines = file.text.split("\r\n")
     assert lines[0] == f"\ufeff{HEADER}"
     assert lines[1].startswith('"jürgen@example.com","bounced","Permanent",')
@@ -337,6 +340,6 @@ def test_a_text_that_a_spreadsheet_would_compute_stays_a_text() -> None:
 
 def test_a_download_that_aws_refuses_is_an_error_page(world: World) -> None:
     world.begun()  # and the stage has no ledger
-    reply = Browser(world.session).enter().get("/campaigns/failures", campaign="weekly", run=RUN)
+    reply = Browser(world.session).enter().get("/failures", campaign=f"weekly#{RUN}", csv="1")
     assert reply.status == 502
     assert "content-disposition" not in reply.headers

@@ -11,6 +11,7 @@ from urllib.parse import unquote_plus
 import pytest
 
 from mailroom.aws.dynamo_values import image_of
+from mailroom.clock import iso
 from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom_ops.console.pages.dead_letters import RedriveJob
 from mailroom_ops.repair.redrive import DeadLetterMover
@@ -21,6 +22,7 @@ from tests.support.ops.console import Browser, Reply
 from tests.support.ops.message import PAYLOADS, Stage, deployed, many
 from tests.support.ops.repair import RepairStage, repair_stage
 from tests.support.ops.search import index
+from tests.support.ops.shared import failure
 from tests.support.pipeline.items import mail
 from tests.support.unit.fakes import client_error
 
@@ -635,8 +637,9 @@ def failed(stage: Stage, id_: str, code: str, channel: str = "mail", **more: Any
                 "id": id_,
                 "event_type": channel,
                 "status": "failed",
-                "failed_on": f"{day}#{channel}",
                 "completedAt": int(at * 1000),
+                "updatedAt": iso(at),
+                **failure(id_, channel, more.get("status", "failed"), int(at * 1000)),
                 "error": {"code": code, "message": "no"},
                 **more,
             }

@@ -20,7 +20,7 @@ STAGE = repair_stage
 FORM = {"id": "m", "channel": "mail"}
 PAGES = (
     *("/", "/message", "/message/mail", "/failures", "/dead-letters", "/campaigns"),
-    *("/campaigns/failures", "/assets/console.css"),
+    "/assets/console.css",
 )
 
 

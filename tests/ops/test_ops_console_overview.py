@@ -153,7 +153,7 @@ def test_rates_of_the_newest_mails_are_shown_beside_the_limits_of_ses(
         status = "bounced" if at == 0 else "delivered"
         stage.know(f"m-{at}", status=status, to="ada@example.com", putAt=at + 1, ttl=TTL)
     stage.know("s", "sms", status="bounced", to="+16175551234", putAt=1, ttl=TTL)
-    for at in range(501):
+    for at in range(400):
         stage.know(f"w-{at}", status="scheduled", to="ada@example.com", putAt=at + 99, ttl=TTL)
     index(stage.dynamodb)
     page = browser.get("/")

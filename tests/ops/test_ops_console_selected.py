@@ -1,5 +1,6 @@
 """The console's pages of selected messages: what a set shows first, what it does, and what it leaves out."""
 
+import csv
 import html
 import json
 import re
@@ -201,6 +202,18 @@ def test_a_pasted_list_finds_messages_by_ids_addresses_and_the_rows_of_a_csv_fil
     page = browser.post("/selected", {"list": pasted, "template": template})
     values = re.findall(r'name="m" value="([^"]*)" [^>]*checked', page.text)
     assert {json.loads(html.unescape(value))[1] for value in values} == ids
+
+
+def test_selected_messages_are_downloaded_with_full_addresses(
+    found_stage: RepairStage, browser: Browser
+) -> None:
+    reply = browser.post("/selected/act", {"act": "csv", "m": lines("c", "a")})
+    assert [row["to"] for row in csv.DictReader(reply.text.removeprefix("\ufeff").splitlines())] == [
+        "'+14155550100",
+        "ada@example.com",
+    ]
+    pasted = browser.post("/selected", {"list": reply.text.removeprefix("\ufeff")})
+    assert pasted.words.count("ada@example.com") == 1
 
 
 def test_entries_without_a_message_are_listed_and_a_long_list_is_refused(

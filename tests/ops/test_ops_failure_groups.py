@@ -3,17 +3,19 @@
 import time
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from random import Random
 from typing import Any
 
 import pytest
 
+from mailroom.clock import iso
 from mailroom_ops.messages.failed_messages import Failure
 from mailroom_ops.messages.failure_groups import groups_of
 from tests.support.fuzz.work import assert_linear_time
 from tests.support.ops.message import LEDGER, Stage, answer, run
 from tests.support.ops.search import index
+from tests.support.ops.shared import failure
 
 MINUTE = 60.0
 
@@ -27,8 +29,9 @@ def failed(stage: Stage, id_: str, minutes_ago: float, message: str, **more: Any
         id=id_,
         event_type=channel,
         status="failed",
-        failed_on=f"{datetime.fromtimestamp(ended, UTC).date().isoformat()}#{channel}",
         completedAt=int(ended * 1000),
+        updatedAt=iso(ended),
+        **failure(id_, channel, "failed", int(ended * 1000)),
         error=error,
         **more,
     )
@@ -81,7 +84,7 @@ def test_messages_that_are_tried_again_and_dead_letters_are_groups_with_the_prov
     )
     index(stage.dynamodb)
     listed = [(group["messages"], group["status"], group["reason"]) for group in groups("--since", "1h")]
-    assert listed == [(5, "sending", "retry"), (1, "dead letter", "retry")]
+    assert listed == [(5, "sending", "retry"), (1, "dead-letter", "retry")]
     assert groups("--since", "1h", "--channel", "mail") == []
     result = run("failures", "--groups", "--since", "1h")
     for text in ("5", "code: sending, retry", "Twilio answered 500 to request", "such as code-"):
@@ -127,13 +130,14 @@ def test_the_search_for_messages_that_are_tried_again_goes_on_behind_pages_of_se
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     troubled(stage, "m-1", 90, "Twilio answered 500")
-    for number in range(5):
+    for number in range(30):
         sent = {"status": "sent", "trouble": None}
         troubled(stage, f"sent-{number}", 5 + number, "", **sent)
     index(stage.dynamodb)
-    monkeypatch.setattr("mailroom.search.finder.SECONDS", 0.0)  # a page ends after one message
+    monkeypatch.setattr("mailroom.search.finder.MAX_KEYS", 4)  # a page ends after eight messages
+    monkeypatch.setattr("mailroom_ops.messages.failure_groups.MOST_TRIED", 8)
     assert [group["example"] for group in groups()] == ["m-1"]
-    monkeypatch.setattr("mailroom_ops.messages.failure_groups.PAGES", 3)
+    monkeypatch.setattr("mailroom_ops.messages.failure_groups.PAGES", 2)
     assert groups() == []
     result = run("failures", "--groups")
     assert "Messages that are tried again are counted if they were put after " in result.stdout
@@ -142,8 +146,8 @@ def test_the_search_for_messages_that_are_tried_again_goes_on_behind_pages_of_se
 def test_groups_filtered_by_a_status_contain_dead_letters_of_that_status(stage: Stage) -> None:
     troubled(stage, "dead", 30, "Twilio answered 500", dead_lettered_at=int(time.time() * 1000))
     index(stage.dynamodb)
-    assert [group["status"] for group in groups("--status", "sending")] == ["dead letter"]
-    result = run("failures", "--groups", "--status", "dead letter")
+    assert [group["status"] for group in groups("--status", "sending")] == ["dead-letter"]
+    result = run("failures", "--groups", "--status", "dead-letter")
     assert (result.exit_code, "is not a status" in result.stderr) == (2, True)
 
 

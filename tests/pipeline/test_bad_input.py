@@ -92,15 +92,15 @@ def test_a_variable_is_never_read_as_a_template(burst: Burst) -> None:
     assert sent["content"]["subject"] == "{{ 7 * 7 }}{% raw %}, there is a message for you"
 
 
-def test_the_bad_items_of_a_day_are_found_by_the_index_of_failures(burst: Burst, pipeline: Pipeline) -> None:
-    days = {burst.row(item)["failed_on"] for item in burst.bad.values() if item["event_type"] == "mail"}
+def test_the_bad_items_are_found_by_the_index_of_failures(burst: Burst, pipeline: Pipeline) -> None:
+    partitions = {burst.row(item)["failed_as"] for item in burst.bad.values() if item["event_type"] == "mail"}
     found = set()
-    for day in days:
+    for partition in partitions:
         pages = pipeline.dynamodb.get_paginator("query").paginate(
             TableName=pipeline.output("LedgerTableName"),
             IndexName="failures",
-            KeyConditionExpression="failed_on = :day",
-            ExpressionAttributeValues={":day": {"S": day}},
+            KeyConditionExpression="failed_as = :partition",
+            ExpressionAttributeValues={":partition": {"S": partition}},
         )
         found |= {image["id"]["S"] for page in pages for image in page["Items"]}
     assert found >= {item["id"] for item in burst.bad.values() if item["event_type"] == "mail"}

@@ -36,7 +36,7 @@ def test_a_fault_of_configuration_makes_a_dead_letter_which_is_marked_kept_and_s
         pipeline.put(item)
         until(lambda: _letters(pipeline, dead), DEAD_SECONDS, lambda: "not dead")
     assert not pipeline.mails("dead")
-    assert not pipeline.ledger("dead").keys() & {"failed_on", "startedAt"}
+    assert not pipeline.ledger("dead").keys() & {"failed_as", "startedAt"}
     _ring(pipeline)
     until(lambda: "dead_lettered_at" in pipeline.ledger("dead"), SECONDS, lambda: "not marked")
     row = pipeline.ledger("dead")

@@ -50,7 +50,7 @@ def test_the_ledger_contains_provider_recipient_and_number_of_attempts(pipeline:
     assert (row["to"], row["callback_url"]) == ("ada@example.com", url)
     assert row["startedAt"] <= row["completedAt"]
     assert "error" not in row
-    assert "failed_on" not in row
+    assert "failed_as" not in row
 
 
 def test_fifty_recipients_with_cc_and_bcc_get_one_mail(pipeline: Pipeline) -> None:

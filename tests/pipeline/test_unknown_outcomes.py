@@ -63,7 +63,7 @@ def test_a_mail_with_a_lost_response_on_a_holding_channel_fails_as_unknown_and_i
 @pytest.mark.usefixtures("trouble")
 def test_a_held_mail_becomes_delivered_if_its_events_arrive(pipeline: Pipeline) -> None:
     pipeline.until_status("delivered", "held")
-    assert not {"error", "failed_on"} & pipeline.ledger("held").keys()
+    assert not {"error", "failed_as"} & pipeline.ledger("held").keys()
 
 
 @pytest.mark.usefixtures("trouble")

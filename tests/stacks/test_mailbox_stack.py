@@ -12,12 +12,12 @@ def test_the_ledgers_indexes_have_the_attributes_that_their_readers_use(dev: Tem
     indexes = {
         each["IndexName"]: (
             [key["AttributeName"] for key in each["KeySchema"]],
-            each["Projection"]["NonKeyAttributes"],
+            each["Projection"].get("NonKeyAttributes", each["Projection"]["ProjectionType"]),
         )
         for each in ledger["GlobalSecondaryIndexes"]
     }
     assert indexes == {
-        "failures": (["failed_on", "completedAt"], ["error", "to", "attempts"]),
+        "failures": (["failed_as", "failed_at"], "ALL"),
         "lines": (["line", "submittedAt"], ["provider_ids"]),
         "waiting": (["waits_in", "waits_at"], ["status", "putAt", "wait", "campaign_start"]),
     }

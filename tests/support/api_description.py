@@ -12,10 +12,11 @@ import msgspec
 from mailroom.api.answers import PROBLEM_JSON
 from mailroom.api.listing import MAX_RECIPIENT
 from mailroom.api.requests import MAX_BODY_BYTES, MAX_MESSAGES
+from mailroom.aws.dynamo_batches import MAX_KEYS
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.message.message import MAX_ID_BYTES
 from mailroom.message.outcome import Status
-from mailroom.search.finder import PAGE, SECONDS
+from mailroom.search.finder import BATCHES, PAGE
 from mailroom_ops.setup.schema import schema_of
 from tests.support import ROOT
 from tests.support.api_models import ANSWERS
@@ -200,8 +201,8 @@ def _paths() -> dict[str, Any]:
     listed = {
         "operationId": "list",
         "summary": "Somebody's messages, or the newest; with an id, where that message is",
-        "description": f"The newest first, {PAGE} a page. With a filter, a page reads on for "
-        f"{SECONDS:g} seconds at most, and may have fewer. A message is listed once a worker has claimed "
+        "description": f"The newest first, {PAGE} a page. With a filter, a page examines "
+        f"{BATCHES * MAX_KEYS} messages, and may have fewer. A message is listed once a worker has claimed "
         "it, or once it waits for its time.",
         "parameters": [_ID_IN_QUERY, _EVENT_TYPE, *_FILTERS],
         "responses": _LISTED,

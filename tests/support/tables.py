@@ -3,12 +3,12 @@
 from typing import Any
 
 from mailroom.aws.dynamo_values import plain
-from mailroom.ledger.items import LINES
+from mailroom.ledger.items import FAILURE_KEYS, FAILURES, LINES, MessageKey, failure_of
 from mailroom.ledger.waits import INDEX, PROJECTED
 
 _LEDGER_TYPES = {
-    **dict.fromkeys(("id", "event_type", "failed_on", "line", "waits_in"), "S"),
-    **dict.fromkeys(("completedAt", "submittedAt", "waits_at"), "N"),
+    **dict.fromkeys(("id", "event_type", *FAILURE_KEYS, "line", "waits_in"), "S"),
+    **dict.fromkeys(("submittedAt", "waits_at"), "N"),
 }
 
 
@@ -21,6 +21,11 @@ def create_table(client: Any, table: str, partition: str = "id", sort: str | Non
         KeySchema=_schema(*keys),
         AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in keys],
     )
+
+
+def failure(key: MessageKey, status: str, at_ms: int) -> dict[str, str]:
+    """The keys of a failure in its index, in plain Python."""
+    return plain(failure_of(key, status, at_ms))
 
 
 def check_releases(client: Any, table: str = "ledger") -> None:
@@ -41,7 +46,7 @@ def create_ledger(client: Any, table: str = "ledger") -> None:
         ],
         KeySchema=_schema("id", "event_type"),
         GlobalSecondaryIndexes=[
-            _index("failures", ("failed_on", "completedAt"), ("error", "to", "attempts")),
+            {**_index(FAILURES, FAILURE_KEYS, ()), "Projection": {"ProjectionType": "ALL"}},
             _index(LINES, ("line", "submittedAt"), ("provider_ids",)),
             _index(INDEX, ("waits_in", "waits_at"), PROJECTED),
         ],

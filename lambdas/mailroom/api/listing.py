@@ -25,7 +25,7 @@ def page_of(finder: Finder | None, query: Mapping[str, str]) -> FoundPage:
         if name not in PARAMETERS:
             raise ApiError.of_field(name[:60], f"is not a parameter; use {', '.join(PARAMETERS)}, or only id")
     recipient, cursor = query.get("recipient", ""), query.get("cursor", "")
-    filter_ = Filter(*(query.get(name, "") for name in Filter.__struct_fields__))
+    filter_ = Filter(*(query.get(name, "") for name in PARAMETERS[1:-1]))
     if "recipient" in query and not 0 < len(recipient.strip()) <= MAX_RECIPIENT:
         raise ApiError.of_field(
             "recipient", f"is empty, or has over {MAX_RECIPIENT} characters; use an address or a number"

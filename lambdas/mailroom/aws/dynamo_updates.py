@@ -33,6 +33,7 @@ class Update(NamedTuple):
     adds: Mapping[str, Value] = _NO_ATTRIBUTES
     """Increments of numbers, or members to be added to sets, by attribute."""
     removes: Sequence[str] = ()
+    """Attributes that the item loses, except those that `sets` has."""
 
     @property
     def expression(self) -> str:
@@ -57,7 +58,7 @@ def _expression(*names: tuple[str, ...]) -> str:
     entries = [f"#{name} = list_append(if_not_exists(#{name}, :no_entries), :{name})" for name in appends]
     clauses = {
         "SET": [*(f"#{name} = :{name}" for name in sets), *firsts, *entries],
-        "REMOVE": [f"#{name}" for name in removes],
+        "REMOVE": [f"#{name}" for name in removes if name not in sets],
         "ADD": [f"#{name} :{name}" for name in adds],
     }
     return " ".join(f"{verb} {', '.join(parts)}" for verb, parts in clauses.items() if parts)

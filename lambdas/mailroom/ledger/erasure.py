@@ -12,7 +12,7 @@ from typing import Any
 from mailroom.aws.dynamo_updates import ConditionFailed, Update, update
 from mailroom.aws.dynamo_values import Sets, Value, number, string
 from mailroom.clock import milliseconds
-from mailroom.ledger.items import ERASED_AT, MessageKey, error_of, where
+from mailroom.ledger.items import ERASED_AT, FAILURE_KEYS, MessageKey, error_of, where
 from mailroom.ledger.table import LedgerTable
 
 ERASED = "erased"
@@ -22,7 +22,7 @@ KEPT = frozenset(
     (
         *("id", "event_type", "status", "attempts", "generation", "claim_token", "provider", "callbacks"),
         *("startedAt", "submittedAt", "completedAt", "updatedAt", "scheduledFor", "ttl"),
-        *("sentAt", "deliveredAt", "delayedAt", "undeliveredAt", "bouncedAt", "complainedAt", "failed_on"),
+        *("sentAt", "deliveredAt", "delayedAt", "undeliveredAt", "bouncedAt", "complainedAt", *FAILURE_KEYS),
         *("putAt", "delay_type", "bounce_type", "bounce_subtype", "complaint_type", "complaint_subtype"),
         *("error_code", "segments", "encoding", "error", "history", ERASED_AT, "erased_by"),
     )

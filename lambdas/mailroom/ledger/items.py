@@ -3,6 +3,7 @@
 Producers import this module as well, so boto3 is the only package that it may import.
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -53,6 +54,15 @@ ARRIVED_BEFORE = "arrived_before"
 UNCOUNTED = "uncounted_attempts"
 """Attribute with the number of ended attempts of a fax that do not count towards the maximum, because the
 account was at fault or its limit of a day was used up."""
+FAILURES = "failures"
+"""Name of the index of the messages that went wrong or are dead letters."""
+FAILURE_KEYS = ("failed_as", "failed_at")
+"""Keys of the index `failures`. The first one is a status and a shard, and the second one the form of
+`place_of`. Only messages in the index have them."""
+FAILURE_SHARDS = 4
+"""Number of partitions of the index for each status."""
+DEAD_LETTER = "dead-letter"
+"""Name in place of a status, in the index and in lists, of a message that is a dead letter."""
 LINES = "lines"
 """Name of the index of messages by the attribute `line` (such as a telephone number) and by the time of the
 submit."""
@@ -76,6 +86,20 @@ def provider_of(account: str) -> str:
 def where(key: MessageKey) -> Sets:
     """Return the primary key of a message's ledger item, in DynamoDB's form."""
     return {"id": string(key.id), "event_type": string(key.event_type)}
+
+
+def place_of(key: MessageKey, at_ms: int) -> str:
+    """Return the sort key of a message in lists: a time in epoch milliseconds, and a digest of the message's
+    key."""
+    digest = hashlib.sha256(f"{key.event_type}\0{key.id}".encode()).hexdigest()
+    return f"{at_ms:013d}#{digest[:16]}"
+
+
+def failure_of(key: MessageKey, status: str, at_ms: int) -> Sets:
+    """Return FAILURE_KEYS of a message that has the status since `at_ms` (epoch milliseconds)."""
+    place = place_of(key, at_ms)
+    shard = int(place[-1], 16) % FAILURE_SHARDS  # always the same for a message
+    return {"failed_as": string(f"{status}#{shard}"), "failed_at": string(place)}
 
 
 def addressing_of(to: str | list[str] | None, callback_url: str | None, topic: str | None = None) -> Sets:

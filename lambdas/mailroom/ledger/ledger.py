@@ -17,13 +17,14 @@ from mailroom.aws import clients
 from mailroom.aws.dynamo_batches import insert
 from mailroom.aws.dynamo_updates import ConditionFailed, Update, update, values_of
 from mailroom.aws.dynamo_values import Sets, image_of, number, plain, string
-from mailroom.clock import Clock, iso, milliseconds
+from mailroom.clock import Clock, milliseconds
 from mailroom.environment import Common
 from mailroom.errors import ClaimLost
 from mailroom.ledger.batch import items_of
 from mailroom.ledger.claims import Checkpoint, Claim, Claimed, Try, tries_in, why_not_claimed
 from mailroom.ledger.items import (
     ARRIVED_BEFORE,
+    DEAD_LETTER,
     LINES,
     MAX_ERROR,
     PROVIDER_FACTS,
@@ -36,6 +37,7 @@ from mailroom.ledger.items import (
     entries_of,
     error_of,
     facts_of,
+    failure_of,
     start_of,
     trouble_of,
     where,
@@ -44,6 +46,7 @@ from mailroom.ledger.table import (
     FIRST,
     NEXT,
     NO_OUTCOME,
+    NOT_DEAD,
     TRY_NOTES,
     UNCLAIMED,
     UNSENT,
@@ -172,7 +175,7 @@ class Ledger(LedgerTable):
 
     def _claiming(self, new: NewClaim, now_ms: int) -> Update:
         """Return the changes that a claim at `now_ms` (epoch milliseconds) makes to the ledger item.
-        `dead_lettered_at` is removed, because a message that is claimed is not a dead letter any more.
+        NOT_DEAD is removed, because a message that is claimed is not a dead letter any more.
         `trouble` stays until a later try or the outcome replaces it."""
         message = sent = new.message
         description = about_of(message)
@@ -193,7 +196,7 @@ class Ledger(LedgerTable):
             },
             once={**entries_of(message.addressees), **self.first_values(description, new.put_at)},
             adds={"unsettled_tries": {"SS": [*tries]}} if tries else {},
-            removes=("dead_lettered_at",) if redirect else ("dead_lettered_at", REDIRECTED_TO),
+            removes=NOT_DEAD if redirect else (*NOT_DEAD, REDIRECTED_TO),
         )
 
     def checkpoint(self, claim: Claimed, provider: str, provider_id: str, line: str | None = None) -> None:
@@ -347,7 +350,8 @@ class Ledger(LedgerTable):
         """Set `dead_lettered_at` on a message in a dead-letter queue, unless the message is not in the
         ledger, has ended or already has the attribute. The status does not change, because a dead letter is
         not an outcome."""
-        marked = Update({"dead_lettered_at": number(self._now_ms())})
+        now_ms = self._now_ms()
+        marked = Update({"dead_lettered_at": number(now_ms), **failure_of(key, DEAD_LETTER, now_ms)})
         condition = f"{KNOWN} AND {NO_OUTCOME} AND attribute_not_exists(dead_lettered_at)"
         with suppress(ConditionFailed):
             self.write(key, marked, condition)
@@ -498,7 +502,7 @@ class Ledger(LedgerTable):
             # Events from before the resend are not about the resent message.
             removes=(
                 *(*TRY_NOTES, *_CLAIM_OVER, *PROVIDER_FACTS),
-                *("completedAt", "provider_id", "error", "failed_on", "unless_fulfilled"),
+                *("completedAt", "provider_id", "error", "unless_fulfilled"),
             ),
         )
         condition = f"attribute_exists(completedAt) AND attribute_not_exists(erased_at) AND {unchanged}"
@@ -652,13 +656,11 @@ class Ledger(LedgerTable):
         return {provider_id for item in items for provider_id in item.get("provider_ids", ())}
 
     def outcome(self, key: Key, status: Status) -> Sets:
-        """Return the attributes that end a message with `status`. A failure also gets `failed_on`, the key of
-        the sparse index of failures by day and channel."""
-        moment = self._clock()
-        sets = {"status": string(status), "completedAt": number(milliseconds(moment))}
-        if status in FAILED:
-            sets["failed_on"] = string(f"{iso(moment)[:10]}#{key.event_type[:40]}")
-        return sets
+        """Return the attributes that end a message with `status`, among them the keys of a failure in its
+        index."""
+        now_ms = milliseconds(self._clock())
+        failure = failure_of(key, status, now_ms) if status in FAILED else {}
+        return {"status": string(status), "completedAt": number(now_ms), **failure}
 
     def _now_ms(self) -> int:
         return milliseconds(self._clock())

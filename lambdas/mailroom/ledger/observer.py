@@ -15,7 +15,7 @@ from mailroom.aws.dynamo_values import Sets, number, string
 from mailroom.ledger.items import error_of, facts_of
 from mailroom.ledger.ledger import KNOWN, Ledger, earlier_than
 from mailroom.ledger.table import TRY_NOTES
-from mailroom.message.outcome import FAILED, Event, Facts, Status, rank
+from mailroom.message.outcome import Event, Facts, Status, rank
 
 _GOOD = (None, "sent", "delivered")
 _FINAL = ("undelivered", "delivered")
@@ -103,8 +103,6 @@ def _move(ledger: Ledger, event: Event, verdict: Verdict, facts: Sets) -> dict[s
     # first.
     sets: Sets = {**outcome, "attempts": number(event.attempt)}
     adds, removes = Sets(), [*TRY_NOTES]
-    if verdict.status not in FAILED:
-        removes.append("failed_on")
     if verdict.status in _GOOD or not verdict.detail:
         removes.append("error")
     else:

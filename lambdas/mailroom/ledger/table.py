@@ -19,7 +19,7 @@ from mailroom.aws.dynamo_updates import (
 )
 from mailroom.aws.dynamo_values import Sets, Value, number, string
 from mailroom.clock import Clock, iso, milliseconds
-from mailroom.ledger.items import MAX_HISTORY, MessageKey, addressing_of, error_of, where
+from mailroom.ledger.items import FAILURE_KEYS, MAX_HISTORY, MessageKey, addressing_of, error_of, where
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -49,8 +49,10 @@ _ROOM = " AND (attribute_not_exists(history) OR size(history) < :room)"
 """Further condition: `history` has fewer entries than its maximum."""
 _LIMIT = {":room": number(MAX_HISTORY)}
 """Values of _ROOM."""
-TRY_NOTES = ("trouble", "dead_lettered_at")
-"""Attributes about tries, which are removed when the message ends."""
+NOT_DEAD = ("dead_lettered_at", *FAILURE_KEYS)
+"""Attributes of a dead letter, which are removed when the message is claimed."""
+TRY_NOTES = ("trouble", *NOT_DEAD)
+"""Attributes about tries, and about an earlier failure, which are removed when the message ends."""
 TAKEN_BACK = "it was cancelled before it was sent"
 
 

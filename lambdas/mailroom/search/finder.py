@@ -1,17 +1,14 @@
 """Pages of messages, newest first: all messages, or the messages to a recipient."""
 
-import heapq
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from msgspec import Struct
 
 from mailroom.aws.dynamo_batches import MAX_KEYS
 from mailroom.aws.dynamo_values import plain, string
-from mailroom.clock import Clock, iso
+from mailroom.clock import iso
 from mailroom.errors import Invalid
 from mailroom.ledger.batch import items_of
 from mailroom.ledger.status_reader import TWICE, MessageStatus, of_ledger
@@ -25,9 +22,13 @@ if TYPE_CHECKING:
 
 PAGE = 50
 """Maximum number of messages in a page."""
-SECONDS = 2.0
-"""Seconds after which a page ends even if it is not full, because the search takes long if few messages match
-the filter."""
+BATCHES = 2
+"""Maximum number of calls that read the ledger for a page of up to 200 messages. If few messages match the
+filter, the page ends after them."""
+Place = tuple[str, dict[str, Any]]
+"""Sort key of a message in a list, and its ledger item, or {} if the message is left out."""
+KEYS = ("found_by", "put")
+"""Keys of the table `search`."""
 
 
 class Filter(Struct, frozen=True):
@@ -40,25 +41,41 @@ class Filter(Struct, frozen=True):
     """Name of a campaign, or of a campaign and its run: `spring#2026`."""
     twice: str = ""
     """Not empty if only messages that may have arrived twice match."""
-    compared: ClassVar[tuple[str, ...]] = ("event_type", "status", "template")
+    since: str = ""
+    """Time in epoch milliseconds, with 13 digits, from which on messages match by the time of their put."""
+    until: str = ""
+    """Time in the same form, before which messages match."""
+    compared: ClassVar[tuple[str, ...]] = ("event_type", "template")
     """Fields that are compared with the attributes of a message."""
+    statuses: ClassVar[tuple[str, ...]] = get_args(Status)
+    """Valid values of `status`."""
 
     def check(self, cursor: str) -> None:
         """Raise Invalid for an invalid cursor, and for an unknown status, which would only return empty
         pages."""
-        if self.status and self.status not in (statuses := get_args(Status)):
-            raise Invalid("status", f"{self.status!r:.40} is not a status; use {', '.join(statuses)}")
+        if self.status and self.status not in self.statuses:
+            raise Invalid("status", f"{self.status!r:.40} is not a status; use {', '.join(self.statuses)}")
         if cursor and not PUT.fullmatch(cursor):
             raise Invalid("cursor", "is not a valid cursor; use the cursor of the previous page")
 
+    def span(self, cursor: str) -> tuple[str, str]:
+        """Return the first and the last sort key of the messages before a cursor that may match. The last one
+        is the cursor itself, because a key condition with two bounds includes both."""
+        return self.since or "0", min(cursor or "9", self.until or "9")
+
+    def stands(self, message: Any) -> bool:
+        """Return whether a message has the filter's status."""
+        return self.status in ("", message.status)
+
     def takes(self, message: Any) -> bool:
-        """Return whether a message matches the filter."""
+        """Return whether a message matches the filter, except for the time of its put."""
         values = ((getattr(self, name), getattr(message, name)) for name in self.compared)
         of_campaign = not self.campaign or (message.campaign and message.id.startswith(f"{self.campaign}#"))
         of_sends = not self.twice or TWICE in message.details
         return (
             of_campaign
             and of_sends
+            and self.stands(message)
             and all(not criterion or criterion == value for criterion, value in values)
         )
 
@@ -89,13 +106,16 @@ class Finder(Struct, frozen=True):
     """Name of the ledger's table."""
     rows: Rows
     default_region: str = ""
-    clock: Clock = time.monotonic
 
     def newest(self, filter_: Filter = ANY, cursor: str = "", size: int = PAGE) -> FoundPage:
         """Return a page of up to `size` messages. Raises Invalid, and botocore's errors."""
-        if "#" in filter_.campaign:  # the filter contains a run, which has its own partitions
-            return self._page(partitions_of(filter_.campaign), filter_, cursor, size)
-        return self._page(NEWEST, filter_, cursor, size)
+        return self._page(self.partitions(filter_), filter_, cursor, size)
+
+    def partitions(self, filter_: Filter) -> Sequence[str]:
+        """Return the partitions with the fewest messages that have all messages of the filter."""
+        if "#" in filter_.campaign:  # the filter contains a run
+            return partitions_of("run", filter_.campaign)
+        return partitions_of("template", filter_.template) if filter_.template else NEWEST
 
     def to(self, recipient: str, filter_: Filter = ANY, cursor: str = "") -> FoundPage:
         """Return a page of the messages to a recipient, who may be stored in any form of `forms_of`. Raises
@@ -111,57 +131,79 @@ class Finder(Struct, frozen=True):
     def _page(self, partitions: Sequence[str], filter_: Filter, cursor: str, size: int) -> FoundPage:
         filter_.check(cursor)
         # One message more than the page holds is read, which shows whether there is another page.
-        at_once = PAGE + 1 if filter_ == ANY else MAX_KEYS
-        # If there are several partitions, each is read for twice its share of the page.
-        limit = at_once if len(partitions) == 1 else 2 * at_once // len(partitions)
-        # The partitions are read in parallel, because the console may be far away from the stage's region.
-        with ThreadPoolExecutor(len(partitions)) as pool:
-            by_place = list(pool.map(self._rows_of, partitions, repeat(cursor), repeat(limit)))
-        rows = heapq.merge(*by_place, key=lambda row: str(row["put"]), reverse=True)
-        messages: list[MessageStatus] = []
-        last, end = cursor, self.clock() + SECONDS
-        for row, item in self._with_items(rows, at_once):
-            # Each page examines at least one message, so that the next page makes progress even if reads are
-            # slow.
-            if len(messages) == size or (last != cursor and self.clock() >= end):
-                return FoundPage(messages, last)
-            if row["put"] == last:
-                continue  # the message is in two partitions
-            last = str(row["put"])
-            # A message that was erased or redirected meanwhile does not belong to this row any more.
-            if row["found_by"] in self._partitions_of(item):
-                message = of_ledger(item)
-                messages += [message] if filter_.takes(message) else []
-        return FoundPage(messages, None)
+        at_once = min(MAX_KEYS, size + 1) if filter_ == type(filter_)() else MAX_KEYS
+        maximum = max(BATCHES * at_once, size)
+        # If there are several partitions, each is read for twice its share of the messages.
+        limit = 1 + min(maximum, 2 * maximum // len(partitions))
+        request = {"TableName": self.search, "Limit": limit}
+        rows, end = newest_of(self.client, request, KEYS, partitions, filter_.span(cursor))
+        if len(rows) > maximum:
+            end = rows[maximum - 1]["put"]
+        return page_of(self._with_items(rows[:maximum], at_once), end, filter_, cursor, size)
 
     def _partitions_of(self, item: Mapping[str, Any]) -> set[str]:
         of_run = run_row(item)
         return {row.found_by for row in (*self.rows.of(item), *([of_run] if of_run else []))}
 
-    def _rows_of(self, partition: str, cursor: str, limit: int) -> Iterator[dict[str, Any]]:
-        """Return the rows of a partition before the cursor, newest first. Each call to DynamoDB reads up to
-        `limit` rows. The first call is made at once, and further calls when their rows are needed."""
-        request: dict[str, Any] = {
-            "Limit": limit,
-            "KeyConditionExpression": "found_by = :found_by",
-            "ExpressionAttributeValues": {":found_by": string(partition)},
-        }
-        if cursor:
-            request["KeyConditionExpression"] += " AND #put < :cursor"
-            request["ExpressionAttributeNames"] = {"#put": "put"}
-            request["ExpressionAttributeValues"][":cursor"] = string(cursor)
-        paginator = self.client.get_paginator("query")
-        pages = iter(paginator.paginate(TableName=self.search, ScanIndexForward=False, **request))
-        first = next(pages)
-        return (plain(row) for page in chain([first], pages) for row in page["Items"])
+    def _with_items(self, rows: Sequence[dict[str, Any]], at_once: int) -> Iterator[Place]:
+        """Yield the sort key of each row with its ledger item, or with {} if the item has expired, or belongs
+        to the row no more: its message was erased or redirected meanwhile. Each call reads `at_once`
+        items."""
+        for first in range(0, len(rows), at_once):
+            run = rows[first : first + at_once]
+            keys = [Key(row["id"], row["event_type"]) for row in run]
+            items = items_of(self.client, self.ledger, set(keys), consistent=False)
+            for key, row in zip(keys, run, strict=True):
+                item = items.get(key, {})
+                yield row["put"], item if row["found_by"] in self._partitions_of(item) else {}
 
-    def _with_items(
-        self, rows: Iterator[dict[str, Any]], at_once: int
-    ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-        """Yield each row with its ledger item, or with {} if the item has expired. Each call reads the items
-        of `at_once` rows."""
-        while run := list(islice(rows, at_once)):
-            keys = {Key(row["id"], row["event_type"]) for row in run}
-            items = items_of(self.client, self.ledger, keys, consistent=False)
-            for row in run:
-                yield row, items.get(Key(row["id"], row["event_type"]), {})
+
+def newest_of(
+    client: "DynamoDBClient",
+    request: Mapping[str, Any],
+    names: tuple[str, str],
+    partitions: Sequence[str],
+    span: tuple[str, str],
+) -> tuple[list[dict[str, Any]], str | None]:
+    """Read the newest rows of partitions whose sort keys are in a span, with one call for each partition.
+
+    `request` has the table, the index, and the limit of rows of a call. `names` are the names of the
+    partition key and of the sort key. Returns all rows from some sort key on, the newest first, and this sort
+    key, or None if it returns all rows.
+    """
+    (first, last), sort = map(string, span), names[1]
+
+    def read(partition: str) -> Any:
+        values = {":partition": string(partition), ":first": first, ":last": last}
+        return client.query(
+            KeyConditionExpression="#partition = :partition AND #sort BETWEEN :first AND :last",
+            ExpressionAttributeNames={"#partition": names[0], "#sort": sort},
+            ExpressionAttributeValues=values,
+            ScanIndexForward=False,
+            **request,
+        )
+
+    # The partitions are read in parallel, because the console may be far away from the stage's region.
+    with ThreadPoolExecutor(len(partitions)) as pool:
+        answers = [*pool.map(read, partitions)]
+    # Behind the last row of a partition that has more, rows of other partitions are not the next ones.
+    ends = (answer["LastEvaluatedKey"][sort]["S"] for answer in answers if "LastEvaluatedKey" in answer)
+    end = max(ends, default=None)
+    rows = (plain(row) for answer in answers for row in answer["Items"])
+    complete = (row for row in rows if end is None or row[sort] >= end)
+    return sorted(complete, key=lambda row: str(row[sort]), reverse=True), end
+
+
+def page_of(places: Iterable[Place], end: str | None, filter_: Filter, cursor: str, size: int) -> FoundPage:
+    """Return the page with the first `size` messages that match a filter. `end` is the sort key at which
+    messages follow that are not in `places`."""
+    messages: list[MessageStatus] = []
+    last = cursor
+    for place, item in places:
+        if len(messages) == size:
+            return FoundPage(messages, last)
+        # The message may be in two partitions, or the last one of the page before.
+        message = of_ledger(item) if item and place != last else None
+        messages += [message] if message and filter_.takes(message) else []
+        last = place
+    return FoundPage(messages, end)

@@ -1,5 +1,5 @@
 """Rows of the table `search`. A message has one row for each recipient, one for each message in its `unless`,
-and one in the list of the newest messages.
+one for its template, and one in the list of the newest messages.
 
 A row contains only the key of the message. Readers get the other attributes from the ledger, so a row that is
 late, repeated or outdated is harmless.
@@ -9,22 +9,22 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
 from mailroom.aws.dynamo_values import Sets, number, string
 from mailroom.aws.secret import CachedSecret, read_secret
-from mailroom.ledger.items import ERASED_AT, REDIRECTED_TO, run_of
+from mailroom.ledger.items import ERASED_AT, REDIRECTED_TO, place_of, run_of
 from mailroom.message.address import comparable
 from mailroom.message.message import CANARY, Key
 
 SHARDS = 8
-"""Number of partitions of the newest messages. DynamoDB allows 1,000 writes a second for each
+"""Number of partitions of the newest messages, and of those of a run and of a template. DynamoDB allows 1,000
+writes a second for each
 (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html)."""
 PUT = re.compile(r"[0-9]{13}#[0-9a-f]{16}", re.ASCII)
-"""Pattern of a row's sort key: the time in epoch milliseconds when the message was put, and a digest of its
-key."""
+"""Pattern of a row's sort key, which is `place_of` the time when the message was put."""
 _SHAPE = '{"key": "<random>"}'
 
 
@@ -65,10 +65,10 @@ def partition_naming(event_type: str, id_: str) -> str:
     return f"unless#{event_type}#{id_}"
 
 
-def partitions_of(run: str) -> tuple[str, ...]:
-    """Return the partition keys for a run's messages. `run` is the campaign and the name of the run, such as
-    `spring#2026`."""
-    return tuple(f"run#{run}#{shard}" for shard in range(SHARDS))
+def partitions_of(kind: Literal["run", "template"], name: str) -> tuple[str, ...]:
+    """Return the partition keys for the messages of a template, or of a run, whose name is the campaign and
+    the name of the run, such as `spring#2026`."""
+    return tuple(f"{kind}#{name}#{shard}" for shard in range(SHARDS))
 
 
 def run_row(item: Mapping[str, Any]) -> Row | None:
@@ -78,8 +78,8 @@ def run_row(item: Mapping[str, Any]) -> Row | None:
     put = _put(item)
     if not campaign or put is None or ERASED_AT in item:
         return None
-    shard = int(put[-1], 16) % SHARDS
-    return Row(f"run#{campaign}#{run}#{shard}", put, Key(item["id"], item["event_type"]), int(item["ttl"]))
+    place = partitions_of("run", f"{campaign}#{run}")[int(put[-1], 16) % SHARDS]
+    return Row(place, put, Key(item["id"], item["event_type"]), int(item["ttl"]))
 
 
 class Rows(Struct, frozen=True):
@@ -96,11 +96,12 @@ class Rows(Struct, frozen=True):
         put = _put(item)
         if put is None or ERASED_AT in item or item["id"].startswith(CANARY):
             return []
-        key, ttl = Key(item["id"], item["event_type"]), int(item["ttl"])
+        key, ttl, shard = Key(item["id"], item["event_type"]), int(item["ttl"]), int(put[-1], 16) % SHARDS
         recipients = dict.fromkeys(map(comparable, _recipients(item)))
         unless = item.get("unless", ())
         conditions = dict.fromkeys(partition_naming(entry["event_type"], entry["id"]) for entry in unless)
-        places = [NEWEST[int(put[-1], 16) % SHARDS], *map(self.partition, recipients), *conditions]
+        template = [partitions_of("template", item["template"])[shard]] if "template" in item else []
+        places = [NEWEST[shard], *map(self.partition, recipients), *conditions, *template]
         return [Row(place, put, key, ttl) for place in places]
 
     def partition(self, form: str) -> str:
@@ -126,5 +127,4 @@ def _put(item: Mapping[str, Any]) -> str | None:
     put_ms = item.get("putAt") or (history[0]["at"] if history else None)
     if put_ms is None:
         return None
-    digest = hashlib.sha256(f"{item['event_type']}\0{item['id']}".encode()).hexdigest()
-    return f"{int(put_ms):013d}#{digest[:16]}"
+    return place_of(Key(item["id"], item["event_type"]), int(put_ms))

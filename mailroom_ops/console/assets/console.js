@@ -21,7 +21,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 // A double click sends a form only once: the second request would be refused, although the first has succeeded.
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (form.method !== "post") return;
+  if (form.method !== "post" || event.submitter?.value === "csv") return;
   if (form.dataset.sent) event.preventDefault();
   form.dataset.sent = "yes";
   setTimeout(() => delete form.dataset.sent, 5000);

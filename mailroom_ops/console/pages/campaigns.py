@@ -1,6 +1,5 @@
 """Pages of campaigns: their state in the stage, runs and results, and the start, pause and stop of a run."""
 
-import itertools
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -15,12 +14,10 @@ from mailroom_ops.campaigns.progress import STEPS, Progress
 from mailroom_ops.campaigns.report import CONFLICT, MEANING
 from mailroom_ops.campaigns.results import ResultsReader
 from mailroom_ops.console.job import Job
-from mailroom_ops.console.site import Answer, Download, Frame, Goto, Request, Shown, Site, View, link
+from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site, View, link
 from mailroom_ops.costs.configured_lanes import lane_of, read_settings
 from mailroom_ops.costs.days import DayShare
 from mailroom_ops.costs.message_cost import message_parts
-from mailroom_ops.messages.failed_messages import AHEAD, FailureFilter, choose
-from mailroom_ops.messages.failures_csv import csv_lines
 from mailroom_ops.messages.waiting import Outlook, outlook_of
 from mailroom_ops.shared.screen import Refused
 from mailroom_stacks.settings.sentences import SettingsError
@@ -176,19 +173,6 @@ def pause(site: Site, request: Request) -> Answer:
         change(name, run.run, request.typed("why"))
         return Goto(link("/campaigns", campaign=name))
     return Shown(RunPause(run), f"Pause a run of {name}")
-
-
-def failures(site: Site, request: Request) -> Answer:
-    """Download the failures of a run as CSV. Raises Refused."""
-    name = request["campaign"]
-    files.read(name)
-    run = _campaigns(site).run(name, request["run"])
-    of_run = FailureFilter(campaign=f"{name}#{run.run}")
-    client, end = site.client("dynamodb"), site.clock() + AHEAD
-    selection = choose(client, site.stage, run.begun_at, end, of_run, full=True)
-    # The first failure is read before the download begins, so that a refusal can still be shown as a page.
-    first = [*itertools.islice(selection, 1)]
-    return Download(f"{name} {run.run}.csv", csv_lines(itertools.chain(first, selection)))
 
 
 def _recent(site: Site, starting: RunStart) -> Run | None:

@@ -3,26 +3,25 @@ as bar charts that filter the list."""
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from msgspec import Struct
 
-from mailroom.channels.contracts import CONTRACTS
-from mailroom.message.outcome import FAILED
-from mailroom_ops.console.site import Answer, Request, Shown, Site, View
-from mailroom_ops.messages.failed_messages import AHEAD, Failure, FailureFilter, failed, failure_of, moment
-from mailroom_ops.messages.filters import check_names
+from mailroom_ops.console.site import Answer, Download, Request, Shown, Site, View
+from mailroom_ops.messages.failed_messages import Failure, FailureFilter, choose, failed, failure_of
+from mailroom_ops.messages.failures_csv import csv_lines
+from mailroom_ops.messages.filters import bounds_of_failures, check_names
 
 QUICK, MOST = 500, 5_000
 """Numbers of the newest failures that are counted: at first, for a fast page, and on request."""
 LISTED = 50
-SPANS = {"1h": "the last hour", "24h": "the last day", "7d": "7 days", "30d": "30 days"}
+SPANS = {"1h": "the last hour", "": "the last day", "7d": "7 days", "30d": "30 days"}
 DIMENSIONS = {
     "status": "Status",
     "day": "Day (UTC)",
     "event_type": "Channel",
     "reason": "Code",
+    "domain": "Domain",
     "field": "Attribute",
     "template": "Template",
     "campaign": "Campaign",
@@ -64,35 +63,34 @@ class Failures(View, frozen=True):
 
 
 def show(site: Site, request: Request) -> Answer:
-    """Show the page. Raises Refused for an invalid span."""
+    """Show the page, or download all its failures as CSV. Raises Refused for an invalid span."""
     failures, left_out = _found(site, request)
+    if request["csv"]:
+        selection = choose(site.client("dynamodb"), site.stage, _filter(site, request), full=True)
+        return Download(f"failures {site.stage}.csv", csv_lines(selection))
     filters = {name: request[name] for name in DIMENSIONS}
     titled = {DIMENSIONS[name]: (name, value) for name, value in filters.items() if value}
     charts = [chart for name in DIMENSIONS if (chart := _chart(name, failures)).bars]
-    since, limit = request.typed("since") or "24h", MOST if request["more"] else QUICK
+    since, limit = request.typed("since"), MOST if request["more"] else QUICK
     return Shown(Failures(since, SPANS, charts, titled, len(failures), limit, left_out, failures[:LISTED]))
 
 
 def _found(site: Site, request: Request) -> tuple[list[Failure], bool]:
     """Return the newest failures that match the request, and whether older ones are left out. Raises
     Refused."""
-    end, limit = site.clock(), MOST if request["more"] else QUICK
-    failure_filter = FailureFilter(**{name: request[name] for name in DIMENSIONS})
-    channels = [request["event_type"]] if request["event_type"] else list(CONTRACTS)
-    start = moment(request.typed("since") or "24h", end)
-    items = failed(site.client("dynamodb"), site.stage, start, end + AHEAD, channels)
-    failures, older = newest(items, failure_filter, limit)
-    if not (failures or older):
-        check_names(site.session, site.stage, failure_filter, FAILED)
-    return failures, older
+    criteria, limit = _filter(site, request), MOST if request["more"] else QUICK
+    messages = failed(site.client("dynamodb"), site.stage, criteria)
+    failures = [failure_of(message, full=True) for message in itertools.islice(messages, limit)]
+    matching, older = [*filter(criteria.takes, failures)], next(messages, None) is not None
+    if not (matching or older):
+        check_names(site.session, site.stage, criteria, criteria.statuses)
+    return matching, older
 
 
-def newest(
-    items: Iterator[dict[str, Any]], failure_filter: FailureFilter, limit: int
-) -> tuple[list[Failure], bool]:
-    """Return the failures that match a filter among the first `limit` items, and whether there are more."""
-    failures = [failure_of(item, full=True) for item in itertools.islice(items, limit)]
-    return [failure for failure in failures if failure_filter.takes(failure)], next(items, None) is not None
+def _filter(site: Site, request: Request) -> FailureFilter:
+    client, campaign, since = site.client("dynamodb"), request["campaign"], request.typed("since")
+    span = bounds_of_failures(client, site.stage, campaign, since, site.clock())
+    return FailureFilter(**{name: request[name] for name in DIMENSIONS}, **span)
 
 
 def _chart(name: str, failures: Sequence[Failure]) -> Chart:

@@ -1,13 +1,12 @@
 """Page of messages: the newest ones, or the messages of a recipient or an id."""
 
-from typing import get_args
-
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.message.outcome import Status
-from mailroom.search.finder import ANY, Filter, Finder
-from mailroom_ops.console.site import Answer, Request, Shown, Site, View
+from mailroom.search.finder import Finder
+from mailroom_ops.console.site import Answer, Download, Request, Shown, Site, View
+from mailroom_ops.messages.failures_csv import csv_lines
+from mailroom_ops.messages.filters import MessageFilter, bounds
 from mailroom_ops.messages.items import Rules, rules_of
-from mailroom_ops.messages.search import PARTS, FoundAnswer, finder_of, look_up
+from mailroom_ops.messages.search import PARTS, FoundAnswer, Lookup, finder_of
 from mailroom_ops.messages.waiting import unlisted
 from mailroom_ops.repair.resender import Resender
 from mailroom_ops.shared.stage_queues import DeployedStage
@@ -22,18 +21,26 @@ class Messages(View, frozen=True):
     """Whether the stage has no search."""
     unlisted: str
     parts_hint: str = PARTS
-    statuses: tuple[str, ...] = get_args(Status)
+    statuses: tuple[str, ...] = MessageFilter.statuses
     channels: tuple[str, ...] = tuple(CONTRACTS)
 
 
 def show(site: Site, request: Request) -> Answer:
-    """Show a page of messages. Raises Refused for an invalid cursor."""
-    selection = Filter(*(request.typed(name) for name in Filter.__struct_fields__))
-    cursor, text = request["cursor"], request.typed("q")
-    finder = finder_at(site)
-    answer = look_up(site.session, site.stage, finder, text, selection, cursor)
-    view = Messages(answer, selection != ANY, finder is None, unlisted(answer.queued))
+    """Show a page of messages, or download all of them as CSV. Raises Refused for an invalid cursor or
+    time."""
+    selection, finder, text = filter_of(site, request), finder_at(site), request.typed("q")
+    lookup = Lookup(site.session, site.stage, finder, text, selection)
+    answer = lookup.answer(request["cursor"])
+    if request["csv"]:
+        return Download(f"messages {site.stage}.csv", csv_lines(lookup.every()))
+    view = Messages(answer, selection != MessageFilter(), finder is None, unlisted(answer.queued))
     return Shown(view, f"Messages to {text}" if answer.by == "recipient" else text or "Messages")
+
+
+def filter_of(site: Site, request: Request) -> MessageFilter:
+    """Return the filter that a person typed. Raises Refused for an invalid time."""
+    span = bounds(request.typed("since"), request.typed("until"), site.clock())
+    return MessageFilter(*map(request.typed, MessageFilter.__struct_fields__[:-2]), **span)
 
 
 def deployed_at(site: Site) -> DeployedStage:
@@ -54,4 +61,4 @@ def rules_at(site: Site) -> Rules:
 
 def finder_at(site: Site) -> Finder | None:
     """Return the finder of the stage, or None for a stage without search."""
-    return site.kept("finder", lambda: finder_of(site.session, site.stage, site.clock))
+    return site.kept("finder", lambda: finder_of(site.session, site.stage))

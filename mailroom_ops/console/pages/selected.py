@@ -10,14 +10,14 @@ import msgspec
 from msgspec import Struct
 
 from mailroom.channels.preview import Preview
-from mailroom.errors import Invalid
-from mailroom.search.finder import Filter
 from mailroom_ops.console.job import Job
 from mailroom_ops.console.pages.form import document_of
 from mailroom_ops.console.pages.message import reader_at, states_at
-from mailroom_ops.console.pages.messages import deployed_at, finder_at, resender_at
-from mailroom_ops.console.site import Answer, Goto, Request, Shown, Site, View, link
+from mailroom_ops.console.pages.messages import deployed_at, filter_of, finder_at, resender_at
+from mailroom_ops.console.site import Answer, Download, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.cancel import Canceller
+from mailroom_ops.messages.failed_messages import failure_of
+from mailroom_ops.messages.failures_csv import csv_lines
 from mailroom_ops.messages.items import text_of
 from mailroom_ops.messages.listed import listed
 from mailroom_ops.messages.search import MessageRow, row_of
@@ -126,11 +126,7 @@ def show(site: Site, request: Request) -> Answer:
         return Shown(Selected(None, []))
     if len(lines) > MAX_LINES:
         raise Refused(f"Paste at most {MAX_LINES:,} lines, or use mailroom list --ids with a file.")
-    criteria = Filter(*(request.typed(name) for name in Filter.__struct_fields__))
-    try:
-        messages, missing = listed(reader_at(site), finder_at(site), lines, criteria)
-    except Invalid as fault:
-        raise Refused(f"{fault}.") from None
+    messages, missing = listed(reader_at(site), finder_at(site), lines, filter_of(site, request))
     return Shown(Selected([*map(row_of, messages)], missing))
 
 
@@ -143,6 +139,11 @@ def act(site: Site, request: Request) -> Answer:
         return _go_on(site, request, job)
     refs = _refs("" if request.form is None else request["m"])
     fields = {name: request[name] for name in ("act", "name", "changes", "m")}
+    if fields["act"] == "csv":
+        reader = reader_at(site)
+        messages = (message for ref in refs for message in reader.find(ref.id, ref.event_type))
+        rows = (failure_of(message, full=True) for message in messages)
+        return Download(f"messages {site.stage}.csv", csv_lines(rows))
     if fields["act"] == "correct" and not fields["name"]:
         return Shown(SelectedChange(fields["m"], len(refs), _attributes(site, refs[0])), "Correct")
     return _begin(site, fields, refs)

@@ -33,7 +33,7 @@ def dead_letters(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 def outages(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Report errors that many of the newest messages share, as the console's overview does."""
-    finder = finder_of(cast(Any, stage), stage.name, stage.clock)
+    finder = finder_of(cast(Any, stage), stage.name)
     if finder is None:
         yield skipped(NO_SEARCH.format(stage=stage.name))
         return

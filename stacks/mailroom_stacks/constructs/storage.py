@@ -60,6 +60,10 @@ class Table(dynamodb.Table):
         names = {f"{construct_id}TableName": self.table_name, f"{construct_id}TableArn": self.table_arn}
         publish(self, **names)
 
+    def add_whole_index(self, name: str, key: str, sort: str) -> None:
+        """Add a global secondary index of whole items, with two string keys."""
+        self.add_global_secondary_index(index_name=name, partition_key=_string(key), sort_key=_string(sort))
+
     def add_index(self, name: str, key: str, sort_key: str, attributes: Sequence[str] = ()) -> None:
         """Add a global secondary index with the string key `key` and the number `sort_key`. `attributes` are
         projected in addition to the keys."""

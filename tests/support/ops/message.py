@@ -12,6 +12,7 @@ from moto import mock_aws
 from typer.testing import CliRunner, Result
 
 from mailroom.aws.dynamo_values import image_of, plain
+from mailroom.ledger.items import FAILURE_KEYS
 from mailroom_ops.campaigns.import_command import import_
 from mailroom_ops.messages.failures import failures
 from mailroom_ops.messages.search import find, list_
@@ -78,8 +79,7 @@ class Stage:
     def _make(self) -> None:
         self.s3.create_bucket(Bucket=PAYLOADS)
         make_table(self.dynamodb, MAILBOX, "id", "event_type")
-        failures = ("failed_on", "completedAt", "error", "to", "attempts")
-        make_table(self.dynamodb, LEDGER, "id", "event_type", failures=failures)
+        make_table(self.dynamodb, LEDGER, "id", "event_type", failures=FAILURE_KEYS)
 
     def put(self, table: str, **item: Any) -> None:
         """An item of a table; numbers are numbers."""

@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from lab.harness.stage_client import typed
 from mailroom.aws.dynamo_values import plain
+from mailroom.ledger.items import FAILURE_KEYS
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.waits import PROJECTED
 from mailroom.message.message import Key
@@ -89,7 +90,7 @@ class Functions(LambdaDouble):
 
 INDEXES: dict[str, dict[str, tuple[str, ...]]] = {
     "ledger": {
-        "failures": ("failed_on", "completedAt", "error", "to", "attempts"),
+        "failures": FAILURE_KEYS,
         "waiting": ("waits_in", "waits_at", *PROJECTED),
     },
     "preferences": {"topics": ("topic", "opted_out_at")},

@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Any
 import boto3.session
 from botocore.exceptions import ClientError
 
+from mailroom.ledger.items import FAILURES
+from mailroom.message.message import Key
+from tests.support import tables
+
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
@@ -18,12 +22,15 @@ FOLDER = "aws/lambda/0a1b2c3d-0000-4000-8000-000000000000/shardId-00000001795250
 ANSWER: dict[str, Any] = {"batchItemFailures": []}
 
 
-NUMBERS = ("completedAt", "waits_at", "opted_out_at", "begun_at")
+NUMBERS = ("waits_at", "opted_out_at", "begun_at")
 """Keys of tables and indexes that are numbers; all others are texts."""
 
 
 def make_table(dynamodb: Any, name: str, *keys: str, **indexes: tuple[str, ...]) -> None:
     """Create a table with these keys. An index has two keys, and then the attributes that it includes."""
+
+    def projection(others: tuple[str, ...]) -> dict[str, Any]:
+        return {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(others)}
 
     def schema(keys: tuple[str, ...]) -> list[dict[str, str]]:
         kinds = zip(keys, ("HASH", "RANGE"), strict=False)
@@ -33,9 +40,9 @@ def make_table(dynamodb: Any, name: str, *keys: str, **indexes: tuple[str, ...])
         {
             "IndexName": index,
             "KeySchema": schema(of_index),
-            "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(of_index[2:])}
+            "Projection": projection(of_index[2:])
             if of_index[2:]
-            else {"ProjectionType": "KEYS_ONLY"},
+            else {"ProjectionType": "ALL" if index == FAILURES else "KEYS_ONLY"},
         }
         for index, of_index in indexes.items()
     ]
@@ -49,6 +56,11 @@ def make_table(dynamodb: Any, name: str, *keys: str, **indexes: tuple[str, ...])
         ],
         **({"GlobalSecondaryIndexes": secondary} if secondary else {}),
     )
+
+
+def failure(id_: str, channel: str, status: str, at_ms: int) -> dict[str, str]:
+    """The keys of a failure in its index."""
+    return tables.failure(Key(id_, channel), status, at_ms)
 
 
 def key(name: str) -> str:

@@ -27,7 +27,7 @@ from tests.support.ops.console import Browser
 from tests.support.ops.message import PAYLOADS
 from tests.support.ops.repair import Item, RepairStage
 from tests.support.ops.search import index
-from tests.support.ops.shared import BUCKET, client, make_table
+from tests.support.ops.shared import BUCKET, client, failure, make_table
 from tests.support.unit.webhooks import KEY
 
 MS = int(NOW * 1000)
@@ -86,7 +86,6 @@ class WholeStage(RepairStage):
         over: Item = {"completedAt": MS, "attempts": 1, "putAt": MS - 9_000, "ttl": 1 << 33, "to": ADA}
         wrong: Item = {
             **over,
-            "failed_on": "2026-11-21#mail",
             "error": {"code": "rejected", "message": "550 no"},
         }
         several: Item = {
@@ -101,8 +100,11 @@ class WholeStage(RepairStage):
         callbacks: Item = {"callbacks": {"sent.1": {"status": "failed", "at": MS, "reason": "url: no"}}}
         titles: Item = {"template": "weekly", "subject": "Hello"}
         self.know("whole", status="delivered", **titles, **over, **life, **callbacks)
-        self.know("several", status="bounced", **{**wrong, "to": [ADA, "bob@example.com"]}, **several)
-        self.know("failed", status="failed", **wrong)
+        bounced = failure("several", "mail", "bounced", MS)
+        self.know(
+            "several", status="bounced", **{**wrong, "to": [ADA, "bob@example.com"]}, **several, **bounced
+        )
+        self.know("failed", status="failed", **wrong, **failure("failed", "mail", "failed", MS))
         self.know(f"weekly#{RUN}#ada", status="delivered", **over, **start_in(f"weekly#{RUN}#ada"))
         trouble = {"code": "throttled", "message": "busy"}
         self.know("dead", status="sending", dead_lettered_at=MS, trouble=trouble)

@@ -30,7 +30,7 @@ class Search:
         """`client`: a client for what writes the rows, in place of the usual one."""
         self.aws = aws
         self.indexer = Indexer(SETTINGS, client or aws.dynamodb, rows_with())
-        self.finder = Finder(aws.dynamodb, SEARCH, LEDGER, rows_with(), "US", lambda: 0.0)
+        self.finder = Finder(aws.dynamodb, SEARCH, LEDGER, rows_with(), "US")
 
     def stream(self) -> list[dict[str, Any]]:
         items = self.aws.dynamodb.scan(TableName=LEDGER)["Items"]

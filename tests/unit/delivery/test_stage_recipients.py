@@ -69,7 +69,7 @@ def test_a_mail_to_a_recipient_outside_the_stages_allowed_recipients_is_suppress
     assert worker.handle(item(to=ADA)) == {}
     assert worker.submitted == []
     assert (aws.item()["status"], aws.item()["error"]) == ("suppressed", REFUSED)
-    assert "failed_on" not in aws.item()
+    assert "failed_as" not in aws.item()
     assert counted() == {"Suppressed": 1}
     assert "example.com" not in str(log())
 

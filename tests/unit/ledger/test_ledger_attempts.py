@@ -36,7 +36,7 @@ def test_a_message_whose_failed_attempt_will_be_retried_has_the_status_retrying_
     assert (stored["status"], stored["attempts"]) == ("retrying", 1)
     assert stored["error"] == {"code": "busy", "message": "Fax status: busy"}
     assert stored["history"] == [{"at": NOW_MS, "status": "retrying", "code": "busy"}]
-    assert not {"startedAt", "provider_id", "completedAt", "failed_on"} & stored.keys()
+    assert not {"startedAt", "provider_id", "completedAt", "failed_as"} & stored.keys()
 
 
 def test_the_error_of_an_earlier_attempt_is_removed_when_a_later_attempt_is_sent(

@@ -2,14 +2,16 @@
 
 import pytest
 
+from mailroom.ledger.items import DEAD_LETTER, FAILURE_KEYS
 from mailroom.ledger.ledger import Ledger
+from tests.support.tables import failure
 from tests.support.unit.shared import KEY, NOW_MS, Aws, FakeClock, claimed, crash, mail
 from tests.support.unit.verbs import OWN_VERBS
 
 ENDING = ("complete", "fail")
 
 
-def test_marking_a_message_as_a_dead_letter_changes_only_the_mark_the_update_time_and_the_ttl(
+def test_marking_a_message_as_a_dead_letter_changes_only_the_mark_its_keys_the_update_time_and_the_ttl(
     ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     claimed(ledger)
@@ -18,8 +20,26 @@ def test_marking_a_message_as_a_dead_letter_changes_only_the_mark_the_update_tim
     ledger.dead_lettered(KEY)
     stored = aws.item()
     changed = {name for name in stored if stored[name] != before.get(name)}
-    assert changed == {"dead_lettered_at", "updatedAt", "ttl"}
+    assert changed == {"dead_lettered_at", *FAILURE_KEYS, "updatedAt", "ttl"}
     assert stored["dead_lettered_at"] == NOW_MS + 5000
+    assert stored.items() >= failure(KEY, DEAD_LETTER, NOW_MS + 5000).items()
+
+
+@pytest.mark.parametrize("verb", ["claim", *ENDING])
+def test_a_dead_letter_that_is_claimed_or_ends_is_no_dead_letter_in_the_index(
+    ledger: Ledger, aws: Aws, verb: str
+) -> None:
+    claim = claimed(ledger)
+    if verb == "claim":
+        ledger.release(claim, "retry", "busy")
+    ledger.dead_lettered(KEY)
+    if verb == "claim":
+        claimed(ledger)
+    else:
+        OWN_VERBS[verb](ledger, claim)
+    stored = aws.item()
+    assert "dead_lettered_at" not in stored
+    assert stored.get("failed_as", "none").partition("#")[0] in ("none", stored["status"])
 
 
 def test_marking_a_dead_letter_again_keeps_the_time_of_the_first_mark(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mailroom.aws.dynamo_values import plain
 from mailroom.ledger.items import MAX_ERROR
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
@@ -42,7 +43,7 @@ def test_completing_a_message_records_the_provider_the_provider_id_and_the_time(
     assert (stored["completedAt"], stored["attempts"]) == (NOW_MS + 2000, 1)
     assert stored["history"] == [{"at": NOW_MS + 2000, "status": "sent"}]
     assert stored["ttl"] == int(NOW + 2 + TTL)
-    assert "failed_on" not in stored
+    assert "failed_as" not in stored
 
 
 @pytest.mark.parametrize("status", ["sent", "delivered", "bounced"])
@@ -70,7 +71,7 @@ def test_completing_a_message_after_an_event_with_the_same_provider_id_makes_one
     assert client.names() == ["update_item"]
 
 
-def test_a_failed_message_has_a_reason_and_is_in_the_index_of_failures_of_its_day_and_channel(
+def test_a_failed_message_has_a_reason_and_is_in_the_index_of_failures_by_its_status(
     ledger: Ledger, aws: Aws
 ) -> None:
     ledger.fail(claimed(ledger), "rejected", "MessageRejected: Address is blacklisted")
@@ -80,10 +81,11 @@ def test_a_failed_message_has_a_reason_and_is_in_the_index_of_failures_of_its_da
     rows = aws.dynamodb.query(
         TableName=LEDGER,
         IndexName="failures",
-        KeyConditionExpression="failed_on = :day",
-        ExpressionAttributeValues={":day": {"S": "2026-11-21#mail"}},
+        KeyConditionExpression="failed_as = :failed_as",
+        ExpressionAttributeValues={":failed_as": {"S": stored["failed_as"]}},
     )["Items"]
-    assert [row["id"]["S"] for row in rows] == ["m-1"]
+    assert [*map(plain, rows)] == [stored]
+    assert stored["failed_as"].startswith("failed#")
 
 
 def test_a_long_error_message_is_cut_to_the_maximum_length(ledger: Ledger, aws: Aws) -> None:

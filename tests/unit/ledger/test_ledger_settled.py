@@ -45,7 +45,7 @@ def test_an_operator_can_set_the_final_status_of_an_abandoned_message_to_sent_or
     assert (stored["status"], stored["completedAt"], stored["attempts"]) == (status, NOW_MS + 7_200_000, 1)
     assert stored["history"] == [{"at": NOW_MS + 7_200_000, "status": status, "code": "settled"}]
     assert (
-        ("failed_on" in stored) == (stored.get("error", {}).get("code") == "settled") == (status == "failed")
+        ("failed_as" in stored) == (stored.get("error", {}).get("code") == "settled") == (status == "failed")
     )
     assert stored.get("provider_id") == snapshot.get("provider_id")
     assert ledger.claim(mail()) == Completed()

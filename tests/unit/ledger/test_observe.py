@@ -10,11 +10,12 @@ from msgspec import structs
 
 from mailroom.aws.dynamo_updates import Update
 from mailroom.ledger.claims import Completed
-from mailroom.ledger.items import where
+from mailroom.ledger.items import FAILURE_KEYS, where
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Foreign, Outdated, Seen, observe
 from mailroom.message.message import Key
 from mailroom.message.outcome import Status
+from tests.support.tables import failure
 from tests.support.told import AT, told
 from tests.support.unit.shared import KEY, LEASE, LEDGER, NOW_MS, TTL, Aws, FakeClock, claimed, mail
 from tests.support.unit.verbs import watched
@@ -124,20 +125,34 @@ def test_a_delivery_event_removes_a_held_message_from_the_index_of_failures(ledg
     ledger.fail(claimed(ledger), "outcome_unknown", "ask the provider")
     observe(ledger, [told(KEY, "delivered")])
     assert aws.item()["status"] == "delivered"
-    assert not {"failed_on", "error"} & aws.item().keys()
+    assert not {*FAILURE_KEYS, "error"} & aws.item().keys()
 
 
 @pytest.mark.parametrize("status", ["undelivered", "bounced", "complained"])
-def test_a_message_that_fails_at_the_provider_enters_the_index_of_failures_under_the_day_of_the_event(
+def test_a_message_that_fails_at_the_provider_enters_the_index_of_failures_with_the_time_of_the_event(
     ledger: Ledger, aws: Aws, clock: FakeClock, status: Status
 ) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
     clock.advance(86_400)
     observe(ledger, [told(KEY, status)])
     stored = aws.item()
-    assert (stored["failed_on"], stored["completedAt"]) == ("2026-11-22#mail", NOW_MS)
+    assert stored.items() >= failure(KEY, status, NOW_MS + 86_400_000).items()
+    assert stored["completedAt"] == NOW_MS
     assert ledger.reopen(KEY, stored)
-    assert "failed_on" not in aws.item()
+    assert not aws.item().keys() & set(FAILURE_KEYS)
+
+
+def test_a_later_failure_of_a_message_replaces_its_place_in_the_index_in_the_same_shard(
+    ledger: Ledger, aws: Aws
+) -> None:
+    ledger.complete(claimed(ledger), "ses", "p-1")
+    shards = []
+    for status in ("bounced", "complained"):
+        observe(ledger, [told(KEY, status)])
+        name, _, shard = aws.item()["failed_as"].partition("#")
+        assert name == status
+        shards.append(shard)
+    assert shards[0] == shards[1]
 
 
 def test_a_sent_event_removes_the_dead_letter_mark_and_the_recorded_trouble(ledger: Ledger, aws: Aws) -> None:

@@ -15,7 +15,7 @@ from mailroom.errors import InvalidSecret
 from mailroom.ledger.erasure import Erasure
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import CANARY
-from mailroom.search.rows import SHARDS
+from mailroom.search.rows import SHARDS, partitions_of
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.searching import Search, record, rows_with
 from tests.support.unit.shared import KEY, LEDGER, NOW, NOW_MS, TTL, Aws, FakeClock, claimed, item, mail
@@ -37,6 +37,17 @@ def test_a_message_has_a_row_for_each_recipient_and_a_row_among_the_newest_messa
     assert {each["ttl"] for each in found} == {int(clock() + TTL)}
     (place,) = {each["put"] for each in found}
     assert place.startswith(f"{NOW_MS}#")
+
+
+def test_a_message_of_a_template_has_one_row_more_which_an_erasure_deletes_with_the_others(
+    search: Search, ledger: Ledger
+) -> None:
+    claimed(ledger, mail(text=None, template="welcome"))
+    search.index()
+    places = {each["found_by"]["S"] for each in search.rows()}
+    assert sorted(place.partition("#")[0] for place in places) == ["newest", "template", "to"]
+    assert places & set(partitions_of("template", "welcome"))
+    assert places == {row.found_by for row in rows_with().of(search.aws.item())}
 
 
 def test_rows_contain_no_address_and_cannot_be_matched_to_an_address_without_the_key(
