@@ -56,7 +56,7 @@ from mailroom.ledger.table import (
     waits_as,
 )
 from mailroom.message import CAMPAIGN_START
-from mailroom.message.message import MAX_ATTEMPT, CampaignStart, Key, Message, key_of
+from mailroom.message.message import MAX_ATTEMPT, TEMPLATE_NAME, CampaignStart, Key, Message, key_of
 from mailroom.message.outcome import ANY_ACCOUNT, FAILED, Facts, Status, before
 from mailroom.message.unless import Condition, word_of
 
@@ -388,7 +388,12 @@ class Ledger(LedgerTable):
         Returns False if a valid copy of the message was claimed before and has not ended. Then the copy
         decides the outcome, and the record of the invalid item must be delivered again later.
         """
-        sets = {**error_of(code, message, field), **addressing_of_any(item), **_start_of_any(item)}
+        sets = {
+            **error_of(code, message, field),
+            **addressing_of_any(item),
+            **_start_of_any(item),
+            **_template_of(item),
+        }
         attempt = item.get("attempt") if CAMPAIGN_START in sets else None
         is_later = isinstance(attempt, int) and 1 < attempt <= MAX_ATTEMPT
         stored = self._end_unclaimed(
@@ -733,6 +738,13 @@ def _start_of_any(item: Mapping[str, Any]) -> Sets:
     except ValidationError:
         return {}
     return start_of(start) if start.may_have(item["id"]) else {}
+
+
+def _template_of(item: Mapping[str, Any]) -> Sets:
+    """Return the template of an invalid item as an item attribute, by which a list of the template's messages
+    finds it. An invalid name is left out."""
+    name = item.get("template")
+    return {"template": string(name)} if isinstance(name, str) and TEMPLATE_NAME.fullmatch(name) else {}
 
 
 def _unchanged_since(snapshot: Mapping[str, Any]) -> tuple[str, Sets]:

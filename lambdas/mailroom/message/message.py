@@ -479,7 +479,7 @@ class Message(Struct, frozen=True, kw_only=True):
 
 DEFAULT_TEMPLATE = "default"
 """Template of a mail without content and without `template`."""
-_TEMPLATE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+TEMPLATE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _LOCALE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8}){0,6}", re.ASCII)
 """Form of a BCP 47 tag (RFC 5646, 2.1). The pattern allows languages of two or three letters, because longer
 ones were never registered."""
@@ -522,7 +522,7 @@ class Templated(Message, frozen=True, kw_only=True):
         if self.locale is not None and not _LOCALE.fullmatch(self.locale):
             raise Invalid("locale", f"{self.locale!r:.60} is not a language tag; use one like fr or fr-CA")
         if self.template is not None:
-            if not _TEMPLATE.fullmatch(self.template):
+            if not TEMPLATE_NAME.fullmatch(self.template):
                 raise Invalid("template", "is not a template's name; use letters, digits, - and _")
             if beside is not None:
                 raise Invalid("template", f"is not allowed together with {beside}; use only one")

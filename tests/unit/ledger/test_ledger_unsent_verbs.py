@@ -40,10 +40,17 @@ def test_the_ledger_stores_the_recipient_of_an_invalid_mailbox_item_from_its_att
 def test_a_mailbox_item_with_any_invalid_attribute_but_a_valid_key_is_recorded_as_failed(
     ledger: Ledger, aws: Aws, wrong: object
 ) -> None:
-    assert ledger.refuse(item(to=wrong, callback_url=wrong), "invalid", "no")
+    assert ledger.refuse(item(to=wrong, callback_url=wrong, template=wrong), "invalid", "no")
     stored = aws.item()
     assert stored["status"] == "failed"
-    assert not {"to", "callback_url"} & set(stored)
+    assert not {"to", "callback_url", "template"} & set(stored)
+
+
+def test_an_invalid_item_with_the_name_of_a_template_is_in_the_templates_list(
+    ledger: Ledger, aws: Aws
+) -> None:
+    ledger.refuse(item(to="nobody", template="prices"), "invalid", "no")
+    assert aws.item()["template"] == "prices"
 
 
 def test_a_mailbox_item_without_an_id_cannot_be_recorded_as_failed(ledger: Ledger) -> None:
