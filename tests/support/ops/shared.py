@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 import boto3.session
 from botocore.exceptions import ClientError
 
+from mailroom.campaigns.runs import BEGUN, PAUSES
+
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
 ACCOUNT, REGION = "123456789012", "us-east-1"  # moto's own account
 BUCKET = f"mailroom-dev-unprocessed-{ACCOUNT}-{REGION}"
+RUNS = "mailroom-dev-campaign-runs"
 FOLDER = "aws/lambda/0a1b2c3d-0000-4000-8000-000000000000/shardId-00000001795250000000-a1b2c3d4/2026/11/21"
 ANSWER: dict[str, Any] = {"batchItemFailures": []}
 
@@ -48,6 +51,13 @@ def make_table(dynamodb: Any, name: str, *keys: str, **indexes: tuple[str, ...])
             {"AttributeName": each, "AttributeType": "N" if each in NUMBERS else "S"} for each in every
         ],
         **({"GlobalSecondaryIndexes": secondary} if secondary else {}),
+    )
+
+
+def make_runs(dynamodb: Any) -> None:
+    """The table of runs with its indexes."""
+    make_table(
+        dynamodb, RUNS, "campaign", "run", **{BEGUN: ("campaign", "begun_at"), PAUSES: ("paused", "begun_at")}
     )
 
 

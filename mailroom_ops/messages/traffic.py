@@ -1,5 +1,6 @@
 """Metrics of a stage's channels in CloudWatch: for the last 24 hours, and for the newest minutes."""
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -22,8 +23,11 @@ NEWEST_MINUTES = 15
 PACE_MINUTES = 3
 """Number of last minutes of which the best one is shown as the pace: the values of the current minute are
 incomplete and late."""
-Key = tuple[str, str]
-"""A channel, and the name of a figure."""
+RATED = ("delivered", "bounced", "complained")
+"""Outcomes of accepted mails that are counted."""
+Key = tuple[str, str, str]
+"""A channel, `normal` or `bulk` for its lanes, and the name of a figure. Lanes of a second provider count as
+the lanes that they help."""
 
 
 class Hour(Struct, frozen=True):
@@ -48,23 +52,32 @@ class Traffic:
         self, client: "CloudWatchClient", stage: str, routes: Mapping[str, Mapping[str, str]], moment: float
     ) -> None:
         self._values = defaultdict[Key, list[dict[float, float]]](list)
+        self.routes, self.readable = routes, True
         of_hours, of_minutes = list[tuple[Key, Any]](), list[tuple[Key, Any]]()
         for channel, lanes in routes.items():
             of_channel = {"channel": channel, "stage": stage}
-            of_hours.append(((channel, "wrong"), _metric("Failed", of_channel, HOUR)))
+            of_hours.append(((channel, "", "wrong"), _metric("Failed", of_channel, HOUR)))
+            if channel == "mail":
+                rated = {"delivered": _metric("Delivered", of_channel, HOUR)} | {
+                    reason: _metric("Failed", {**of_channel, "reason": reason}, HOUR) for reason in RATED[1:]
+                }
+                of_hours += [((channel, "", name), metric) for name, metric in rated.items()]
             for lane, url in lanes.items():
-                queue = url.rpartition("/")[2]
+                queue, lanes_of = url.rpartition("/")[2], group_of(lane)
                 name = f"send-{queue.removeprefix(prefix(stage)).removesuffix('.fifo')}"
                 sender = {"service": name, "stage": stage}
-                of_hours.append(((channel, "accepted"), _metric("Sent", sender, HOUR)))
+                of_hours += [
+                    ((channel, lanes_of, figure), _metric(metric, sender, HOUR))
+                    for figure, metric in (("accepted", "Sent"), ("resent", "Resent"))
+                ]
                 of_minutes += [
-                    ((channel, "sent"), _metric("Sent", sender)),
-                    ((channel, "age"), _metric(AGE, {"QueueName": queue}, stat="Maximum")),
+                    ((channel, lanes_of, "sent"), _metric("Sent", sender)),
+                    ((channel, "", "age"), _metric(AGE, {"QueueName": queue}, stat="Maximum")),
                 ]
                 if lane == "normal":
                     for stat in ("p50", "p99"):
                         took = _metric("PutToAccepted", sender, 5 * MINUTE, stat)
-                        of_minutes.append(((channel, stat), took))
+                        of_minutes.append(((channel, "", stat), took))
         hour, self._minute = (moment // period * period for period in (HOUR, MINUTE))
         self._starts = [hour - back * HOUR for back in reversed(range(HOURS))]
         try:
@@ -73,32 +86,35 @@ class Traffic:
             self._read(client, of_hours, self._starts[0], hour + HOUR)
             self._read(client, of_minutes, self._minute - NEWEST_MINUTES * MINUTE, self._minute + MINUTE)
         except (ClientError, BotoCoreError):
-            pass  # the snapshot, which reads CloudWatch too, reports the reason
+            self.readable = False  # the snapshot, which reads CloudWatch too, reports the reason
 
     def hours(self) -> list[Hour]:
         """Return the hours of the last day, the oldest first; an empty list without figures."""
         accepted, wrong, starts = self._sum("accepted"), self._sum("wrong"), self._starts
         return [Hour(iso(start), int(accepted[start]), int(wrong[start])) for start in starts if self._values]
 
-    def count(self, channel: str, name: str) -> int:
-        """Return the sum of a figure, such as `accepted`."""
+    def count(self, name: str, channel: str = "") -> int:
+        """Return the sum of a figure, such as `accepted`: of one channel, or of all."""
         return int(self._sum(name, channel).total())
 
-    def pace(self, channel: str) -> float:
-        """Return the messages a second that were accepted in the best of the last minutes."""
+    def pace(self, channel: str, group: str = "") -> float:
+        """Return the messages a second that a channel, or a group of its lanes, sent in the best of the last
+        minutes."""
         first = self._minute - PACE_MINUTES * MINUTE
-        counts = self._sum("sent", channel).items()
+        counts = self._sum("sent", channel, group).items()
         return max((count for start, count in counts if start > first), default=0) / MINUTE
 
     def newest(self, channel: str, name: str) -> float | None:
         """Return the highest among the lanes' newest values of a figure, or None without values."""
-        return max((values[max(values)] for values in self._values.get((channel, name), ())), default=None)
+        return max(
+            (values[max(values)] for values in self._values.get((channel, "", name), ())), default=None
+        )
 
-    def _sum(self, name: str, channel: str = "") -> Counter[float]:
-        """Add up the values of a figure by time: of one channel, or of all if `channel` is empty."""
+    def _sum(self, name: str, channel: str = "", group: str = "") -> Counter[float]:
+        """Add up the values of a figure by time. An empty `channel` or `group` stands for all."""
         total = Counter[float]()
-        for (of_channel, figure), series in self._values.items():
-            if figure == name and channel in ("", of_channel):
+        for (of_channel, of_group, figure), series in self._values.items():
+            if figure == name and channel in ("", of_channel) and group in ("", of_group):
                 for values in series:
                     total.update(values)
         return total
@@ -118,6 +134,17 @@ class Traffic:
             values = zip(map(datetime.timestamp, result["Timestamps"]), result["Values"], strict=True)
             if result["Values"]:
                 self._values[queries[int(result["Id"][1:])][0]].append(dict(values))
+
+
+def group_of(lane: str) -> str:
+    """Return `normal` or `bulk` for a lane. A lane of a second provider belongs to the lane that it helps."""
+    return "bulk" if lane.startswith("bulk") else "normal"
+
+
+def end_at(messages: float, per_second: float, now_s: float) -> float:
+    """Return the time (epoch seconds) at which the last of `messages` leaves, rounded up to a minute.
+    Return infinity if no message leaves."""
+    return math.ceil((now_s + messages / per_second) / MINUTE) * MINUTE if per_second else math.inf
 
 
 def _metric(name: str, dimensions: dict[str, str], period: int = MINUTE, stat: str = "Sum") -> Any:

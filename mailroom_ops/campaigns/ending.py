@@ -1,0 +1,78 @@
+"""Estimated end of a run: the one number that the console's pages and `mailroom campaign status` show."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from mailroom.clock import Clock, iso
+from mailroom_ops.campaigns.progress import Progress
+from mailroom_ops.messages.deployed_lanes import with_fallbacks
+from mailroom_ops.messages.traffic import MINUTE, Traffic
+from mailroom_ops.messages.waiting import UNKNOWN, ReleaseFacts, outlook_of, release_facts
+from mailroom_ops.shared.deployed_stage import depth, queue_urls
+from mailroom_ops.shared.times import short, speed_of
+
+if TYPE_CHECKING:
+    import boto3
+
+FIRST_SECONDS = 5 * MINUTE
+"""Seconds after a start for which a run may have no pace yet: its first messages are composed, and CloudWatch
+has their metrics some minutes later."""
+
+
+class End(Struct, frozen=True):
+    """Estimated end of a run, under the assumptions of `Outlook`."""
+
+    at: str
+    """Time (ISO 8601), rounded up to a minute; empty if the run does not end at its present pace."""
+    reason: str
+    """Words for the pace from which the end follows, or for the cause without which the run would end."""
+
+    @property
+    def words(self) -> str:
+        """End as a part of a sentence."""
+        return f"until about {short(self.at)}, {self.reason}" if self.at else f"no end {self.reason}"
+
+
+def figures_of(session: "boto3.Session", stage: str, moment: float) -> tuple[ReleaseFacts, Traffic]:
+    """Read the settings and the figures from which the ends of a stage's runs follow. Raises Refused."""
+    facts = release_facts(session, stage)
+    routes = with_fallbacks(facts.routes, queue_urls(session.client("sqs"), stage), stage)
+    return facts, Traffic(session.client("cloudwatch"), stage, routes, moment)
+
+
+def end_of(
+    session: "boto3.Session",
+    progress: Progress,
+    channel: str,
+    figures: Callable[[], tuple[ReleaseFacts, Traffic]],
+    clock: Clock,
+) -> End | None:
+    """Return the end of a run. `figures` returns the result of `figures_of`. Return None if nothing is left
+    to send, if its number is not known yet, if messages wait for their time, or if the figures, the queues or
+    the budgets cannot be read."""
+    run, results, left = progress.run, progress.results, progress.unsent
+    if not left or results is None or run.phase not in ("collected", "paused"):
+        return None
+    if run.paused:
+        return End("", "while the run is paused")
+    try:
+        facts, traffic = figures()
+        # Messages of other runs in the queue may be sent before the last one of this run.
+        left = max(left, depth(session.client("sqs"), facts.routes[channel]["bulk"]).all)
+        pace, rate = traffic.pace(channel, "bulk"), facts.lines[channel].per_second
+        outlook = outlook_of(session.client("dynamodb"), facts, channel, left, clock, pace)
+    except UNKNOWN:
+        return None
+    if results.waiting and not outlook.waits_for_day:
+        return None
+    is_new = clock() < run.valid_from / 1000 + FIRST_SECONDS
+    if not (pace or is_new or outlook.waits_for_day) and traffic.readable:
+        return End("", "at the present pace: no message was accepted in the last minutes")
+    reason = (
+        f"at the present pace of {speed_of(pace)} a second"
+        if pace
+        else f"at the rate of the settings, {speed_of(rate)} a second, until messages leave"
+    )
+    return End(iso(outlook.until), "as the daily quota allows" if outlook.by_day else reason)
