@@ -1,6 +1,6 @@
 """The commands `campaign`: start a campaign, show its progress, pause it, stop it."""
 
-from functools import cache
+from functools import cache, partial
 from shlex import quote
 from typing import Annotated
 
@@ -106,7 +106,7 @@ def status(
         settings, session, clock = files.settings_of(name, runs), aws_session(), campaigns.clock
         reader = ResultsReader(session, stage)
         results = [reader.of(entry, settings.get("topic")) for entry in runs]
-        figures, channel = cache(lambda: figures_of(session, stage, clock())), str(settings.get("channel"))
+        figures, channel = cache(partial(figures_of, session, stage, clock)), str(settings.get("channel"))
         ends = [
             end_of(session, Progress(*row), channel, figures, clock)
             for row in zip(runs, results, strict=True)

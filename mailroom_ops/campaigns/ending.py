@@ -1,7 +1,7 @@
 """Estimated end of a run: the one number that the console's pages and `mailroom campaign status` show."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
@@ -35,30 +35,34 @@ class End(Struct, frozen=True):
         return f"until about {short(self.at)}, {self.reason}" if self.at else f"no end {self.reason}"
 
 
-def figures_of(session: "boto3.Session", stage: str, moment: float) -> tuple[ReleaseFacts, Traffic]:
-    """Read the settings and the figures from which the ends of a stage's runs follow. Raises Refused."""
-    facts = release_facts(session, stage)
-    routes = with_fallbacks(facts.routes, queue_urls(session.client("sqs"), stage), stage)
-    return facts, Traffic(session.client("cloudwatch"), stage, routes, moment)
+class Figures(NamedTuple):
+    """Facts about a stage from which the ends of its runs follow."""
+
+    release: ReleaseFacts
+    queues: dict[str, str]
+    """URLs of the stage's queues, by short name."""
+    traffic: Traffic
+
+
+def figures_of(session: "boto3.Session", stage: str, clock: Clock) -> Figures:
+    """Read the figures of a stage. Raises Refused."""
+    facts, queues = release_facts(session, stage), queue_urls(session.client("sqs"), stage)
+    routes = with_fallbacks(facts.routes, queues, stage)
+    return Figures(facts, queues, Traffic(session.client("cloudwatch"), stage, routes, clock()))
 
 
 def end_of(
-    session: "boto3.Session",
-    progress: Progress,
-    channel: str,
-    figures: Callable[[], tuple[ReleaseFacts, Traffic]],
-    clock: Clock,
+    session: "boto3.Session", progress: Progress, channel: str, figures: Callable[[], Figures], clock: Clock
 ) -> End | None:
-    """Return the end of a run. `figures` returns the result of `figures_of`. Return None if nothing is left
-    to send, if its number is not known yet, if messages wait for their time, or if the figures, the queues or
-    the budgets cannot be read."""
+    """Return the end of a run. Return None if nothing is left to send, if its number is not known yet, if
+    messages wait for their time, or if the figures, the queue or the budget cannot be read."""
     run, results, left = progress.run, progress.results, progress.unsent
     if not left or results is None or run.phase not in ("collected", "paused"):
         return None
     if run.paused:
         return End("", "while the run is paused")
     try:
-        facts, traffic = figures()
+        facts, _, traffic = figures()
         # Messages of other runs in the queue may be sent before the last one of this run.
         left = max(left, depth(session.client("sqs"), facts.routes[channel]["bulk"]).all)
         pace, rate = traffic.pace(channel, "bulk"), facts.lines[channel].per_second

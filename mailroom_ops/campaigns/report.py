@@ -84,32 +84,33 @@ def _rows(run: Run) -> Iterable[tuple[str, str, str]]:
     yield "state", run.phase, MEANING[run.phase]
     yield "scheduled for", "", run.scheduled_at
     yield "starts", str(len(run.starts)), "so far; pages and recipients are of the latest start"
-    if len(run.starts) > 1:
-        found = f"{run.earlier_recipients:,}"
-        more = f"{run.earlier_opted_out:,} opted out, {run.earlier_left_out:,} left out"
-        yield "before", found, f"found by earlier starts; {more}, {run.earlier_refused:,} faulty entries"
     yield "pages", f"{run.pages:,}", "collected"
     yield "recipients", f"{run.recipients:,}", "found"
     yield "refused", f"{run.refused:,}", "faulty entries"
     yield "composed", f"{run.composed:,}", "messages put into the mailbox, by all its starts"
     yield "existed", f"{run.existed:,}", "were in the mailbox already"
-    if run.conflicts:
-        yield "conflicts", f"{run.conflicts:,}", CONFLICT
     yield "opted out", f"{run.opted_out:,}", "of the topic, and get no message"
     yield "left out", f"{run.left_out:,}", "by the campaign's own code"
     yield "failed", f"{run.failed:,}", "could not be composed; each is tried again"
-    if run.expired:
-        yield "expired", f"{run.expired:,}", "were composed too late, and get no message"
-    if run.started_by:
-        yield "started", "", f"by {run.started_by}"
-    if run.stopped_by:
-        yield "stopped", "", f"by {run.stopped_by}"
-    if run.waits_until:
-        yield "waits", "", f"until about {short(run.waits_until)}"
-    if run.paused:
-        yield "paused", "", run.paused
-    if run.resumed:
-        yield "resumed", "", run.resumed
+    earlier = f"{run.earlier_opted_out:,} opted out, {run.earlier_left_out:,} left out"
+    counts = (
+        ("conflicts", run.conflicts, CONFLICT),
+        ("expired", run.expired, "were composed too late, and get no message"),
+        (
+            "before",
+            run.earlier_recipients,
+            f"found by earlier starts; {earlier}, {run.earlier_refused:,} faulty",
+        ),
+    )
+    yield from ((name, f"{count:,}", words) for name, count, words in counts if count)
+    deeds = (
+        ("started", run.started_by and f"by {run.started_by}"),
+        ("stopped", run.stopped_by and f"by {run.stopped_by}"),
+        ("waits", run.waits_until and f"until about {short(run.waits_until)}"),
+        ("paused", run.paused),
+        ("resumed", run.resumed),
+    )
+    yield from ((name, "", words) for name, words in deeds if words)
     yield "changed", "", run.updatedAt
 
 

@@ -44,7 +44,7 @@ def with_fallbacks(
     routes: Mapping[str, Mapping[str, str]], queues: Mapping[str, str], stage: str
 ) -> dict[str, dict[str, str]]:
     """Return the URLs of all lanes, by channel and lane. `routes` has the lanes to which `dispatch` sends
-    messages; the queues of second providers are lanes as well. `queues` has the URLs of the stage's queues."""
+    messages; the queues of second providers are lanes as well. `queues` has the URLs of the queues."""
     every = {channel: dict(lanes) for channel, lanes in routes.items()}
     for lanes in every.values():
         for lane, url in [*lanes.items()]:

@@ -23,11 +23,10 @@ NEWEST_MINUTES = 15
 PACE_MINUTES = 3
 """Number of last minutes of which the best one is shown as the pace: the values of the current minute are
 incomplete and late."""
-RATED = ("delivered", "bounced", "complained")
-"""Outcomes of accepted mails that are counted."""
-Key = tuple[str, str, str]
-"""A channel, `normal` or `bulk` for its lanes, and the name of a figure. Lanes of a second provider count as
-the lanes that they help."""
+RATED = "mail"
+"""Channel whose delivered, bounced and complained messages are counted: SES reviews accounts for them."""
+Query = tuple[tuple[str, str], Any]
+"""A channel and the name of a figure; and the metric and the statistic that CloudWatch has to return."""
 
 
 class Hour(Struct, frozen=True):
@@ -51,33 +50,32 @@ class Traffic:
     def __init__(
         self, client: "CloudWatchClient", stage: str, routes: Mapping[str, Mapping[str, str]], moment: float
     ) -> None:
-        self._values = defaultdict[Key, list[dict[float, float]]](list)
+        self._values = defaultdict[tuple[str, str], list[dict[float, float]]](list)
         self.routes, self.readable = routes, True
-        of_hours, of_minutes = list[tuple[Key, Any]](), list[tuple[Key, Any]]()
+        queries: list[Query] = []
         for channel, lanes in routes.items():
             of_channel = {"channel": channel, "stage": stage}
-            of_hours.append(((channel, "", "wrong"), _metric("Failed", of_channel, HOUR)))
-            if channel == "mail":
-                rated = {"delivered": _metric("Delivered", of_channel, HOUR)} | {
-                    reason: _metric("Failed", {**of_channel, "reason": reason}, HOUR) for reason in RATED[1:]
-                }
-                of_hours += [((channel, "", name), metric) for name, metric in rated.items()]
+            queries.append(_query(channel, "wrong", "Failed", of_channel, HOUR))
+            if channel == RATED:
+                queries.append(_query(channel, "delivered", "Delivered", of_channel, HOUR))
+                for reason in ("bounced", "complained"):
+                    of_reason = {**of_channel, "reason": reason}
+                    queries.append(_query(channel, reason, "Failed", of_reason, HOUR))
             for lane, url in lanes.items():
-                queue, lanes_of = url.rpartition("/")[2], group_of(lane)
+                queue = url.rpartition("/")[2]
                 name = f"send-{queue.removeprefix(prefix(stage)).removesuffix('.fifo')}"
                 sender = {"service": name, "stage": stage}
-                of_hours += [
-                    ((channel, lanes_of, figure), _metric(metric, sender, HOUR))
-                    for figure, metric in (("accepted", "Sent"), ("resent", "Resent"))
-                ]
-                of_minutes += [
-                    ((channel, lanes_of, "sent"), _metric("Sent", sender)),
-                    ((channel, "", "age"), _metric(AGE, {"QueueName": queue}, stat="Maximum")),
+                queries += [
+                    _query(channel, "accepted", "Sent", sender, HOUR),
+                    _query(channel, "resent", "Resent", sender, HOUR),
+                    _query(channel, f"sent by {group_of(lane)}", "Sent", sender),
+                    _query(channel, "age", AGE, {"QueueName": queue}, stat="Maximum"),
                 ]
                 if lane == "normal":
                     for stat in ("p50", "p99"):
-                        took = _metric("PutToAccepted", sender, 5 * MINUTE, stat)
-                        of_minutes.append(((channel, "", stat), took))
+                        queries.append(_query(channel, stat, "PutToAccepted", sender, 5 * MINUTE, stat))
+        of_hours = [query for query in queries if query[1]["Period"] == HOUR]
+        of_minutes = [query for query in queries if query not in of_hours]
         hour, self._minute = (moment // period * period for period in (HOUR, MINUTE))
         self._starts = [hour - back * HOUR for back in reversed(range(HOURS))]
         try:
@@ -98,30 +96,26 @@ class Traffic:
         return int(self._sum(name, channel).total())
 
     def pace(self, channel: str, group: str = "") -> float:
-        """Return the messages a second that a channel, or a group of its lanes, sent in the best of the last
+        """Return the messages a second that a channel, or its lanes of a group, sent in the best of the last
         minutes."""
         first = self._minute - PACE_MINUTES * MINUTE
-        counts = self._sum("sent", channel, group).items()
+        counts = self._sum(f"sent by {group}", channel).items()
         return max((count for start, count in counts if start > first), default=0) / MINUTE
 
     def newest(self, channel: str, name: str) -> float | None:
         """Return the highest among the lanes' newest values of a figure, or None without values."""
-        return max(
-            (values[max(values)] for values in self._values.get((channel, "", name), ())), default=None
-        )
+        return max((values[max(values)] for values in self._values.get((channel, name), ())), default=None)
 
-    def _sum(self, name: str, channel: str = "", group: str = "") -> Counter[float]:
-        """Add up the values of a figure by time. An empty `channel` or `group` stands for all."""
+    def _sum(self, name: str, channel: str = "") -> Counter[float]:
+        """Add up the values of the figures that begin with a name by time: of one channel, or of all."""
         total = Counter[float]()
-        for (of_channel, of_group, figure), series in self._values.items():
-            if figure == name and channel in ("", of_channel) and group in ("", of_group):
+        for (of_channel, figure), series in self._values.items():
+            if figure.startswith(name) and channel in ("", of_channel):
                 for values in series:
                     total.update(values)
         return total
 
-    def _read(
-        self, client: "CloudWatchClient", queries: list[tuple[Key, Any]], start: float, end: float
-    ) -> None:
+    def _read(self, client: "CloudWatchClient", queries: list[Query], start: float, end: float) -> None:
         """Read the values between two times (epoch seconds)."""
         reply = client.get_metric_data(
             MetricDataQueries=[
@@ -147,9 +141,10 @@ def end_at(messages: float, per_second: float, now_s: float) -> float:
     return math.ceil((now_s + messages / per_second) / MINUTE) * MINUTE if per_second else math.inf
 
 
-def _metric(name: str, dimensions: dict[str, str], period: int = MINUTE, stat: str = "Sum") -> Any:
-    """Return the metric and the statistic of a query."""
+def _query(
+    channel: str, figure: str, name: str, dimensions: dict[str, str], period: int = MINUTE, stat: str = "Sum"
+) -> Query:
     pairs = [{"Name": dimension, "Value": value} for dimension, value in dimensions.items()]
     namespace = "AWS/SQS" if name == AGE else "Mailroom"
     metric = {"Namespace": namespace, "MetricName": name, "Dimensions": pairs}
-    return {"Metric": metric, "Period": period, "Stat": stat}
+    return (channel, figure), {"Metric": metric, "Period": period, "Stat": stat}

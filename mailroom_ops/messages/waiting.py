@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
+from mailroom.aws.dynamo_batches import UnprocessedKeys, batch_get
 from mailroom.aws.dynamo_values import string
+from mailroom.budget import Budget
 from mailroom.clock import Clock, iso
 from mailroom.environment import DispatchSettings, LineSettings
 from mailroom.errors import quantity
@@ -20,8 +22,6 @@ from mailroom_ops.shared.times import short
 if TYPE_CHECKING:
     import boto3
     from types_boto3_dynamodb import DynamoDBClient
-
-    from mailroom.budget import Budget
 
 SEND_AT = "send_at"
 """Reason of a wait. It is repeated here, because the module with all reasons imports boto3, which would delay
@@ -45,7 +45,7 @@ _UNTIL = {
     "{campaign}, and mailroom docs run-unknown, which shows how to end the wait",
 }
 _DAY = 86_400
-UNKNOWN = (Refused, KeyError, ClientError, BotoCoreError)
+UNKNOWN = (Refused, KeyError, ClientError, BotoCoreError, UnprocessedKeys)
 """Exceptions after which a message is shown without an estimate of its time."""
 
 
@@ -108,13 +108,9 @@ def turn_of(
     from mailroom.ledger.waits import MOST_COUNTED, Waits
 
     try:
-        facts, dynamodb, channel = (
-            release_facts(session, stage),
-            session.client("dynamodb"),
-            message.wait.line,
-        )
-        before = Waits(dynamodb, facts.ledger_table, 0, clock).before(channel, message.wait.place)
-        outlook = outlook_of(dynamodb, facts, channel, before + 1, clock)
+        facts, dynamodb = release_facts(session, stage), session.client("dynamodb")
+        before = Waits(dynamodb, facts.ledger_table, 0, clock).before(message.wait.line, message.wait.place)
+        outlook = outlook_of(dynamodb, facts, message.wait.line, before + 1, clock)
     except UNKNOWN:
         return None
     return Turn(before, before >= MOST_COUNTED, outlook.until)
@@ -130,10 +126,9 @@ def outlook_of(
 ) -> Outlook:
     """Return the estimate for the last of `messages` messages in a channel's lane bulk, at the pace of
     `per_second`, or at the rate of the settings if it is 0. Raises KeyError for an unknown channel."""
-    line = facts.lines[channel]
+    line, budget = facts.lines[channel], _budget(dynamodb, facts, channel, clock)
     until = end_at(messages, per_second or line.per_second, clock())
-    budget = _budget(dynamodb, facts, channel, clock)
-    if budget is None:
+    if not line.per_day:
         return Outlook(until)
     days, remainder = divmod(messages - 1, max(1, budget.part()))
     room = budget.room(remainder + 1)
@@ -144,30 +139,23 @@ def outlook_of(
 def closed_days(dynamodb: "DynamoDBClient", facts: ReleaseFacts, clock: Clock) -> list[ClosedDay]:
     """Return the channels whose daily quota for the lane bulk is used up, or an empty list if the budgets
     cannot be read."""
-    # Imported here, because it imports boto3, which would delay --help.
-    from mailroom.aws.dynamo_batches import batch_get
-
-    table, days = facts.budgets_table, []
-    budgets = {channel: _budget(dynamodb, facts, channel, clock) for channel in facts.lines}
+    table = facts.budgets_table
+    keys = [{"name": string(channel)} for channel, line in facts.lines.items() if line.per_day]
     try:
-        keys = [{"name": string(channel)} for channel, budget in budgets.items() if budget]
         items = {item["name"]: item for item in batch_get(dynamodb, {table: keys})[table]}
     except UNKNOWN:
         return []
-    for channel, budget in budgets.items():
-        item = items.get(channel, {})
-        if budget is not None and (again := budget.room_in(item).again) > clock():
+    days = []
+    for channel, item in items.items():
+        again = _budget(dynamodb, facts, channel, clock).room_in(item).again
+        if again > clock():
             days.append(ClosedDay(channel, iso(again), iso(item["line_at"]) if "line_at" in item else ""))
     return days
 
 
-def _budget(dynamodb: "DynamoDBClient", facts: ReleaseFacts, channel: str, clock: Clock) -> "Budget | None":
-    """Return the daily budget of a channel, or None if the channel has no daily limit."""
-    from mailroom.budget import Budget
-
+def _budget(dynamodb: "DynamoDBClient", facts: ReleaseFacts, channel: str, clock: Clock) -> Budget:
     line = facts.lines[channel]
-    limit = (line.per_day, line.reserve, clock)
-    return Budget(dynamodb, facts.budgets_table, channel, *limit) if line.per_day else None
+    return Budget(dynamodb, facts.budgets_table, channel, line.per_day, line.reserve, clock)
 
 
 def place_of(message: MessageStatus, turn: Turn | None) -> str:

@@ -83,7 +83,7 @@ def answers(providers: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer
 def test_every_check_of_a_healthy_stage_is_ok(answers: dict[str, Answer]) -> None:
     found = looked(Aws(answers))
     assert {each.state for each in found} == {"ok"}, [each for each in found if each.state != "ok"]
-    assert len({(each.subject, each.check) for each in found}) == 22
+    assert len({(each.subject, each.check) for each in found}) == 21
 
 
 def _quota(**changes: float) -> dict[str, Any]:

@@ -8,9 +8,9 @@ import pytest
 from mailroom.campaigns.runs import Runs
 from mailroom.clock import iso
 from tests.support.campaign_start import start_in
-from tests.support.ops.campaign import RUNS, make_runs
 from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, run
 from tests.support.ops.search import index
+from tests.support.ops.shared import RUNS, make_runs
 
 RUN = "2026-11-21T09:00Z"
 AT = 1_795_251_600_000

@@ -17,8 +17,8 @@ from mailroom_ops.repair.resender import judge
 from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.selected_messages import MessageRef, selected
 from tests.support.campaign_start import of_run
-from tests.support.ops.campaign import RUNS
 from tests.support.ops.repair import RepairStage, repair_stage, run
+from tests.support.ops.shared import RUNS
 from tests.support.pipeline.items import mail
 
 STAGE = repair_stage

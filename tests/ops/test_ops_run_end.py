@@ -167,7 +167,7 @@ class Drawn:
     def end(self, world: Sending) -> End | None:
         """Return the end of the run."""
         results = structs.replace(RESULTS, delivered=self.done, under_way=self.left)
-        figures: Any = lambda: (self.facts, self)  # noqa: E731
+        figures: Any = lambda: (self.facts, {}, self)  # noqa: E731
         return end_of(world.world.session, Progress(self.run, results), "mail", figures, lambda: self.now)
 
 

@@ -8,14 +8,15 @@ from msgspec import Struct
 
 from mailroom.campaigns.runs import PausedRun, Runs
 from mailroom.clock import iso
+from mailroom_ops.campaigns.ending import Figures, figures_of
 from mailroom_ops.console.site import KEPT_SECONDS, Answer, Request, Shown, Site, View
 from mailroom_ops.console.snapshot import QueueSnapshot, Snapshot, look
 from mailroom_ops.costs.configured_lanes import ConfiguredLane, lanes_of
 from mailroom_ops.doctor.examined_stage import settings_or_trouble
-from mailroom_ops.messages.deployed_lanes import Lane, unread_queues, with_fallbacks
+from mailroom_ops.messages.deployed_lanes import Lane, unread_queues
 from mailroom_ops.messages.traffic import RATED, Hour, Traffic, end_at, group_of
-from mailroom_ops.messages.waiting import ClosedDay, ReleaseFacts, closed_days, release_facts
-from mailroom_ops.shared.deployed_stage import is_dead, name, queue_urls
+from mailroom_ops.messages.waiting import ClosedDay, closed_days
+from mailroom_ops.shared.deployed_stage import is_dead, name
 from mailroom_ops.shared.times import speed_of
 from mailroom_stacks.settings.monitoring import BOUNCE_RATE, COMPLAINT_RATE
 
@@ -97,9 +98,9 @@ def show(site: Site, _: Request) -> Answer:
     more: for the list of queues, settings, alarms, pauses of lanes, pauses of runs and budgets, and two for
     metrics."""
     stage, seconds, dynamodb = site.stage, _seconds(site), site.client("dynamodb")
-    facts, traffic = figures_at(site)
+    facts, urls, traffic = figures_at(site)
     clients = site.client("sqs"), site.client("cloudwatch")
-    snapshot = site.kept("snapshot", partial(look, *clients, stage, _urls(site)), SNAPSHOT_SECONDS)
+    snapshot = site.kept("snapshot", partial(look, *clients, stage, urls), SNAPSHOT_SECONDS)
     unread = site.kept("unread", partial(unread_queues, site.client("lambda")), seconds)
     closed = site.kept("closed", partial(closed_days, dynamodb, facts, site.clock), seconds)
     runs = site.kept("runs", Runs(dynamodb, name(stage, "campaign-runs")).paused, seconds)
@@ -108,8 +109,8 @@ def show(site: Site, _: Request) -> Answer:
     depths = {name(stage, queue.name): queue.depth.all for queue in snapshot.queues}
     lanes = {
         queue: Lane(channel, lane, depths.get(queue, 0), UNREAD if queue in unread - {PUMPED} else "")
-        for channel, urls in traffic.routes.items()
-        for lane, queue in ((lane, url.rpartition("/")[2]) for lane, url in urls.items())
+        for channel, of_channel in traffic.routes.items()
+        for lane, queue in ((lane, url.rpartition("/")[2]) for lane, url in of_channel.items())
     }
     outages = {f"{queue.removesuffix('.fifo')}-tries-failing": lane.channel for queue, lane in lanes.items()}
     rows = [
@@ -122,21 +123,14 @@ def show(site: Site, _: Request) -> Answer:
     return Shown(Overview(snapshot, rows, others, *facts_of_day))
 
 
-def figures_at(site: Site) -> tuple[ReleaseFacts, Traffic]:
-    """Return the settings and the figures of the stage's channels, which all pages share. Raises Refused."""
-    facts = site.kept("facts", partial(release_facts, site.session, site.stage), _seconds(site))
-    routes = with_fallbacks(facts.routes, _urls(site), site.stage)
-    figures = partial(Traffic, site.client("cloudwatch"), site.stage, routes)
-    return facts, site.kept("traffic", lambda: figures(site.clock()), _seconds(site))
+def figures_at(site: Site) -> Figures:
+    """Return the figures of the stage, which all pages share. Raises Refused."""
+    return site.kept("figures", partial(figures_of, site.session, site.stage, site.clock), _seconds(site))
 
 
 def _seconds(site: Site) -> float:
     """Return the seconds for which values are cached that cost money in an account of AWS."""
     return SNAPSHOT_SECONDS if site.stage == "local" else KEPT_SECONDS
-
-
-def _urls(site: Site) -> dict[str, str]:
-    return site.kept("queues", partial(queue_urls, site.client("sqs"), site.stage), _seconds(site))
 
 
 def _of(channel: str, snapshot: Snapshot) -> list[QueueSnapshot]:
@@ -180,10 +174,11 @@ def _row(
 
 def _rates(traffic: Traffic) -> list[Rate]:
     """Return the shares of the accepted mails. An outcome may be of a mail that was accepted before."""
-    accepted = traffic.count("accepted", "mail")
     limits = {"delivered": None, "bounced": BOUNCE_RATE, "complained": COMPLAINT_RATE}
+    accepted, counts = (
+        traffic.count("accepted", RATED),
+        {status: traffic.count(status, RATED) for status in limits},
+    )
     return [
-        Rate(status, min(1.0, traffic.count(status, "mail") / accepted), limits[status])
-        for status in RATED
-        if accepted
+        Rate(status, min(1.0, counts[status] / accepted), limits[status]) for status in limits if accepted
     ]
