@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import boto3
 
 FIRST_SECONDS = 5 * MINUTE
-"""Seconds after a start for which a run may have no pace yet: its first messages are composed, and CloudWatch
-has their metrics some minutes later."""
+"""Seconds after a start in which the rate of the settings stands for the run's pace: messages are composed
+first, and CloudWatch has their metrics some minutes later."""
 
 
 class End(Struct, frozen=True):
@@ -26,13 +26,9 @@ class End(Struct, frozen=True):
 
     at: str
     """Time (ISO 8601), rounded up to a minute; empty if the run does not end at its present pace."""
-    reason: str
-    """Words for the pace from which the end follows, or for the cause without which the run would end."""
-
-    @property
-    def words(self) -> str:
-        """End as a part of a sentence."""
-        return f"until about {short(self.at)}, {self.reason}" if self.at else f"no end {self.reason}"
+    words: str
+    """End as a part of a sentence, with the pace from which it follows, or with the cause that prevents
+    it."""
 
 
 class Figures(NamedTuple):
@@ -54,29 +50,29 @@ def figures_of(session: "boto3.Session", stage: str, clock: Clock) -> Figures:
 def end_of(
     session: "boto3.Session", progress: Progress, channel: str, figures: Callable[[], Figures], clock: Clock
 ) -> End | None:
-    """Return the end of a run. Return None if nothing is left to send, if its number is not known yet, if
-    messages wait for their time, or if the figures, the queue or the budget cannot be read."""
-    run, results, left = progress.run, progress.results, progress.unsent
-    if not left or results is None or run.phase not in ("collected", "paused"):
+    """Return the end of a run. Return None if all messages are sent, if their number is still unknown, if
+    they wait for their time, or if the figures, the queue or the budget cannot be read."""
+    run, results, unsent = progress.run, progress.results, progress.unsent
+    if not unsent or results is None or run.phase not in ("collected", "paused"):
         return None
     if run.paused:
-        return End("", "while the run is paused")
+        return End("", "no end while the run is paused")
     try:
         facts, _, traffic = figures()
         # Messages of other runs in the queue may be sent before the last one of this run.
-        left = max(left, depth(session.client("sqs"), facts.routes[channel]["bulk"]).all)
+        unsent = max(unsent, depth(session.client("sqs"), facts.routes[channel]["bulk"]).all)
         pace, rate = traffic.pace(channel, "bulk"), facts.lines[channel].per_second
-        outlook = outlook_of(session.client("dynamodb"), facts, channel, left, clock, pace)
+        outlook = outlook_of(session.client("dynamodb"), facts, channel, unsent, clock, pace)
     except UNKNOWN:
         return None
     if results.waiting and not outlook.waits_for_day:
         return None
     is_new = clock() < run.valid_from / 1000 + FIRST_SECONDS
     if not (pace or is_new or outlook.waits_for_day) and traffic.readable:
-        return End("", "at the present pace: no message was accepted in the last minutes")
-    reason = (
-        f"at the present pace of {speed_of(pace)} a second"
-        if pace
-        else f"at the rate of the settings, {speed_of(rate)} a second, until messages leave"
-    )
-    return End(iso(outlook.until), "as the daily quota allows" if outlook.by_day else reason)
+        return End("", "no end at the present pace: no message was accepted in the last minutes")
+    reason = f"at the rate of the settings, {speed_of(rate)} a second, until messages leave"
+    if outlook.by_day:
+        reason = "as the daily quota allows"
+    elif pace:
+        reason = f"at the present pace of {speed_of(pace)} a second"
+    return End(iso(outlook.until), f"until about {short(iso(outlook.until))}, {reason}")

@@ -12,9 +12,7 @@ def test_a_stage_without_campaigns_has_the_table_of_runs(dev: Templates) -> None
     assert "campaigns" not in dev.stacks
     table = dev["mailbox"].one("DynamoDB::Table", TableName="mailroom-dev-campaign-runs")
     assert [key["AttributeName"] for key in table["KeySchema"]] == ["campaign", "run"]
-    keys = [
-        [key["AttributeName"] for key in index["KeySchema"]] for index in table["GlobalSecondaryIndexes"]
-    ]
+    keys = [[key["AttributeName"] for key in index["KeySchema"]] for index in table["GlobalSecondaryIndexes"]]
     assert keys == [["campaign", "begun_at"], ["paused", "begun_at"]]
 
 

@@ -117,10 +117,10 @@ def show(site: Site, _: Request) -> Answer:
         _row(channel, snapshot, traffic, lanes.values(), configured, site.clock()) for channel in facts.routes
     ]
     of_channels = [queue for channel in facts.routes for queue in _of(channel, snapshot)]
-    others = [queue for queue in snapshot.queues if queue not in of_channels]
+    further = [queue for queue in snapshot.queues if queue not in of_channels]
     paused = [lane for lane in lanes.values() if lane.paused]
     facts_of_day = traffic.hours(), _rates(traffic), outages, closed, paused, runs, traffic.count("resent")
-    return Shown(Overview(snapshot, rows, others, *facts_of_day))
+    return Shown(Overview(snapshot, rows, further, *facts_of_day))
 
 
 def figures_at(site: Site) -> Figures:
