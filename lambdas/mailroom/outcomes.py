@@ -272,19 +272,18 @@ UNKNOWN = "unknown"
 """Channel in the metric for items whose `event_type` is not a channel of the stage."""
 
 
-def count_outcomes(changes: Iterable[LedgerChange], channels: Container[str]) -> None:
-    """Write the metrics of the changes that report an outcome: `Failed` by channel, and by channel and
-    reason; `Delivered` by channel. `channels` are the channels of the stage."""
+def count_failures(changes: Iterable[LedgerChange], channels: Container[str]) -> None:
+    """Write the metric `Failed` by channel, and by channel and reason, for the changes that report failures.
+    `channels` are the channels of the stage."""
     counts: Counter[tuple[str, str]] = Counter()
     for change in changes:
-        if change.moved and change.status in (*FAILED, "delivered"):
+        if change.moved and change.status in FAILED:
             # A producer may write any `event_type`, so unknown channels are counted together: each different
             # value would become a metric.
             channel = change.key.event_type if change.key.event_type in channels else UNKNOWN
-            counts[channel, "" if change.status == "delivered" else _reason(change)] += 1
-    for (channel, reason), number in counts.items():
-        of_reason = [{"channel": channel, "reason": reason}] if reason else []
-        count_by("Failed" if reason else "Delivered", number, {"channel": channel}, *of_reason)
+            counts[channel, _reason(change)] += 1
+    for (channel, reason), failures in counts.items():
+        count_by("Failed", failures, {"channel": channel}, {"channel": channel, "reason": reason})
 
 
 def _reason(change: LedgerChange) -> str:
@@ -362,7 +361,7 @@ class Outcomes(Struct, frozen=True):
             failed |= self.bus.put(events)
         # The stream repeats failed records, so their failures are counted later.
         handled = (change for sequence, change in changes if sequence not in failed)
-        count_outcomes(handled, self.settings.channels)
+        count_failures(handled, self.settings.channels)
         return failed
 
     def _follow(self, change: LedgerChange, sequence: str, entries: dict[str, list[Entry]]) -> None:

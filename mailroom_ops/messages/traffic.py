@@ -57,7 +57,8 @@ class Traffic:
             of_channel = {"channel": channel, "stage": stage}
             queries.append(_query(channel, "wrong", "Failed", of_channel, HOUR))
             if channel == RATED:
-                queries.append(_query(channel, "delivered", "Delivered", of_channel, HOUR))
+                feedback = {"service": "feedback", "stage": stage}
+                queries.append(_query(channel, "delivered", "MailsDelivered", feedback, HOUR))
                 for reason in ("bounced", "complained"):
                     of_reason = {**of_channel, "reason": reason}
                     queries.append(_query(channel, reason, "Failed", of_reason, HOUR))

@@ -169,7 +169,7 @@ def test_rates_are_of_all_mails_of_a_day_and_shown_beside_the_limits_of_ses(
         ("Sent", {"service": "send-mail"}, 9_000),
         ("Sent", {"service": "send-mail-bulk"}, 1_000),
         ("Sent", {"service": "send-sms"}, 5_000),
-        ("Delivered", {"channel": "mail"}, 9_000),
+        ("MailsDelivered", {"service": "feedback"}, 9_000),
         ("Failed", {"channel": "mail", "reason": "bounced"}, 970),
         ("Failed", {"channel": "mail", "reason": "complained"}, 1),
         ("Failed", {"channel": "mail"}, 971),

@@ -130,7 +130,7 @@ def test_a_stage_without_messages_costs_its_alarms_dashboards_keys_and_secrets()
         "secrets": pytest.approx(1.60),
     }
     sending = stage_cost.stage_parts(TEMPLATES, senders=2)
-    assert sending["metrics"] == pytest.approx((12 + 1 + 2 * 5 + 3 - 10) * 0.30)
+    assert sending["metrics"] == pytest.approx((12 + 1 + 2 * 4 + 4 - 10) * 0.30)
 
 
 def test_the_total_cost_is_the_sum_of_its_parts() -> None:

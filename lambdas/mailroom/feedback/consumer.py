@@ -17,7 +17,7 @@ from mailroom.errors import Malformed
 from mailroom.feedback.reader import read
 from mailroom.ledger.items import REDIRECTED_TO
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.observer import Foreign, Outdated, observe
+from mailroom.ledger.observer import Foreign, Outdated, Seen, observe
 from mailroom.message import address
 from mailroom.message.address import spellings, to_e164
 from mailroom.message.message import CANARY, Key
@@ -124,8 +124,12 @@ class Feedback(Struct, frozen=True):
                 details = {**about(key), "reason": event.detail}
                 logger.error("not delivered: the configuration is invalid", extra=details)
                 count("Misconfigured")
-        if key.id.startswith(CANARY) and any(event.status == "delivered" for event in events):
+        is_delivery = key.event_type == "mail" and any(event.status == "delivered" for event in events)
+        if is_delivery and key.id.startswith(CANARY):
             count("CanaryDelivered")
+        # A mail to several recipients is delivered with the event about the last of them.
+        if is_delivery and isinstance(observed, Seen) and observed.item["status"] == "delivered":
+            count("MailsDelivered")
         if isinstance(observed, Foreign | Outdated):
             kinds = sorted({event.kind for event in events})
             reason = type(observed).__name__

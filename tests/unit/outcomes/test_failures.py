@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mailroom.ledger.change import LedgerChange
-from mailroom.outcomes import REASON_CHARACTERS, count_outcomes
+from mailroom.outcomes import REASON_CHARACTERS, count_failures
 from tests.support.unit.consequences import Consequences, change
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.shared import Aws, FakeClock
@@ -21,7 +21,7 @@ def changed(old: str | None, new: str, event_type: str = "mail", **attributes: A
 
 
 def written(capsys: pytest.CaptureFixture[str], *changes: LedgerChange) -> dict[tuple[str, str], float]:
-    count_outcomes(changes, CHANNELS)
+    count_failures(changes, CHANNELS)
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     return {(row["channel"], row["reason"]): sum(row["Failed"]) for row in rows}
 
@@ -47,26 +47,11 @@ def test_failures_that_a_provider_reports_later_are_counted_by_status_instead_of
     }
 
 
-@pytest.mark.parametrize("status", ["sending", "scheduled", "retrying", "sent", "suppressed"])
+@pytest.mark.parametrize("status", ["sending", "scheduled", "retrying", "sent", "delivered", "suppressed"])
 def test_messages_with_other_statuses_are_not_counted_as_failed(
     capsys: pytest.CaptureFixture[str], status: str
 ) -> None:
     assert written(capsys, changed("ready", status)) == {}
-
-
-def test_delivered_messages_are_counted_by_channel_once(capsys: pytest.CaptureFixture[str]) -> None:
-    changes = [
-        *(changed("sent", "delivered") for _ in range(3)),
-        changed("delivered", "delivered"),
-        changed("sending", "delivered", "fax"),
-        changed(None, "delivered", "x"),
-    ]
-    count_outcomes(changes, CHANNELS)
-    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert {row["channel"]: row["Delivered"] for row in rows} == {"mail": [3], "fax": [1], "unknown": [1]}
-    assert {str(row["_aws"]["CloudWatchMetrics"][0]["Dimensions"]) for row in rows} == {
-        "[['service'], ['channel']]"
-    }
 
 
 def test_a_failed_message_that_changes_without_a_new_status_is_not_counted_again(
@@ -85,7 +70,7 @@ def test_failed_messages_without_an_error_code_or_with_a_very_long_code_are_coun
 def test_the_metric_of_failed_messages_has_the_dimensions_channel_and_reason(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    count_outcomes([changed(None, "failed", error=INVALID)], CHANNELS)
+    count_failures([changed(None, "failed", error=INVALID)], CHANNELS)
     row = json.loads(capsys.readouterr().out)
     (directive,) = row["_aws"]["CloudWatchMetrics"]
     assert directive["Namespace"] == "Mailroom"
