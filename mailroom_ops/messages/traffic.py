@@ -69,7 +69,7 @@ class Traffic:
                 queries += [
                     _query(channel, "accepted", "Sent", sender, HOUR),
                     _query(channel, "resent", "Resent", sender, HOUR),
-                    _query(channel, f"sent by {group_of(lane)}", "Sent", sender),
+                    _query(channel, f"sent by {lane}", "Sent", sender),
                     _query(channel, "age", AGE, {"QueueName": queue}, stat="Maximum"),
                 ]
                 if lane == "normal":
@@ -96,11 +96,11 @@ class Traffic:
         """Return the sum of a figure, such as `accepted`: of one channel, or of all."""
         return int(self._sum(name, channel).total())
 
-    def pace(self, channel: str, group: str = "") -> float:
-        """Return the messages a second that a channel, or its lanes of a group, sent in the best of the last
-        minutes."""
+    def pace(self, channel: str, lane: str = "") -> float:
+        """Return the messages a second that a channel sent in the best of the last minutes: all its lanes, or
+        the lane of a name with the lane that helps it, such as `bulk` and `bulk-fallback`."""
         first = self._minute - PACE_MINUTES * MINUTE
-        counts = self._sum(f"sent by {group}", channel).items()
+        counts = self._sum(f"sent by {lane}", channel).items()
         return max((count for start, count in counts if start > first), default=0) / MINUTE
 
     def newest(self, channel: str, name: str) -> float | None:
@@ -129,11 +129,6 @@ class Traffic:
             values = zip(map(datetime.timestamp, result["Timestamps"]), result["Values"], strict=True)
             if result["Values"]:
                 self._values[queries[int(result["Id"][1:])][0]].append(dict(values))
-
-
-def group_of(lane: str) -> str:
-    """Return `normal` or `bulk` for a lane. A lane of a second provider belongs to the lane that it helps."""
-    return "bulk" if lane.startswith("bulk") else "normal"
 
 
 def end_at(messages: float, per_second: float, now_s: float) -> float:

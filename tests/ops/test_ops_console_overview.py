@@ -186,12 +186,19 @@ def test_rates_are_of_all_mails_of_a_day_and_shown_beside_the_limits_of_ses(
     assert "9.7% of the mails of the last 24 hours SES reviews the account from 5.0% on" in page.words
 
 
-def test_a_lane_whose_tries_fail_is_the_headline(stage: RepairStage, browser: Browser) -> None:
+def test_a_lane_whose_tries_fail_is_the_headline_and_the_list_of_its_messages_has_the_reasons(
+    stage: RepairStage, browser: Browser
+) -> None:
     ring(stage, "mailroom-dev-mail-bulk-tries-failing")
+    trouble = {"code": "retry", "message": "SES: Too Many Requests"}
+    stage.know("m", status="sending", to="ada@example.com", trouble=trouble, putAt=1, ttl=TTL)
+    index(stage.dynamodb)
     page = browser.get("/")
     assert "Mail does not get through: most tries fail." in page.words
     assert "Outage mail-bulk-tries-failing since" in page.words
     assert 'id="outage-mail" href="/messages?event_type=mail&amp;status=sending"' in page.text
+    words = browser.get("/messages", event_type="mail", status="sending").words
+    assert "ada@example.com, SES: Too Many Requests" in words
 
 
 def test_a_used_up_day_shows_its_end_and_the_number_of_waiting_messages(

@@ -55,6 +55,7 @@ def test_a_message_is_listed_with_its_time_status_title_and_recipient(stage: Sta
                 "event_type": "mail",
                 "status": "bounced",
                 "waits_for": "",
+                "trouble": None,
                 "template": "welcome",
                 "subject": "Welcome, Ada",
                 "to": "ada@example.com",

@@ -14,7 +14,7 @@ from mailroom_ops.console.snapshot import QueueSnapshot, Snapshot, look
 from mailroom_ops.costs.configured_lanes import ConfiguredLane, lanes_of
 from mailroom_ops.doctor.examined_stage import settings_or_trouble
 from mailroom_ops.messages.deployed_lanes import Lane, unread_queues
-from mailroom_ops.messages.traffic import RATED, Hour, Traffic, end_at, group_of
+from mailroom_ops.messages.traffic import RATED, Hour, Traffic, end_at
 from mailroom_ops.messages.waiting import ClosedDay, closed_days
 from mailroom_ops.shared.deployed_stage import is_dead, name
 from mailroom_ops.shared.times import speed_of
@@ -153,7 +153,7 @@ def _row(
     rates = [lane.rate for lane in configured if lane.channel == channel and not lane.is_fallback]
     end = max(
         (
-            end_at(lane.waiting, traffic.pace(channel, group_of(lane.lane)), now_s)
+            end_at(lane.waiting, traffic.pace(channel, lane.lane), now_s)
             for lane in lanes
             if lane.channel == channel and lane.waiting
         ),
