@@ -211,7 +211,7 @@ class Budget:
     def room(self, recipients: int = 1) -> Room:
         """Return the number of recipients that could be granted to bulk messages now, without reserving them,
         and the time at which `recipients` could be granted."""
-        return self._room(self._read(), recipients)
+        return self.room_in(self._read(), recipients)
 
     def part(self) -> int:
         """Return today's maximum number of recipients of bulk messages."""
@@ -229,7 +229,8 @@ class Budget:
         """Return the numbers of recipients that are counted now: of all messages, and of bulk messages."""
         return self._sums(self._read())
 
-    def _room(self, item: Mapping[str, Any], recipients: int) -> Room:
+    def room_in(self, item: Mapping[str, Any], recipients: int = 1) -> Room:
+        """Return the result of `room` for the budget's item in plain Python, which the caller has read."""
         moment, free = self._clock(), self._left(item)
         if (closed_until := item.get("closed_until", 0)) > moment:
             return Room(0, closed_until)

@@ -1,5 +1,6 @@
 """The commands `campaign`: start a campaign, show its progress, pause it, stop it."""
 
+from functools import cache, partial
 from shlex import quote
 from typing import Annotated
 
@@ -13,6 +14,8 @@ from mailroom_ops.campaigns import report as view
 from mailroom_ops.campaigns.day import CampaignDay
 from mailroom_ops.campaigns.deployed import DeployedCampaigns, RunStart
 from mailroom_ops.campaigns.dry_run import DryRun, samples_of
+from mailroom_ops.campaigns.ending import end_of, figures_of
+from mailroom_ops.campaigns.progress import Progress
 from mailroom_ops.campaigns.report import CampaignsAnswer, RunsAnswer, RunStarted, run_status
 from mailroom_ops.campaigns.results import Results, ResultsReader
 from mailroom_ops.shared.deployed_stage import aws_session
@@ -102,13 +105,18 @@ def status(
     with aws_faults(stage):
         campaigns = DeployedCampaigns(aws_session(), stage)
         runs = [campaigns.run(name, run)] if run else campaigns.runs(name, LATEST)
-        topic = files.settings_of(name, runs).get("topic")
-        reader = ResultsReader(aws_session(), stage)
-        results = [reader.of(entry, topic) for entry in runs]
+        settings, session, clock = files.settings_of(name, runs), aws_session(), campaigns.clock
+        reader = ResultsReader(session, stage)
+        results = [reader.of(entry, settings.get("topic")) for entry in runs]
+        figures, channel = cache(partial(figures_of, session, stage, clock)), str(settings.get("channel"))
+        ends = [
+            end_of(session, Progress(*row), channel, figures, clock)
+            for row in zip(runs, results, strict=True)
+        ]
     if as_json:
-        print_json(RunsAnswer(stage, name, [*map(run_status, runs, results)]))
+        print_json(RunsAnswer(stage, name, [*map(run_status, runs, results, ends)]))
     elif runs:
-        view.print_run(runs[0], results[0])
+        view.print_run(runs[0], results[0], ends[0])
         if len(runs) > 1:
             screen.print("\nEarlier runs:")
             screen.print(view.runs_table(runs[1:]))

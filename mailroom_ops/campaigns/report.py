@@ -10,10 +10,12 @@ from rich.table import Table
 from mailroom.campaigns.runs import Run
 from mailroom.errors import quantity
 from mailroom_ops.campaigns.dry_run import DryRunAnswer, Sample
+from mailroom_ops.campaigns.ending import End
 from mailroom_ops.campaigns.files import CampaignRow
 from mailroom_ops.campaigns.results import Results
 from mailroom_ops.costs.days import days_table
 from mailroom_ops.shared.screen import fold, lines, plain, print_line, right, screen, table_of, whole
+from mailroom_ops.shared.times import short
 
 SHOWN_FAULTS = 20
 CONFLICT = "were not put, because another message has their id"
@@ -23,6 +25,7 @@ MEANING = {
     "stopped": "nothing more is collected, composed or sent",
     "expired": "its messages have expired, and are not sent any more",
     "paused": "nothing more is collected or sent until it is resumed",
+    "waits for the day": "the next page is collected when the daily quota has capacity",
 }
 
 
@@ -37,7 +40,8 @@ class RunStarted(Struct, frozen=True):
 _SHOWN = (
     *("campaign", "run", "scheduled_at", "start", "state", "next_page", "cursor", "pages", "recipients"),
     *("refused", "faults", "trouble", "composed", "existed", "conflicts", "opted_out", "left_out", "failed"),
-    *("expired", "started_by", "stopped_by", "paused", "resumed"),
+    *("expired", "started_by", "stopped_by", "paused", "resumed", "waits_until"),
+    *("earlier_recipients", "earlier_refused", "earlier_opted_out", "earlier_left_out"),
 )
 """Fields of `Run` in the output. It does not have fields that only functions need, such as the secret of a
 run's ids."""
@@ -58,15 +62,17 @@ class CampaignsAnswer(Struct, frozen=True):
     campaigns: list[CampaignRow]
 
 
-def run_status(run: Run, results: Results | None = None) -> dict[str, Any]:
-    """Return the fields of a run for the output. `results` is None if the stage does not count results."""
+def run_status(run: Run, results: Results | None = None, end: End | None = None) -> dict[str, Any]:
+    """Return the fields of a run for the output. `results` is None if the stage does not count results, and
+    `end` if it is unknown."""
     fields = {name: getattr(run, name) for name in _SHOWN}
-    return {**fields, "updated_at": run.updatedAt, "results": results}
+    return {**fields, "updated_at": run.updatedAt, "results": results, "end": end}
 
 
-def print_run(run: Run, results: Results | None = None) -> None:
+def print_run(run: Run, results: Results | None = None, end: End | None = None) -> None:
     screen.print(plain(f"{run.campaign}, run {run.run}"), style="bold")
-    rows = (*_rows(run), *(_results(results) if results else ()))
+    ends = [("sending", "", f"takes {end.words}")] if end else []
+    rows = (*_rows(run), *(_results(results) if results else ()), *ends)
     screen.print(table_of("", right(), fold(), rows=rows, box=None, show_header=False))
     if run.trouble:
         page = "" if run.state == "stopped" else f"Page {run.next_page} was not collected: "
@@ -83,21 +89,28 @@ def _rows(run: Run) -> Iterable[tuple[str, str, str]]:
     yield "refused", f"{run.refused:,}", "faulty entries"
     yield "composed", f"{run.composed:,}", "messages put into the mailbox, by all its starts"
     yield "existed", f"{run.existed:,}", "were in the mailbox already"
-    if run.conflicts:
-        yield "conflicts", f"{run.conflicts:,}", CONFLICT
     yield "opted out", f"{run.opted_out:,}", "of the topic, and get no message"
     yield "left out", f"{run.left_out:,}", "by the campaign's own code"
     yield "failed", f"{run.failed:,}", "could not be composed; each is tried again"
-    if run.expired:
-        yield "expired", f"{run.expired:,}", "were composed too late, and get no message"
-    if run.started_by:
-        yield "started", "", f"by {run.started_by}"
-    if run.stopped_by:
-        yield "stopped", "", f"by {run.stopped_by}"
-    if run.paused:
-        yield "paused", "", run.paused
-    if run.resumed:
-        yield "resumed", "", run.resumed
+    earlier = f"{run.earlier_opted_out:,} opted out, {run.earlier_left_out:,} left out"
+    counts = (
+        ("conflicts", run.conflicts, CONFLICT),
+        ("expired", run.expired, "were composed too late, and get no message"),
+        (
+            "before",
+            run.earlier_recipients,
+            f"found by earlier starts; {earlier}, {run.earlier_refused:,} faulty",
+        ),
+    )
+    yield from ((name, f"{count:,}", words) for name, count, words in counts if count)
+    deeds = (
+        ("started", run.started_by and f"by {run.started_by}"),
+        ("stopped", run.stopped_by and f"by {run.stopped_by}"),
+        ("waits", run.waits_until and f"until about {short(run.waits_until)}"),
+        ("paused", run.paused),
+        ("resumed", run.resumed),
+    )
+    yield from ((name, "", words) for name, words in deeds if words)
     yield "changed", "", run.updatedAt
 
 

@@ -1,5 +1,6 @@
 """Snapshot of a stage: the depths of its queues, the number of its dead letters, and the ringing alarms."""
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,6 @@ from msgspec import Struct
 
 from mailroom.clock import iso
 from mailroom_ops.shared import deployed_stage as stages
-from mailroom_ops.shared.screen import NotDeployed
 
 if TYPE_CHECKING:
     from types_boto3_cloudwatch import CloudWatchClient
@@ -46,12 +46,9 @@ class Snapshot(Struct, frozen=True):
     note: str
 
 
-def look(sqs: "SQSClient", cloudwatch: "CloudWatchClient", stage: str) -> Snapshot:
-    """Return the current snapshot. Raises NotDeployed for a stage without queues, and botocore's errors if
+def look(sqs: "SQSClient", cloudwatch: "CloudWatchClient", stage: str, urls: Mapping[str, str]) -> Snapshot:
+    """Return the current snapshot of the queues with these URLs, by short name. Raises botocore's errors if
     SQS does not answer."""
-    urls = stages.queue_urls(sqs, stage)
-    if not urls:
-        raise NotDeployed(f"queue of {stage}")
     with ThreadPoolExecutor(_WORKERS, thread_name_prefix="depth") as pool:
         read = pool.map(partial(stages.depth, sqs), urls.values())
         depths = dict(zip(urls, read, strict=True))

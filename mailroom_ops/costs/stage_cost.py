@@ -8,7 +8,7 @@ from mailroom.ledger.waits import LISTS_OF_CHANNEL, SHARDS
 from mailroom_ops.costs import prices
 from mailroom_ops.costs.message_cost import DAYS_A_MONTH
 
-METRICS_OF_SENDER, METRICS_OF_SENDING = 4, 3
+METRICS_OF_SENDER, METRICS_OF_SENDING = 4, 4
 """Numbers of custom metrics: for each channel that sends, and for each stage with at least one such
 channel."""
 METRICS_OF_STREAM = 6

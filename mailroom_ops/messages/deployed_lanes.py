@@ -2,7 +2,9 @@
 mapping."""
 
 import re
+from collections.abc import Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -12,6 +14,9 @@ from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.stage_queues import DeployedStage
 from mailroom_ops.shared.times import short
 from mailroom_stacks.settings.channels import OF_FALLBACK
+
+if TYPE_CHECKING:
+    from types_boto3_lambda import LambdaClient
 
 PAUSED = "mailroom:paused"
 """Tag of a queue, with a text about the latest pause of its lane. The text is valid only while the queue's
@@ -35,6 +40,27 @@ class Lane(Struct, frozen=True):
     it is not paused."""
 
 
+def with_fallbacks(
+    routes: Mapping[str, Mapping[str, str]], queues: Mapping[str, str], stage: str
+) -> dict[str, dict[str, str]]:
+    """Return the URLs of all lanes, by channel and lane. `routes` has the lanes to which `dispatch` sends
+    messages; the queues of second providers are lanes as well. `queues` has the URLs of the queues."""
+    every = {channel: dict(lanes) for channel, lanes in routes.items()}
+    for lanes in every.values():
+        for lane, url in [*lanes.items()]:
+            name = f"{url.rpartition('/')[2].removeprefix(prefix(stage))}{OF_FALLBACK}"
+            if name in queues:
+                lanes["fallback" if lane == "normal" else f"{lane}{OF_FALLBACK}"] = queues[name]
+    return every
+
+
+def unread_queues(functions: "LambdaClient") -> set[str]:
+    """Return the names of the queues that Lambda does not read, because their mappings are disabled."""
+    pages = functions.get_paginator("list_event_source_mappings").paginate()
+    mappings = (mapping for page in pages for mapping in page["EventSourceMappings"])
+    return {mapping["EventSourceArn"].rpartition(":")[2] for mapping in mappings if mapping["State"] in OFF}
+
+
 class DeployedLanes:
     """Reads, pauses and resumes the lanes of one deployed stage."""
 
@@ -43,16 +69,9 @@ class DeployedLanes:
 
     @cached_property
     def routes(self) -> dict[str, dict[str, str]]:
-        """URLs of the queues, by channel and lane. The queues of second providers, to which `dispatch` does
-        not send messages, are lanes as well."""
-        queues = queue_urls(self._sqs, self._deployed.stage)
-        routes = {channel: dict(lanes) for channel, lanes in self._deployed.dispatch.routes.items()}
-        for lanes in routes.values():
-            for lane, url in [*lanes.items()]:
-                name = f"{url.rpartition('/')[2].removeprefix(prefix(self._deployed.stage))}{OF_FALLBACK}"
-                if name in queues:
-                    lanes["fallback" if lane == "normal" else f"{lane}{OF_FALLBACK}"] = queues[name]
-        return routes
+        """URLs of the queues, by channel and lane."""
+        stage = self._deployed.stage
+        return with_fallbacks(self._deployed.dispatch.routes, queue_urls(self._sqs, stage), stage)
 
     @property
     def _urls(self) -> dict[tuple[str, str], str]:

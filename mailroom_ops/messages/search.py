@@ -82,6 +82,8 @@ class MessageRow(Struct, frozen=True):
     subject: str | None
     to: str | list[str] | None
     updated_at: str | None
+    trouble: dict[str, str] | None = None
+    """Reason why the latest try did not send the message: {code, message}."""
     put_at: str | None = None
     dead_lettered_at: str | None = None
     """Time when the message became a dead letter; None if the message is not a dead letter."""

@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
+from mailroom.aws.dynamo_batches import UnprocessedKeys, batch_get
+from mailroom.aws.dynamo_values import string
+from mailroom.budget import Budget
 from mailroom.clock import Clock, iso
 from mailroom.environment import DispatchSettings, LineSettings
 from mailroom.errors import quantity
 from mailroom.ledger.items import PAUSED, RUN_UNKNOWN
 from mailroom.ledger.status_reader import MessageStatus
+from mailroom_ops.messages.traffic import end_at
 from mailroom_ops.shared.deployed_stage import depth, function_settings, name
 from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.times import short
@@ -41,7 +45,7 @@ _UNTIL = {
     "{campaign}, and mailroom docs run-unknown, which shows how to end the wait",
 }
 _DAY = 86_400
-_UNKNOWN = (Refused, KeyError, ClientError, BotoCoreError)
+UNKNOWN = (Refused, KeyError, ClientError, BotoCoreError, UnprocessedKeys)
 """Exceptions after which a message is shown without an estimate of its time."""
 
 
@@ -61,9 +65,11 @@ class Outlook(Struct, frozen=True):
     recipient, and that only these messages use the channel's rate limit and daily quota."""
 
     until: float
-    """Time in epoch seconds."""
-    waits_for_day: bool
+    """Time in epoch seconds, rounded up to a minute."""
+    waits_for_day: bool = False
     """Whether messages in the lane bulk have to wait for the daily quota now."""
+    by_day: bool = False
+    """Whether the time follows from the daily quota, because that takes longer than the pace."""
 
 
 class ClosedDay(Struct, frozen=True):
@@ -72,19 +78,24 @@ class ClosedDay(Struct, frozen=True):
     channel: str
     until: str
     """Time at which the quota has capacity again (ISO 8601)."""
-    waiting: int
-    """Number of messages that wait for the quota."""
-    more: bool
-    """Whether the count ended at its limit, so that more messages may wait."""
+    since: str
+    """Time (ISO 8601): messages that were put later wait for the quota. Empty if no message waits."""
 
 
-class _Release(Struct, frozen=True, kw_only=True, rename="upper"):
-    """Environment variables of the function `release` with the settings of each channel's line of waiting
-    messages."""
+class ReleaseFacts(Struct, frozen=True, kw_only=True, rename="upper"):
+    """Environment variables of the function `release`: where messages wait, and how fast they are sent."""
 
     ledger_table: str
     budgets_table: str
     lines: dict[str, LineSettings]
+    """Settings by channel."""
+    routes: dict[str, dict[str, str]]
+    """URLs of the queues, by channel and lane."""
+
+
+def release_facts(session: "boto3.Session", stage: str) -> ReleaseFacts:
+    """Read the variables of a stage's function `release`. Raises Refused."""
+    return function_settings(session.client("lambda"), name(stage, "release"), ReleaseFacts)
 
 
 def turn_of(
@@ -97,64 +108,54 @@ def turn_of(
     from mailroom.ledger.waits import MOST_COUNTED, Waits
 
     try:
-        variables, dynamodb = _release(session, stage), session.client("dynamodb")
-        waits = Waits(dynamodb, variables.ledger_table, 0, clock)
-        before = waits.before(message.wait.line, message.wait.place)
-        outlook = _outlook(dynamodb, variables, message.wait.line, before, clock)
-    except _UNKNOWN:
+        facts, dynamodb = release_facts(session, stage), session.client("dynamodb")
+        before = Waits(dynamodb, facts.ledger_table, 0, clock).before(message.wait.line, message.wait.place)
+        outlook = outlook_of(dynamodb, facts, message.wait.line, before + 1, clock)
+    except UNKNOWN:
         return None
     return Turn(before, before >= MOST_COUNTED, outlook.until)
 
 
 def outlook_of(
-    session: "boto3.Session", stage: str, channel: str, messages: int, clock: Clock = time.time
-) -> Outlook | None:
-    """Return the estimate for the last of `messages` new messages in a channel's lane bulk, or None if the
-    stage's settings or budgets cannot be read."""
-    try:
-        return _outlook(session.client("dynamodb"), _release(session, stage), channel, messages - 1, clock)
-    except _UNKNOWN:
-        return None
-
-
-def _release(session: "boto3.Session", stage: str) -> _Release:
-    return function_settings(session.client("lambda"), name(stage, "release"), _Release)
-
-
-def _outlook(
-    dynamodb: "DynamoDBClient", variables: _Release, channel: str, before: int, clock: Clock
+    dynamodb: "DynamoDBClient",
+    facts: ReleaseFacts,
+    channel: str,
+    messages: int,
+    clock: Clock,
+    per_second: float = 0,
 ) -> Outlook:
-    """Return the estimate for a message in the lane bulk that has `before` messages before it."""
-    from mailroom.budget import Budget
-
-    line = variables.lines[channel]
-    until = clock() + before / line.per_second
+    """Return the estimate for the last of `messages` messages in a channel's lane bulk, at the pace of
+    `per_second`, or at the rate of the settings if it is 0. Raises KeyError for an unknown channel."""
+    line, budget = facts.lines[channel], _budget(dynamodb, facts, channel, clock)
+    until = end_at(messages, per_second or line.per_second, clock())
     if not line.per_day:
-        return Outlook(until, waits_for_day=False)
-    budget = Budget(dynamodb, variables.budgets_table, channel, line.per_day, line.reserve, clock)
-    days, remainder = divmod(before, max(1, budget.part()))
+        return Outlook(until)
+    days, remainder = divmod(messages - 1, max(1, budget.part()))
     room = budget.room(remainder + 1)
-    return Outlook(max(until, room.again + days * _DAY), waits_for_day=not room.recipients)
+    of_day = end_at(days * _DAY, 1, room.again)
+    return Outlook(max(until, of_day), not room.recipients, of_day > until)
 
 
-def closed_days(session: "boto3.Session", stage: str, clock: Clock) -> list[ClosedDay]:
+def closed_days(dynamodb: "DynamoDBClient", facts: ReleaseFacts, clock: Clock) -> list[ClosedDay]:
     """Return the channels whose daily quota for the lane bulk is used up, or an empty list if the budgets
     cannot be read."""
-    from mailroom.budget import Budget
-    from mailroom.ledger.waits import MOST_COUNTED, Waits
-
-    days = []
+    table = facts.budgets_table
+    keys = [{"name": string(channel)} for channel, line in facts.lines.items() if line.per_day]
     try:
-        variables, dynamodb = _release(session, stage), session.client("dynamodb")
-        waits = Waits(dynamodb, variables.ledger_table, 0, clock)
-        for channel, line in variables.lines.items():
-            budget = Budget(dynamodb, variables.budgets_table, channel, line.per_day, line.reserve, clock)
-            if line.per_day and (again := budget.room().again) > clock():
-                waiting = waits.before(channel, int(clock()) + 1)
-                days.append(ClosedDay(channel, iso(again), waiting, waiting >= MOST_COUNTED))
-    except _UNKNOWN:
+        items = {item["name"]: item for item in batch_get(dynamodb, {table: keys})[table]}
+    except UNKNOWN:
         return []
+    days = []
+    for channel, item in items.items():
+        again = _budget(dynamodb, facts, channel, clock).room_in(item).again
+        if again > clock():
+            days.append(ClosedDay(channel, iso(again), iso(item["line_at"]) if "line_at" in item else ""))
     return days
+
+
+def _budget(dynamodb: "DynamoDBClient", facts: ReleaseFacts, channel: str, clock: Clock) -> Budget:
+    line = facts.lines[channel]
+    return Budget(dynamodb, facts.budgets_table, channel, line.per_day, line.reserve, clock)
 
 
 def place_of(message: MessageStatus, turn: Turn | None) -> str:
@@ -167,8 +168,7 @@ def place_of(message: MessageStatus, turn: Turn | None) -> str:
     behind, until = quantity(turn.before, "other"), "until"
     if turn.more:
         behind, until = f"{turn.before:,}+ others", "beyond"
-    time_ = short(iso(turn.until // 60 * 60))
-    return f"It waits for the daily quota, behind {behind}, {until} about {time_}"
+    return f"It waits for the daily quota, behind {behind}, {until} about {short(iso(turn.until))}"
 
 
 def queued(session: "boto3.Session", stage: str) -> int:

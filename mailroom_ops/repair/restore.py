@@ -25,6 +25,7 @@ from msgspec import Struct
 
 from mailroom.aws.dynamo_updates import item_of
 from mailroom.aws.dynamo_values import string
+from mailroom.campaigns.runs import MAX_TROUBLE
 from mailroom.errors import quantity
 from mailroom.ledger.batch import items_of
 from mailroom.ledger.items import MARK
@@ -165,8 +166,9 @@ def _without_past_wait(item: dict[str, Any]) -> dict[str, Any]:
 def _paused(item: dict[str, Any], words: str) -> dict[str, Any]:
     """Return the item of a run that is paused for the reason in `words`. They include the reason of a pause
     in the backup."""
-    earlier = item.get("paused", {}).get("S")
-    return {**item, "paused": string(f"{words}, in which it was paused {earlier}" if earlier else words)}
+    if earlier := item.get("paused", {}).get("S"):
+        words = f"{words}, in which it was paused {earlier}"
+    return {**item, "paused": string(words[:MAX_TROUBLE])}
 
 
 def _keys(client: "DynamoDBClient", table: str) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any
 from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
-from mailroom.campaigns.runs import BEGUN
+from mailroom.campaigns.runs import BEGUN, PAUSES
 from mailroom.ledger.items import FAILURE_KEYS, FAILURES, LINES
 from mailroom.ledger.waits import INDEX, PROJECTED
 from mailroom.recipients.choices import TOPICS
@@ -69,6 +69,7 @@ class MailboxStack(StageStack):
             time_to_live_attribute=TTL,
         )
         self.runs.add_index(BEGUN, "campaign", "begun_at")
+        self.runs.add_index(PAUSES, "paused", "begun_at")
         self.search = Search(self, settings) if settings.search else None
         self.payloads = PrivateBucket(self, "Payloads", settings, keep_days=settings.retention.payload_days)
         self.templates = (

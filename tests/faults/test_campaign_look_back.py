@@ -144,7 +144,7 @@ def test_a_check_of_a_run_that_an_operator_has_stopped_does_not_become_a_dead_le
         world.runs.pause("weekly", RUN, "a wrong link")
         world.clock.now += 1
         world.deliver(COLLECT, 1)
-        assert world.run().trouble == "its run is paused"
+        assert (world.run().phase, world.run().trouble) == ("paused", "")
     world.runs.stop("weekly", RUN, "ops")
     world.settle()
     assert (world.run().state, world.run().trouble, world.dead()) == ("stopped", "", 0)

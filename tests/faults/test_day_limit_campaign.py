@@ -61,17 +61,17 @@ def look(world: DayWorld) -> None:
     world.campaign.deliver(COLLECT, 1)
 
 
-def test_a_page_beyond_the_daily_limit_waits_as_a_new_queue_message_and_its_run_has_the_reason() -> None:
+def test_a_page_beyond_the_daily_limit_waits_as_a_new_queue_message_and_its_run_has_the_time() -> None:
     world = full()
     look(world)
     assert {"get_item", "send_message_batch", "update_item"} <= {*world.outside.calls}
     (waiting,) = world.queues.messages[COLLECT]
     assert (waiting.receives, waiting.visible_at) == (0, world.clock.now + 120)
-    assert world.campaign.run().trouble.startswith(
-        "it waits for the daily quota of mail, until about 2027-01-"
-    )
+    run = world.campaign.run()
+    assert (run.phase, run.waits_until[:8], run.trouble) == ("waits for the day", "2027-01-", "")
     world.clock.now += 2 * DAY
     world.run(start=False)
+    assert (world.campaign.run().phase, world.campaign.run().waits_until) == ("collected", "")
     assert Counter(name for _, name in world.accepted()) == Counter(f"p{at}" for at in range(6))
 
 

@@ -11,6 +11,8 @@ from urllib.parse import quote
 import pytest
 
 from mailroom.aws.dynamo_values import image_of
+from mailroom.campaigns.audience import Fault
+from mailroom.campaigns.runs import PageClaim
 from mailroom.clock import iso
 from mailroom.ledger.items import FAILURE_KEYS
 from mailroom_ops.campaigns.results import Results
@@ -177,7 +179,7 @@ def test_a_rate_at_the_limit_of_ses_is_marked(bounced: int, *, bad: bool) -> Non
         (
             [["0001-01-01", 100]],
             30,
-            "Sending takes until about 2026-11-23 15:15:00 UTC, if nothing else is sent. "
+            "Sending takes until about 2026-11-23 15:15:00 UTC, as the daily quota allows. "
             "30 wait for the daily quota.",
         ),
     ],
@@ -189,17 +191,47 @@ def test_the_end_of_sending_is_shown_only_if_it_can_be_computed(
     world.collected(recipients=200, composed=200)
     world.counted(delivered=80, scheduled=scheduled)
     line = {"per_second": 1, "per_day": per_day, "reserve": 0.1}
-    variables = {**world.functions.variables, "LINES": json.dumps({"mail": line})}
+    routes = {"mail": {"bulk": world.sqs.create_queue(QueueName="mailroom-dev-mail-bulk")["QueueUrl"]}}
+    figures = {"LINES": json.dumps({"mail": line}), "ROUTES": json.dumps(routes)}
+    variables = {**world.functions.variables, **figures}
     browser = Browser(world.session, clock=lambda: NOW).enter()
     page = browser.get("/campaigns", campaign="weekly")
-    assert "if nothing else is sent" not in page.words  # the stage does not say how fast it sends
+    assert "Sending takes" not in page.words  # the stage does not say how fast it sends
     world.functions.variables = variables
     page = Browser(world.session, clock=lambda: NOW).enter().get("/campaigns", campaign="weekly")
     assert f"200 recipients found. {outlook}" in page.words
-    assert ("Until" in page.words) == ("Until" in outlook)
     world.runs.pause("weekly", RUN, "since noon")
     page = Browser(world.session, clock=lambda: NOW).enter().get("/campaigns", campaign="weekly")
-    assert "if nothing else is sent" not in page.words
+    assert "Sending takes no end while the run is paused." in page.words
+
+
+def test_a_run_that_waits_for_the_day_shows_its_time_in_amber_and_the_counts_of_its_earlier_start(
+    world: World,
+) -> None:
+    world.collected(
+        Fault("line 3", "email", "is missing"), recipients=9_000, composed=8_000, opted_out=20, left_out=3
+    )
+    world.runs.stop("weekly", RUN, ME)
+    world.counted(delivered=3_000)
+    world.begun(start="s-2")
+    claim = world.runs.claim("weekly", RUN, "s-2", 1)
+    assert isinstance(claim, PageClaim)
+    world.runs.release(claim, "", until=NOW + 7_200)
+    page = Browser(world.session).enter().get("/campaigns", campaign="weekly")
+    assert step(page) == "Collecting, waits for the day"
+    found = "0 recipients found so far by the latest of its 2 starts, 9,000 by those before"
+    assert found in page.words
+    assert (
+        '<div class="notice warn"><p>The next page waits for the daily quota until about '
+        "2026-11-21 16:00:34 UTC, and is then collected by itself.</p>" in page.text
+    )
+    assert page.text.count("notice bad") == 1  # the one of each page, which is hidden
+    assert "By earlier starts 9,000 recipients found, 20 opted out, 3 left out, 1 faulty" in page.words
+    shown = " ".join(run("campaign", "status", "weekly").stdout.split())
+    assert "state waits for the day the next page is collected when the daily quota has capacity" in shown
+    assert "waits until about 2026-11-21 16:00:34 UTC" in shown
+    assert "before 9,000 found by earlier starts; 20 opted out, 3 left out, 1 faulty" in shown
+    assert "was not collected" not in shown
 
 
 def looked_at(browser: Browser, **run: str) -> Reply:

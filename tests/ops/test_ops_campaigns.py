@@ -12,8 +12,9 @@ from mailroom.ledger.items import RUN_UNKNOWN
 from mailroom.ledger.run_states import STOPPED, RunStates
 from mailroom.message.message import CampaignStart
 from mailroom_ops.campaigns.deployed import RESTART_SECONDS
-from tests.support.ops.campaign import COLLECT, NOW, RUN, RUNS, World
+from tests.support.ops.campaign import COLLECT, NOW, RUN, World
 from tests.support.ops.campaign import run as cli
+from tests.support.ops.shared import RUNS
 
 
 def run(*arguments: str, typed: str | None = None) -> Result:

@@ -17,7 +17,7 @@ from mailroom_ops.console.pages.dead_letters import RedriveJob
 from mailroom_ops.repair.redrive import DeadLetterMover
 from mailroom_ops.repair.requeuer import Requeuer
 from tests.support.campaign_start import start_in
-from tests.support.ops.campaign import RUN, World, make_runs
+from tests.support.ops.campaign import RUN, World
 from tests.support.ops.console import Browser, Reply
 from tests.support.ops.message import PAYLOADS, Stage, deployed, many
 from tests.support.ops.repair import RepairStage, repair_stage
@@ -209,7 +209,6 @@ def test_elements_of_a_mail_that_make_a_browser_connect_are_removed(
 
 
 def test_text_of_others_is_escaped_on_every_page(stage: RepairStage, browser: Browser) -> None:
-    make_runs(stage.dynamodb)
     stage.put(mail(HOSTILE, subject=HOSTILE, text=HOSTILE, headers={"X-Own": HOSTILE}, topic=HOSTILE))
     stage.failed(
         HOSTILE,

@@ -1,24 +1,22 @@
 """The overview: how fast messages go out, what asks for somebody, the last 24 hours, and the channels."""
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mailroom.budget import Budget
 from mailroom.campaigns.runs import Runs
 from mailroom.clock import iso
-from mailroom_ops.console.pages import overview
-from mailroom_ops.console.traffic import HOUR, Traffic
-from mailroom_ops.doctor.checks import queues
-from mailroom_ops.doctor.examined_stage import ExaminedStage
-from mailroom_stacks.settings.load import load
-from tests.support.ops.campaign import NOW, RUNS, make_runs
+from mailroom_ops.messages.traffic import HOUR, Traffic
+from tests.support.ops.campaign import NOW
 from tests.support.ops.console import Browser
 from tests.support.ops.repair import RepairStage, repair_stage
 from tests.support.ops.search import index
+from tests.support.ops.shared import RUNS
 from tests.support.ops.whole import whole_stage
-from tests.support.stacks.refusals import with_settings
 
 STAGE = repair_stage
 TTL = 9_999_999_999
@@ -26,6 +24,7 @@ ROUTES = {
     "mail": {"normal": "https://sqs/1/mailroom-dev-mail", "bulk": "https://sqs/1/mailroom-dev-mail-bulk"},
     "fax": {"normal": "https://sqs/1/mailroom-dev-fax.fifo"},
 }
+FALLBACK = "https://sqs/1/mailroom-dev-mail-bulk-fallback"
 Named = tuple[str, str, str]
 """A metric, the value of its first dimension, and the statistic."""
 
@@ -59,6 +58,20 @@ def traffic(**values: Any) -> Traffic:
     return Traffic(Cloud(values["of"]), "dev", ROUTES, NOW)  # type: ignore[arg-type]
 
 
+def measured(stage: RepairStage, *metrics: tuple[str, dict[str, str], float]) -> None:
+    """Let CloudWatch have values of this minute."""
+    data = [
+        {
+            "MetricName": name,
+            "Dimensions": [{"Name": key, "Value": value} for key, value in {"stage": "dev", **of}.items()],
+            "Value": value,
+            "Timestamp": time.time(),
+        }
+        for name, of, value in metrics
+    ]
+    stage.session.client("cloudwatch").put_metric_data(Namespace="Mailroom", MetricData=data)
+
+
 def test_messages_are_counted_by_the_hour_over_all_channels_and_lanes() -> None:
     figures = traffic(
         of={
@@ -72,13 +85,31 @@ def test_messages_are_counted_by_the_hour_over_all_channels_and_lanes() -> None:
     assert [(hour.accepted, hour.wrong) for hour in hours[-3:]] == [(8, 3), (0, 0), (105, 0)]
     assert (len(hours), sum(hour.all for hour in hours)) == (24, 116)
     assert hours[-1].at == iso(NOW // HOUR * HOUR)
-    assert (figures.count("mail", "accepted"), figures.count("mail", "wrong")) == (112, 3)
+    assert (figures.count("accepted", "mail"), figures.count("wrong", "mail")) == (112, 3)
 
 
 def test_the_pace_is_that_of_the_best_of_the_last_minutes_and_not_a_mean_over_ten() -> None:
     sent = {("Sent", "send-mail-bulk", "Sum"): {60: 1_500.0, 120: 1_800.0, 600: 60.0}}
     assert traffic(of=sent).pace("mail") == 30
     assert traffic(of={("Sent", "send-mail-bulk", "Sum"): {600: 1_800.0}}).pace("mail") == 0
+
+
+def test_the_pace_of_bulk_includes_the_second_provider_but_no_other_lane() -> None:
+    sent = {
+        (metric, f"send-mail{lane}", "Sum"): {60: count}
+        for metric, lane, count in (
+            ("Sent", "", 6_000.0),
+            ("Sent", "-bulk", 600.0),
+            ("Sent", "-bulk-fallback", 60.0),
+        )
+    }
+    routes = {"mail": {**ROUTES["mail"], "bulk-fallback": FALLBACK}}
+    figures = Traffic(Cloud(sent), "dev", routes, NOW)  # type: ignore[arg-type]
+    assert (figures.pace("mail", "bulk"), figures.pace("mail", "normal"), figures.pace("mail")) == (
+        11,
+        100,
+        111,
+    )
 
 
 def test_the_age_is_that_of_the_oldest_message_of_all_lanes_in_the_newest_period() -> None:
@@ -98,7 +129,7 @@ def test_percentiles_are_queried_for_normal_lanes_only_and_each_metric_once() ->
     stats = [query["MetricStat"] for query in cloud.asked]
     took = [stat["Metric"]["Dimensions"][0]["Value"] for stat in stats if stat["Stat"] == "p99"]
     assert (took, figures.newest("mail", "p99")) == (["send-mail", "send-fax"], 1_100)
-    assert len({str(stat) for stat in stats}) == len(stats) == 15
+    assert len({str(stat) for stat in stats}) == len(stats) == 21
 
 
 def test_the_overview_has_a_row_for_each_channel_and_counts_dead_letters(
@@ -107,19 +138,9 @@ def test_the_overview_has_a_row_for_each_channel_and_counts_dead_letters(
     for queue, count in (("mail", 2), ("mail-bulk", 1), ("mail-dlq", 1)):
         for _ in range(count):
             stage.sqs.send_message(QueueUrl=stage.urls[queue], MessageBody="{}")
-    sending: dict[str, Any] = {
-        "status": "sending",
-        "to": "ada@example.com",
-        "dead_lettered_at": 2,
-        "ttl": TTL,
-    }
-    for put_at, words in ((1, "an older cause"), (2, "Sending is paused")):
-        trouble = {"code": "misconfigured", "message": words}
-        stage.know(f"d-{put_at}", **sending, trouble=trouble, putAt=put_at)
-    index(stage.dynamodb)
     page = browser.get("/")
     assert page.status == 200
-    assert "1 dead letter by mail The newest: Sending is paused See why" in page.words
+    assert "1 dead letter by mail See why" in page.words
     assert '<a class="button" id="dead-mail" href="/dead-letters">' in page.text
     assert "mail 3 0 1" in page.words
     link = '<a id="waiting-mail" href="/messages?event_type=mail&amp;status=sending">3 wait</a>'
@@ -131,13 +152,7 @@ def test_the_overview_has_a_row_for_each_channel_and_counts_dead_letters(
 def test_the_counts_of_accepted_and_failed_messages_link_to_their_lists(
     stage: RepairStage, browser: Browser
 ) -> None:
-    of_stage = {"Name": "stage", "Value": "dev"}
-    for name, of, value in (
-        ("Sent", {"Name": "service", "Value": "send-mail"}, 600),
-        ("Failed", {"Name": "channel", "Value": "mail"}, 4),
-    ):
-        metric = {"MetricName": name, "Dimensions": [of_stage, of], "Value": value, "Timestamp": time.time()}
-        stage.session.client("cloudwatch").put_metric_data(Namespace="Mailroom", MetricData=[metric])
+    measured(stage, ("Sent", {"service": "send-mail"}, 600), ("Failed", {"channel": "mail"}, 4))
     page = browser.get("/")
     assert '<a id="accepted" href="/messages"><b>600</b>' in page.text
     assert '<a id="wrong" href="/failures?since=24h"><b>4</b>' in page.text
@@ -146,51 +161,44 @@ def test_the_counts_of_accepted_and_failed_messages_link_to_their_lists(
     assert "Mail is sent at 10" in page.words  # 600 in a minute
 
 
-def test_rates_of_the_newest_mails_are_shown_beside_the_limits_of_ses(
+def test_rates_are_of_all_mails_of_a_day_and_shown_beside_the_limits_of_ses(
     stage: RepairStage, browser: Browser
 ) -> None:
-    for at in range(10):
-        status = "bounced" if at == 0 else "delivered"
-        stage.know(f"m-{at}", status=status, to="ada@example.com", putAt=at + 1, ttl=TTL)
-    stage.know("s", "sms", status="bounced", to="+16175551234", putAt=1, ttl=TTL)
-    for at in range(400):
-        stage.know(f"w-{at}", status="scheduled", to="ada@example.com", putAt=at + 99, ttl=TTL)
+    measured(
+        stage,
+        ("Sent", {"service": "send-mail"}, 9_000),
+        ("Sent", {"service": "send-mail-bulk"}, 1_000),
+        ("Sent", {"service": "send-sms"}, 5_000),
+        ("MailsDelivered", {"service": "feedback"}, 9_000),
+        ("Failed", {"channel": "mail", "reason": "bounced"}, 970),
+        ("Failed", {"channel": "mail", "reason": "complained"}, 1),
+        ("Failed", {"channel": "mail"}, 971),
+    )
+    stage.know("newest", status="delivered", to="ada@example.com", putAt=1, ttl=TTL)
     index(stage.dynamodb)
     page = browser.get("/")
-    assert "90.0% delivered" in page.words
-    assert "10.0% bounced SES reviews at 5.0%" in page.words
-    assert "0.0% complaints SES reviews at 0.10%" in page.words
-    assert "The newest 10 mails" in page.words
+    assert "Mails of the last 24 hours 90.0% delivered" in page.words
+    assert "9.7% bounced SES reviews at 5.0%" in page.words
+    assert "0.01% complaints SES reviews at 0.10%" in page.words
     assert (
         'id="rate-bounced" href="/messages?event_type=mail&amp;status=bounced" class="bad-text"' in page.text
     )
-    assert "10.0% of the newest 10 mails SES reviews the account from 5.0% on" in page.words
+    assert "9.7% of the mails of the last 24 hours SES reviews the account from 5.0% on" in page.words
 
 
-def test_an_outage_is_the_headline_and_doctor_reports_the_same_sentence(
+def test_a_lane_whose_tries_fail_is_the_headline_and_the_list_of_its_messages_has_the_reasons(
     stage: RepairStage, browser: Browser
 ) -> None:
-    outage = {"code": "no_outcome", "message": "SES did not answer: ReadTimeoutError"}
-    throttled = {"code": "retry", "message": "too many requests"}
-    sending: dict[str, Any] = {"status": "sending", "to": "a@example.com", "ttl": TTL}
-    for at in range(10):
-        stage.know(f"o-{at}", **sending, trouble=outage, putAt=(at + 1) * 60_000)
-    for at in range(9):
-        stage.know(f"t-{at}", **sending, trouble=throttled, putAt=at + 1)
-    for at in range(10):  # these are tried again at once, and no provider has refused them
-        stage.know(f"n-{at}", **sending, trouble={"code": "no_time", "message": "too short"}, putAt=at + 1)
-    stage.know("t-dead", **sending, trouble=throttled, putAt=1, dead_lettered_at=2)
+    ring(stage, "mailroom-dev-mail-bulk-tries-failing")
+    trouble = {"code": "retry", "message": "SES: Too Many Requests"}
+    stage.know("m", status="sending", to="ada@example.com", trouble=trouble, putAt=1, ttl=TTL)
     index(stage.dynamodb)
-    sentence = (
-        "mail: SES did not answer: ReadTimeoutError. 10 of the newest 30 messages have this trouble; the "
-        "first was put on 1970-01-01 00:01"
-    )
-    words = browser.get("/").words
-    assert "Mail does not get through: SES did not answer: ReadTimeoutError." in words
-    assert sentence in words
-    assert not [each for each in ("too many requests", "too short") if each in words]
-    (finding,) = queues.outages(ExaminedStage(stage.session, "dev"))
-    assert (finding.state, sentence in finding.sentence) == ("failed", True)
+    page = browser.get("/")
+    assert "Mail does not get through: most tries fail." in page.words
+    assert "Outage mail-bulk-tries-failing since" in page.words
+    assert 'id="outage-mail" href="/messages?event_type=mail&amp;status=sending"' in page.text
+    words = browser.get("/messages", event_type="mail", status="sending").words
+    assert "ada@example.com, SES: Too Many Requests" in words
 
 
 def test_a_used_up_day_shows_its_end_and_the_number_of_waiting_messages(
@@ -199,31 +207,36 @@ def test_a_used_up_day_shows_its_end_and_the_number_of_waiting_messages(
     with whole_stage(tmp_path, monkeypatch) as (stage, browser):
         stage.close_the_day()
         words = browser.get("/").words
+        assert "Further ones are sent then automatically. See them" in words
+        Budget(stage.dynamodb, "budgets", "mail", []).join(NOW - 60)
+        browser.site._kept.clear()
+        words = browser.get("/").words
     assert "The daily limit of mail is used up for bulk until about 2026-11-" in words
-    assert "1 message waits, and is sent then automatically. See them" in words
+    since = "Messages put after 2026-11-21 13:59:33 UTC wait, and are sent then automatically. See them"
+    assert since in words
 
 
-def test_the_overview_counts_the_messages_that_may_have_arrived_twice_and_links_to_them(
+def test_the_overview_counts_the_repeated_submits_of_a_day_and_links_to_the_messages(
     stage: RepairStage, browser: Browser
 ) -> None:
+    measured(stage, ("Resent", {"service": "send-mail"}, 3))
     tries = {"1000 ", "2000 "}
     stage.know("a", status="delivered", to="a@example.com", unsettled_tries=tries, putAt=1, ttl=TTL)
     stage.know("b", status="delivered", to="a@example.com", putAt=1, ttl=TTL)
     index(stage.dynamodb)
     page = browser.get("/")
-    assert "1 of the newest messages may have arrived twice" in page.words
+    assert "3 messages were sent again in 24 hours, and may have arrived twice" in page.words
     assert '<a class="button" id="twice" href="/messages?twice=yes">' in page.text
     listed = browser.get("/messages", twice="yes").text
     assert ("id=a&amp;" in listed, "id=b&amp;" in listed) == (True, False)
     assert "May have arrived twice True" in browser.get("/message", id="a", channel="mail").words
 
 
-def test_a_ringing_alarm_is_shown_as_a_sentence_with_its_next_command(
-    stage: RepairStage, browser: Browser
-) -> None:
+def ring(stage: RepairStage, name: str) -> None:
+    """Let an alarm ring."""
     cloudwatch = stage.session.client("cloudwatch")
     cloudwatch.put_metric_alarm(
-        AlarmName="mailroom-dev-mail-dlq-not-empty",
+        AlarmName=name,
         AlarmDescription="It is bad. Next: mailroom doctor --stage dev, then look. See docs/alarms/x.md.",
         MetricName="x",
         Namespace="AWS/SQS",
@@ -233,28 +246,42 @@ def test_a_ringing_alarm_is_shown_as_a_sentence_with_its_next_command(
         ComparisonOperator="GreaterThanThreshold",
         Statistic="Sum",
     )
-    cloudwatch.set_alarm_state(
-        AlarmName="mailroom-dev-mail-dlq-not-empty", StateValue="ALARM", StateReason="test"
-    )
+    cloudwatch.set_alarm_state(AlarmName=name, StateValue="ALARM", StateReason="test")
+
+
+def test_a_ringing_alarm_is_shown_as_a_sentence_with_its_next_command(
+    stage: RepairStage, browser: Browser
+) -> None:
+    ring(stage, "mailroom-dev-mail-dlq-not-empty")
     page = browser.get("/")
     assert "Alarm mail-dlq-not-empty since" in page.words
     assert 'data-copy="mailroom doctor --stage dev"' in page.text
     assert "See docs/alarms/x.md." in page.words
 
 
-def test_a_paused_run_is_listed_with_its_reason(
-    stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
+def test_the_newest_paused_runs_are_listed_with_their_reasons_until_they_go_on(
+    stage: RepairStage, browser: Browser
 ) -> None:
-    settings = load(with_settings({"campaigns.enabled": ["spring", "weekly"]}), "dev")
-    monkeypatch.setattr(overview, "settings_or_trouble", lambda _: settings)
-    make_runs(stage.dynamodb)
-    runs = Runs(stage.dynamodb, RUNS, clock=lambda: NOW)
-    for name in ("first", "second"):
-        assert runs.begin("spring", name, "s-1", "2026-11-21T09:00:00Z")
-    assert runs.pause("spring", "first", "since noon by the run itself: 6% bounced")
-    page = browser.get("/")
-    assert "Run first of spring Paused since noon by the run itself: 6% bounced See its results" in page.words
-    assert "Run second" not in page.words
+    for minute in range(13):
+        runs = Runs(stage.dynamodb, RUNS, clock=partial(float, NOW + 60 * minute))
+        assert runs.begin("spring", f"r-{minute:02}", "s-1", "2026-11-21T09:00:00Z")
+        assert minute == 0 or runs.pause(
+            "spring", f"r-{minute:02}", f"since {minute} by the run itself: 6% bounced"
+        )
+    words = browser.get("/").words
+    assert "Run r-12 of spring Paused since 12 by the run itself: 6% bounced See its results" in words
+    assert "2 further runs See the campaigns" in words
+    assert ("Run r-03 " in words, "Run r-02 " in words, "Run r-00 " in words) == (True, False, False)
+    assert runs.resume("spring", "r-12", "since now")
+    assert runs.stop("spring", "r-11", "ada")
+    browser.site._kept.clear()
+    words = browser.get("/").words
+    assert ("r-12" in words, "r-11" in words, "r-10" in words, "further runs" in words) == (
+        False,
+        False,
+        True,
+        False,
+    )
 
 
 def test_a_quiet_stage_lists_no_work(stage: RepairStage, browser: Browser) -> None:

@@ -138,7 +138,7 @@ def test_a_run_that_was_stopped_and_started_again_can_be_stopped_and_shows_its_p
     world.runs.stop("weekly", RUN, "an operator")
     world.collected(start="s-2", recipients=100, existed=60)
     page = browser.get("/campaigns", campaign="weekly")
-    assert "100 recipients found by the latest of its 2 starts." in page.words
+    assert "100 recipients found by the latest of its 2 starts, 100 by those before." in page.words
     assert "60 put into the mailbox by all its starts, 60 were there already" in page.words
     assert "have an outcome" not in page.words
     assert 'class="accounted"' not in page.text

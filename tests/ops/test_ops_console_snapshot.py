@@ -8,6 +8,7 @@ from botocore.exceptions import EndpointConnectionError
 
 from mailroom_ops.console.snapshot import Snapshot
 from mailroom_ops.console.snapshot import look as look_at
+from mailroom_ops.shared.deployed_stage import queue_urls
 from tests.support.ops.message import Stage
 from tests.support.ops.shared import REGION
 
@@ -25,7 +26,8 @@ def stage(stage: Stage) -> Stage:
 
 
 def look(stage: Stage) -> Snapshot:
-    return look_at(stage.session.client("sqs"), stage.session.client("cloudwatch"), "dev")
+    sqs = stage.session.client("sqs")
+    return look_at(sqs, stage.session.client("cloudwatch"), "dev", queue_urls(sqs, "dev"))
 
 
 def url(stage: Stage, short: str) -> str:

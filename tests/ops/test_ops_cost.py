@@ -131,7 +131,7 @@ def test_a_stage_without_messages_costs_its_alarms_dashboards_keys_and_secrets()
         "secrets": pytest.approx(1.60),
     }
     sending = stage_cost.stage_parts(TEMPLATES, senders=2)
-    assert sending["metrics"] == pytest.approx((12 + 1 + 2 * 4 + 3 - 10) * 0.30)
+    assert sending["metrics"] == pytest.approx((12 + 1 + 2 * 4 + 4 - 10) * 0.30)
 
 
 def test_the_total_cost_is_the_sum_of_its_parts() -> None:
@@ -153,7 +153,7 @@ def test_a_months_canaries_cost_their_mails_and_a_metric() -> None:
     of_a_mail = sum(reckoned().values()) / MILLION
     assert parts.pop("canaries") == pytest.approx(288 * 30.4 * of_a_mail + 0.30)
     # A mail counts the metrics of a sender, and those of sending.
-    assert parts.pop("metrics") == pytest.approx(month().stage_parts["metrics"] + 7 * 0.30)
+    assert parts.pop("metrics") == pytest.approx(month().stage_parts["metrics"] + 8 * 0.30)
     assert parts.items() <= month().stage_parts.items()
 
 

@@ -22,9 +22,8 @@ PLURALS = re.compile(
 NEVER_ONE = {
     ("doctor/checks/mail.py", " recipients a day"),
     ("doctor/checks/ses_account.py", " recipients today ("),
-    ("messages/outages.py", " messages have this trouble; the first was put on"),
 }
-"""Texts after counts that are limits, or the number of messages that are read to find an outage."""
+"""Texts after counts that are limits."""
 
 
 def fixed_plurals() -> Iterator[tuple[str, str]]:

@@ -83,7 +83,7 @@ def answers(providers: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer
 def test_every_check_of_a_healthy_stage_is_ok(answers: dict[str, Answer]) -> None:
     found = looked(Aws(answers))
     assert {each.state for each in found} == {"ok"}, [each for each in found if each.state != "ok"]
-    assert len({(each.subject, each.check) for each in found}) == 22
+    assert len({(each.subject, each.check) for each in found}) == 21
 
 
 def _quota(**changes: float) -> dict[str, Any]:
@@ -251,7 +251,7 @@ FAULTS: dict[str, list[tuple[Answer, str, str]]] = {
 
 HOUR = int(world.NOW) // 3600
 DAYS = [
-    ({}, "ok", "0 of the stage's own 40,000 recipients a day are used."),
+    ({}, "ok", "0 of the stage's own 40,000 recipients a day are reserved."),
     ({"used_0": 9, f"used_{HOUR}": 7_000, f"bulk_{HOUR}": 6_000}, "ok", "7,000 of the stage's own 40,000"),
     ({f"used_{HOUR}": 36_000, f"bulk_{HOUR}": 36_000}, "warning", "36,000 of the stage's own 40,000"),
     ({"closed_until": int(world.NOW) + 1_800}, "warning", "Bulk waits until about 2026-11-21 09:30:00 UTC."),
@@ -445,7 +445,7 @@ def test_resend_is_checked_for_its_key_domains_quota_and_webhook(by_resend: dict
     assert {(each.check, each.state): each.sentence for each in found} == {
         ("account", "ok"): "Resend accepts the key.",
         ("quota", "ok"): "3 of 50,000 mails are used (Resend's monthly quota).",
-        ("day", "ok"): "0 of the stage's own 40,000 recipients a day are used.",
+        ("day", "ok"): "0 of the stage's own 40,000 recipients a day are reserved.",
         ("reputation", "skipped"): "This check does not apply to Resend.",
         ("senders", "ok"): "mailroom@example.com may send by Resend: example.com is verified.",
         ("configuration", "ok"): "Resend posts the events about the stage's mails to its API.",
@@ -489,8 +489,8 @@ def test_a_stage_with_two_mail_providers_is_checked_at_both(by_resend: dict[str,
         ("account", "Resend accepts the key."),
         ("senders", "mailroom@example.com may send by SES, as example.com is verified."),
         ("senders", "mailroom@example.com may send by Resend: example.com is verified."),
-        ("day", "0 of the stage's own 40,000 recipients a day are used."),
-        ("day", "0 of the stage's own 40,000 recipients a day at the fallback are used."),
+        ("day", "0 of the stage's own 40,000 recipients a day are reserved."),
+        ("day", "0 of the stage's own 40,000 recipients a day at the fallback are reserved."),
         ("configuration", "Sending with the configuration set mailroom-dev is enabled."),
         ("configuration", "Resend posts the events about the stage's mails to its API."),
     }

@@ -8,10 +8,9 @@ import pytest
 from mailroom.campaigns.runs import Runs
 from mailroom.clock import iso
 from tests.support.campaign_start import start_in
-from tests.support.ops.campaign import RUNS, make_runs
 from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, run
 from tests.support.ops.search import index
-from tests.support.ops.shared import failure
+from tests.support.ops.shared import RUNS, failure, make_runs
 
 RUN = "2026-11-21T09:00Z"
 AT = 1_795_251_600_000
@@ -56,6 +55,7 @@ def test_a_message_is_listed_with_its_time_status_title_and_recipient(stage: Sta
                 "event_type": "mail",
                 "status": "bounced",
                 "waits_for": "",
+                "trouble": None,
                 "template": "welcome",
                 "subject": "Welcome, Ada",
                 "to": "ada@example.com",

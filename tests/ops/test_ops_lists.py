@@ -14,11 +14,10 @@ from mailroom.campaigns.runs import Runs
 from mailroom.clock import iso
 from mailroom.search.rows import Rows, run_row
 from tests.support.campaign_start import start_in
-from tests.support.ops.campaign import RUNS, make_runs
 from tests.support.ops.console import Browser
 from tests.support.ops.message import LEDGER, Stage, answer, deployed, run
 from tests.support.ops.search import SEARCH
-from tests.support.ops.shared import failure
+from tests.support.ops.shared import RUNS, failure, make_runs
 from tests.support.unit.shared import FakeClock, before_each_call
 
 NOW = 1_795_251_600.0

@@ -17,8 +17,8 @@ from mailroom_ops.repair.resender import judge
 from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.selected_messages import MessageRef, selected
 from tests.support.campaign_start import of_run
-from tests.support.ops.campaign import RUNS, make_runs
 from tests.support.ops.repair import RepairStage, repair_stage, run
+from tests.support.ops.shared import RUNS
 from tests.support.pipeline.items import mail
 
 STAGE = repair_stage
@@ -63,7 +63,6 @@ def test_the_queue_is_that_of_the_lane_and_its_message_equals_the_one_of_dispatc
 
 def failed_of_run(stage: RepairStage) -> tuple[Runs, dict[str, Any]]:
     """The runs of the past, and the item of a message of one of them, which failed."""
-    make_runs(stage.dynamodb)
     runs = Runs(stage.dynamodb, RUNS, clock=lambda: 1_790_000_000.0)
     assert runs.begin("spring", "r", "s-1", "2026-09-21")
     run = runs.read("spring", "r")

@@ -15,8 +15,7 @@ from mailroom.ledger.run_states import STOPPED, RunStates
 from mailroom.message.message import CampaignStart
 from mailroom_ops import cli
 from tests.support.dynamodb import in_memory_dynamodb
-from tests.support.ops.campaign import RUNS
-from tests.support.ops.shared import Session, make_table
+from tests.support.ops.shared import RUNS, Session, make_table
 
 LEDGER, RESTORED = "mailroom-dev-ledger", "mailroom-dev-ledger-restored"
 TIME = "2026-11-21T14:00:00Z"

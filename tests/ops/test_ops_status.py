@@ -255,7 +255,7 @@ def test_a_message_that_waits_for_the_day_shows_its_place_and_its_estimated_time
         return {("mail", MS // 1000): ahead[-1]}[channel, place]
 
     monkeypatch.setattr(Waits, "before", before)
-    variables = {"LEDGER_TABLE": LEDGER, "BUDGETS_TABLE": "budgets"}
+    variables = {"LEDGER_TABLE": LEDGER, "BUDGETS_TABLE": "budgets", "ROUTES": "{}"}
     line = {"per_second": 10, "per_day": [["2026-01-01", 1000]], "reserve": 0.2}
     found = of_ledger(
         {
@@ -279,7 +279,7 @@ def test_a_message_that_waits_for_the_day_shows_its_place_and_its_estimated_time
     budget = {"oldest": hour - 30, "used": 300, "bulk": 300, f"used_{hour}": 300, f"bulk_{hour}": 300}
     stage.put("budgets", name="mail", line_at=MS // 1000, **budget)
     for count, said in (
-        (450, "behind 450 others, until about 2026-11-21 14:00:00 UTC"),
+        (450, "behind 450 others, until about 2026-11-21 14:01:00 UTC"),
         (700, "behind 700 others, until about 2026-11-22 12:15:00 UTC"),
         (2179, "behind 2,179 others, until about 2026-11-24 12:15:00 UTC"),
         (10_000, "behind 10,000+ others, beyond about 2026-12-03 14:00:00 UTC"),

@@ -36,12 +36,12 @@ def test_a_campaign_above_the_daily_limit_waits_and_its_status_shows_it(pipeline
     """Going on when there is room takes minutes: tests/faults/test_day_limit_campaign.py shows it."""
     campaign = Campaign(pipeline, "over-the-day")
 
-    def trouble() -> str:
-        return campaign.state().trouble if campaign.state_or_none() else ""
+    def phase() -> str:
+        return campaign.state().phase if campaign.state_or_none() else ""
 
     with pipeline.day_closed(3_600):
         campaign.start()
-        until(lambda: "it waits for the daily quota of mail" in trouble(), 11, lambda: f"{trouble()!r}")
+        until(lambda: phase() == "waits for the day", 11, lambda: f"{phase()!r}")
         campaign.stop()
     assert not campaign.mails()
     assert not pipeline.dead_letters(pipeline.output("CollectDlqUrl"))

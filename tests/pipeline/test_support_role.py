@@ -36,6 +36,7 @@ COMMANDS = (
 )
 PAGES = (
     "/",
+    "/lanes",
     "/messages",
     f"/messages?q={quote(WHO)}",
     "/message?id=for-support",

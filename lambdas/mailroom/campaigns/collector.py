@@ -214,8 +214,12 @@ class Collector(Struct, frozen=True):
             self.runs.release(claim, trouble, "expired")
             logger.warning("run has expired", page=request.page)
             return
-        if trouble := self._obstacle(definition, run):
-            self._wait(claim, request, trouble)
+        again = None if run.paused else self._again(definition)
+        if run.paused or again is not None:
+            # The page is queued as a new message, so that the wait does not use up a receive.
+            self._send_next(run, request.page, request.cursor, LOOK_AGAIN_SECONDS)
+            self.runs.release(claim, "", until=again)
+            logger.info("the page is not collected yet", page=request.page, until=again)
             return
         if request.page > definition.max_pages:
             raise Invalid("max_pages", f"{definition.max_pages} pages were collected; raise it to go on")
@@ -265,24 +269,14 @@ class Collector(Struct, frozen=True):
             self._send_next(run, LOOK_BACK, looks, FIRST_LOOK_SECONDS << request.cursor)
         return None
 
-    def _obstacle(self, definition: Definition, run: Run) -> str:
-        """Return the reason why a page of the run may not be collected yet, or "" if it may be collected."""
-        if run.paused:
-            return "its run is paused"
+    def _again(self, definition: Definition) -> float | None:
+        """Return the approximate time (epoch seconds) at which the daily budget has capacity for the next
+        page, or None if the page may be collected at once."""
         room = self.rooms.get(definition.channel)
         again = None if room is None else room.again(definition, self.clock())
-        if again is None:
-            return ""
-        count("PagesWaitForDay")
-        minute = f"{iso(again)[:16]}Z"
-        return f"it waits for the daily quota of {definition.channel}, until about {minute}"
-
-    def _wait(self, claim: PageClaim, request: Next, trouble: str) -> None:
-        """Postpone a page that may not be collected yet. It is queued as a new message, so that the wait does
-        not use up a receive."""
-        self._send_next(claim.run, request.page, request.cursor, LOOK_AGAIN_SECONDS)
-        self.runs.release(claim, trouble)
-        logger.info("the page is not collected yet", page=request.page, reason=trouble)
+        if again is not None:
+            count("PagesWaitForDay")
+        return again
 
     def _send_people(self, run: Run, chunks: list[list[Recipient]]) -> None:
         # The claim of the page requires that its start is the latest, so `valid_from` is the start's number.

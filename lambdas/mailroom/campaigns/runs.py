@@ -73,6 +73,9 @@ class Run(Struct, frozen=True, kw_only=True):
     faults: tuple[str, ...] = ()
     trouble: str = ""
     """Reason why the next page was not collected, or why the run is stopped."""
+    waits_until: str = ""
+    """Approximate time (ISO 8601) until which the next page waits for the daily quota; empty if it does not
+    wait."""
     composed: int = 0
     """Number of messages that all starts have put into the mailbox."""
     existed: int = 0
@@ -83,6 +86,12 @@ class Run(Struct, frozen=True, kw_only=True):
     left_out: int = 0
     failed: int = 0
     expired: int = 0
+    earlier_recipients: int = 0
+    """Number of people that the starts before the latest one collected together. The next three counts are
+    of these starts, too."""
+    earlier_refused: int = 0
+    earlier_opted_out: int = 0
+    earlier_left_out: int = 0
     startedAt: int | None = None  # noqa: N815 - the tables' own word
     claim_token: str | None = None
     templates: dict[str, int] | None = None
@@ -106,9 +115,9 @@ class Run(Struct, frozen=True, kw_only=True):
         return self.paused.partition(" by ")[2].startswith(f"{BY_ITSELF}: ")
 
     @property
-    def phase(self) -> State | Literal["paused"]:
-        """State of the run for display: `paused` if the run is paused, or else `state`."""
-        return "paused" if self.paused else self.state
+    def phase(self) -> State | Literal["paused", "waits for the day"]:
+        """State of the run for display: `state`, unless the run is paused or waits for the daily quota."""
+        return "paused" if self.paused else "waits for the day" if self.waits_until else self.state
 
     def id_of(self, key: str) -> str:
         """Return the id of a person's message, which is the same at each start of the run. Without
@@ -181,6 +190,11 @@ KEPT_SECONDS = 2 * 365 * 86_400
 """Seconds from the last write of a run until it expires: longer than any of its messages may wait."""
 _COUNTS = ("composed", "existed", "conflicts", "opted_out", "left_out", "failed", "expired")
 _FRESH = ("pages", "recipients", "refused", *_COUNTS[1:])
+_ADDED_UP = ", ".join(
+    f"earlier_{name} = if_not_exists(earlier_{name}, :zero) + if_not_exists({name}, :zero)"
+    for name in ("recipients", "refused", "opted_out", "left_out")
+)
+"""Part of an update that adds the counts of a start to those of the starts before it."""
 _GOES_ON = "attribute_exists(campaign) AND #state <> :stopped"
 _OWN = "claim_token = :own AND next_page = :page"
 _SLOTS = 8
@@ -188,11 +202,22 @@ _SLOTS = 8
 random, so that workers that count at the same time mostly use different ones. With an attribute for each
 worker, the item would grow during the run."""
 MAX_TROUBLE = 500
-"""Maximum number of characters of `trouble`."""
+"""Maximum number of characters of `trouble`, and of `paused`, which is a key of an index."""
 
 
 BEGUN = "begun"
 """Name of the index of runs by campaign and by the time of the first start."""
+PAUSES = "pauses"
+"""Name of the index of paused runs by the text of their pause, which other runs do not have."""
+
+
+class PausedRun(Struct, frozen=True):
+    """Run that is paused. The fields are those of `Run`."""
+
+    campaign: str
+    run: str
+    paused: str
+    begun_at: int
 
 
 class Runs(Struct, frozen=True):
@@ -228,6 +253,12 @@ class Runs(Struct, frozen=True):
         runs = (self.read(campaign, item["run"]["S"]) for item in response["Items"])
         return [run for run in runs if run is not None]
 
+    def paused(self) -> list[PausedRun]:
+        """Return the paused runs of all campaigns, newest first: at most a page, which has thousands."""
+        response = self.client.scan(TableName=self.table, IndexName=PAUSES)
+        runs = (convert(plain(item), PausedRun) for item in response["Items"])
+        return sorted(runs, key=lambda run: run.begun_at, reverse=True)
+
     def begin(
         self,
         campaign: str,
@@ -250,8 +281,8 @@ class Runs(Struct, frozen=True):
                 id_secret = if_not_exists(id_secret, :id_secret),
                 started_by = :by, templates = :templates,
                 #state = :collecting, next_page = :first, claimed_page = :zero, faults = :none,
-                {", ".join(f"{name} = :zero" for name in _FRESH)}
-            REMOVE startedAt, claim_token, #cursor, trouble, paused
+                {", ".join(f"{name} = :zero" for name in _FRESH)}, {_ADDED_UP}
+            REMOVE startedAt, claim_token, #cursor, trouble, paused, waits_until
             ADD starts :starts""",
                 "attribute_not_exists(campaign) OR attribute_exists(starts) AND NOT contains(starts, :start)",
                 {
@@ -279,7 +310,7 @@ class Runs(Struct, frozen=True):
             item = self._write(
                 campaign,
                 run,
-                "SET startedAt = :now, claim_token = :token, claimed_page = :page",
+                "SET startedAt = :now, claim_token = :token, claimed_page = :page REMOVE waits_until",
                 """#start = :start AND #state = :collecting AND next_page = :page
                 AND (attribute_not_exists(startedAt) OR startedAt <= :lease_over)""",
                 {
@@ -355,13 +386,16 @@ class Runs(Struct, frozen=True):
             if failed.item.get("next_page") != claim.page + 1 or failed.item.get("start") != before.start:
                 raise ClaimLost("another worker has the page, or its run was stopped or restarted") from None
 
-    def release(self, claim: PageClaim, trouble: str, state: State | None = None) -> None:
+    def release(
+        self, claim: PageClaim, trouble: str, state: State | None = None, until: float | None = None
+    ) -> None:
         """Release the claim of a page that was not collected, and store the reason `trouble`. The page can
-        then be claimed again at once, unless `state` ends the run."""
-        over: Sets = {} if state is None else {"state": string(state)}
-        released = Update(
-            {"trouble": string(trouble[:MAX_TROUBLE]), **over}, removes=("startedAt", "claim_token")
-        )
+        then be claimed again at once, unless `state` ends the run. The reason is empty for a page that only
+        waits: for the end of its run's pause, or for the daily quota until about `until` (epoch seconds)."""
+        sets: Sets = {"trouble": string(trouble[:MAX_TROUBLE])}
+        sets |= {} if state is None else {"state": string(state)}
+        sets |= {} if until is None else {"waits_until": string(iso(until))}
+        released = Update(sets, removes=("startedAt", "claim_token"))
         values = {**released.values, **self._own(claim)}
         self._try(claim.run.campaign, claim.run.run, released.expression, _OWN, values)
 
@@ -380,19 +414,22 @@ class Runs(Struct, frozen=True):
             ":by": string(by),
             ":trouble": string(trouble),
         }
-        first, condition = "", "attribute_exists(campaign) AND (#state <> :stopped OR paused > :empty)"
+        first, condition = (
+            "",
+            "attribute_exists(campaign) AND (#state <> :stopped OR attribute_exists(paused))",
+        )
         if lost:
             first = "scheduled_at = :empty, #start = :empty, id_secret = :empty, begun_at = :begun_at, "
             condition = "attribute_not_exists(campaign)"
-            values[":begun_at"] = number(int(self.clock()))
+            values |= {":begun_at": number(int(self.clock())), ":empty": string("")}
         try:
             self._raise_number(
                 campaign,
                 run,
                 f"""SET {first}#state = :stopped, stop_token = :token, stopped_by = :by, trouble = :trouble
-                REMOVE startedAt, claim_token, paused""",
+                REMOVE startedAt, claim_token, paused, waits_until""",
                 condition,
-                {**values, ":empty": string("")},
+                values,
             )
         except ConditionFailed as failed:
             # If the item has this call's token, the SDK repeated the write, and the first write had
@@ -404,14 +441,14 @@ class Runs(Struct, frozen=True):
         """Pause a run. `words` contains the time, the operator and the reason. During a pause, the run's
         pages are not collected, and its messages are not sent. Returns False for an unknown or a stopped
         run."""
-        values: Sets = {":words": string(words), ":stopped": string("stopped")}
+        values: Sets = {":words": string(words[:MAX_TROUBLE]), ":stopped": string("stopped")}
         return self._try(campaign, run, "SET paused = :words", _GOES_ON, values)
 
     def resume(self, campaign: str, run: str, words: str) -> bool:
         """Resume a paused run. `words` are those of `pause`. Returns False for a run that is not paused."""
-        values: Sets = {":words": string(words), ":empty": string("")}
-        expression = "SET resumed = :words, paused = :empty"
-        return self._try(campaign, run, expression, "paused > :empty", values)
+        values: Sets = {":words": string(words)}
+        expression = "SET resumed = :words REMOVE paused"
+        return self._try(campaign, run, expression, "attribute_exists(paused)", values)
 
     def pause_by_itself(self, run: Run, words: str, limits: Mapping[str, float]) -> bool:
         """Pause a run because of its bounces or complaints, and set its `limits`. `run` is the run that the
@@ -419,7 +456,6 @@ class Runs(Struct, frozen=True):
         values: Sets = {
             ":words": string(words),
             ":stopped": string("stopped"),
-            ":empty": string(""),
             ":start": string(run.start),
             ":resumed": string(run.resumed),
             ":limits": image_of({"limits": limits})["limits"],
@@ -429,7 +465,7 @@ class Runs(Struct, frozen=True):
                 run.campaign,
                 run.run,
                 "SET paused = :words, limits = :limits",
-                f"""{_GOES_ON} AND #start = :start AND (attribute_not_exists(paused) OR paused = :empty)
+                f"""{_GOES_ON} AND #start = :start AND attribute_not_exists(paused)
                 AND (attribute_not_exists(resumed) OR resumed = :resumed)""",
                 values,
             )

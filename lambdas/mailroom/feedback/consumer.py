@@ -6,7 +6,7 @@ harmless: see the module `observer`.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -17,7 +17,7 @@ from mailroom.errors import Malformed
 from mailroom.feedback.reader import read
 from mailroom.ledger.items import REDIRECTED_TO
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.observer import Foreign, Outdated, observe
+from mailroom.ledger.observer import Foreign, Observed, Outdated, Seen, observe
 from mailroom.message import address
 from mailroom.message.address import spellings, to_e164
 from mailroom.message.message import CANARY, Key
@@ -118,19 +118,7 @@ class Feedback(Struct, frozen=True):
         except Exception:  # noqa: BLE001 - logged; SQS delivers the records again
             logger.exception("an event was not recorded; it is tried again", extra=about(key))
             return False
-        count("Events", len(events))
-        for event in events:
-            if event.misconfigured:
-                details = {**about(key), "reason": event.detail}
-                logger.error("not delivered: the configuration is invalid", extra=details)
-                count("Misconfigured")
-        if key.id.startswith(CANARY) and any(event.status == "delivered" for event in events):
-            count("CanaryDelivered")
-        if isinstance(observed, Foreign | Outdated):
-            kinds = sorted({event.kind for event in events})
-            reason = type(observed).__name__
-            logger.info("events that change nothing", extra=about(key), found=reason, kinds=kinds)
-            count(f"Events{reason}", len(events))
+        _count(key, events, observed)
         return True
 
     def _heed(self, text: KeywordText, remaining: Callable[[], int]) -> bool:
@@ -193,6 +181,27 @@ class Feedback(Struct, frozen=True):
         if key.event_type == "sms":
             return to_e164(recipient, self.settings.default_region or None)
         return address.bare(recipient)
+
+
+def _count(key: Key, events: Sequence[Event], observed: Observed) -> None:
+    """Count events that were written into the ledger."""
+    count("Events", len(events))
+    for event in events:
+        if event.misconfigured:
+            logger.error(
+                "not delivered: the configuration is invalid", extra={**about(key), "reason": event.detail}
+            )
+            count("Misconfigured")
+    if key.id.startswith(CANARY) and any(event.status == "delivered" for event in events):
+        count("CanaryDelivered")
+    match observed:
+        case Foreign() | Outdated():
+            kinds = sorted({event.kind for event in events})
+            reason = type(observed).__name__
+            logger.info("events that change nothing", extra=about(key), found=reason, kinds=kinds)
+            count(f"Events{reason}", len(events))
+        case Seen(item, moved=True) if key.event_type == "mail" and item["status"] == "delivered":
+            count("MailsDelivered")
 
 
 def _first_time(event: Event, facts: Mapping[str, Any]) -> int:

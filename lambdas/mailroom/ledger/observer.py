@@ -27,6 +27,8 @@ class Seen(Struct, frozen=True):
 
     item: dict[str, Any]
     """Ledger item of the message, with Python values instead of DynamoDB's typed ones."""
+    moved: bool = False
+    """Whether the events have changed the message's status."""
 
 
 class Foreign(Struct, frozen=True):
@@ -81,7 +83,7 @@ def _message(ledger: Ledger, events: Sequence[Event], verdict: Verdict) -> Obser
     first = events[0]
     facts: Sets = {**facts_of(_facts(events)), **_proved(first)}
     try:
-        return Seen(_move(ledger, first, verdict, facts))
+        return Seen(_move(ledger, first, verdict, facts), moved=True)
     except ConditionFailed as failed:
         item = failed.item
     if not item:
@@ -149,7 +151,7 @@ def _entries(ledger: Ledger, events: Sequence[Event], item: dict[str, Any]) -> O
     if rank(verdict.status) <= rank(item["status"]):
         return Seen(item)
     try:
-        return Seen(_move(ledger, events[0], verdict, {}))
+        return Seen(_move(ledger, events[0], verdict, {}), moved=True)
     except ConditionFailed as failed:
         return Seen(failed.item)  # another worker has written a later status meanwhile
 

@@ -10,15 +10,16 @@ from mailroom_ops.campaigns import files
 from mailroom_ops.campaigns.day import CampaignDay
 from mailroom_ops.campaigns.deployed import DeployedCampaigns, RunStart
 from mailroom_ops.campaigns.dry_run import DryRun, DryRunAnswer, Samples, samples_of
+from mailroom_ops.campaigns.ending import End, end_of
 from mailroom_ops.campaigns.progress import STEPS, Progress
 from mailroom_ops.campaigns.report import CONFLICT, MEANING
 from mailroom_ops.campaigns.results import ResultsReader
 from mailroom_ops.console.job import Job
+from mailroom_ops.console.pages.overview import figures_at
 from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site, View, link
 from mailroom_ops.costs.configured_lanes import lane_of, read_settings
 from mailroom_ops.costs.days import DayShare
 from mailroom_ops.costs.message_cost import message_parts
-from mailroom_ops.messages.waiting import Outlook, outlook_of
 from mailroom_ops.shared.screen import Refused
 from mailroom_stacks.settings.sentences import SettingsError
 
@@ -33,13 +34,8 @@ class RunRow(Progress, frozen=True):
 
     meaning: str
     """Meaning of the run's state."""
-    outlook: Outlook | None
-    """Estimate for the remaining messages; None if it is unknown."""
-
-    @property
-    def until(self) -> str:
-        """Estimated end of the run (ISO 8601); empty if it is unknown."""
-        return iso(self.outlook.until // 60 * 60) if self.outlook else ""
+    end: End | None
+    """Estimated end of the run; None if it is unknown."""
 
 
 class Campaigns(View, frozen=True):
@@ -191,13 +187,9 @@ def _campaigns(site: Site) -> DeployedCampaigns:
 
 def _row(site: Site, run: Run, settings: dict[str, Any]) -> RunRow:
     reader = site.kept("results", partial(ResultsReader, site.session, site.stage))
-    results = reader.of(run, settings.get("topic"))
-    outlook, unsent = None, Progress(run, results).unsent
-    if run.phase == "collected" and unsent:
-        channel = str(settings.get("channel"))
-        read = partial(outlook_of, site.session, site.stage, channel, unsent, site.clock)
-        outlook = site.kept(f"outlook {run.campaign}#{run.run}", read)
-    return RunRow(run, results, MEANING[run.phase], outlook)
+    progress, channel = Progress(run, reader.of(run, settings.get("topic"))), str(settings.get("channel"))
+    end = end_of(site.session, progress, channel, partial(figures_at, site), site.clock)
+    return RunRow(run, progress.results, MEANING[run.phase], end)
 
 
 def _days(site: Site, channel: str, recipients: int) -> list[DayShare]:

@@ -1,36 +1,32 @@
 """Page of the overview: the speed of sending, alarms and faults, the last 24 hours, and the channels."""
 
-from collections import Counter
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from msgspec import Struct
 
-from mailroom.campaigns.runs import Run
-from mailroom.ledger.status_reader import TWICE, MessageStatus
-from mailroom.message.outcome import ACCEPTED
-from mailroom.search.finder import Filter, Finder
-from mailroom_ops.campaigns.deployed import DeployedCampaigns
-from mailroom_ops.console.pages.messages import deployed_at, finder_at
+from mailroom.campaigns.runs import PausedRun, Runs
+from mailroom.clock import iso
+from mailroom_ops.campaigns.ending import Figures, figures_of
 from mailroom_ops.console.site import KEPT_SECONDS, Answer, Request, Shown, Site, View
 from mailroom_ops.console.snapshot import QueueSnapshot, Snapshot, look
-from mailroom_ops.console.traffic import Hour, Traffic
 from mailroom_ops.costs.configured_lanes import ConfiguredLane, lanes_of
 from mailroom_ops.doctor.examined_stage import settings_or_trouble
-from mailroom_ops.messages.deployed_lanes import DeployedLanes, Lane
-from mailroom_ops.messages.outages import SAMPLE, Outage, outages_among
+from mailroom_ops.messages.deployed_lanes import Lane, unread_queues
+from mailroom_ops.messages.traffic import RATED, Hour, Traffic, end_at
 from mailroom_ops.messages.waiting import ClosedDay, closed_days
-from mailroom_ops.shared.deployed_stage import is_dead
+from mailroom_ops.shared.deployed_stage import is_dead, name
 from mailroom_ops.shared.times import speed_of
 from mailroom_stacks.settings.monitoring import BOUNCE_RATE, COMPLAINT_RATE
 
 SNAPSHOT_SECONDS = 4.0
 """Seconds for which the counts of the queues are cached for all browser tabs. CloudWatch's figures are cached
 for longer, because requests for them cost money."""
-
-
-LATEST_RUNS = 3
-"""Number of runs of each campaign that are read to find paused ones."""
+UNREAD = "by an operator: the page Lanes shows when and why"
+"""Text about a lane that is paused. Its reason would be a call for each lane."""
+PUMPED = "mailroom-local-fax.fifo"
+"""Queue that the local stage reads by a program of its own, with its mapping disabled."""
 
 
 class ChannelRow(Struct, frozen=True):
@@ -40,10 +36,11 @@ class ChannelRow(Struct, frozen=True):
     waiting: int
     in_flight: int
     dead: int
-    cause: str
-    """Trouble of the newest message that is a dead letter; empty if there is none."""
     pace: float
     """Messages a second that were accepted in the best of the last minutes."""
+    until: str
+    """Estimated time (ISO 8601) when the last waiting message is sent; empty if no message waits, or if a
+    lane with waiting messages sends none at present."""
     limit: float | None
     """Messages a second that the settings allow; None if they are unlimited or unknown."""
     accepted: int
@@ -62,19 +59,11 @@ class ChannelRow(Struct, frozen=True):
         return pace if self.limit is None else f"{pace} of {speed_of(self.limit)}"
 
 
-class _Accepted(Filter, frozen=True):
-    """Filter of mails that their provider has accepted."""
-
-    def takes(self, message: MessageStatus) -> bool:
-        return message.event_type == "mail" and message.status in ACCEPTED
-
-
 class Rate(Struct, frozen=True):
-    """Share of the newest mails that have a status."""
+    """Share of the mails of the last 24 hours that have an outcome."""
 
     status: str
     part: float
-    mails: int
     limit: float | None
     """Share from which on SES reviews the account; None for `delivered`."""
 
@@ -93,51 +82,55 @@ class Overview(View, frozen=True):
     hours: list[Hour]
     """Hours of the last day, the oldest first; empty if CloudWatch has no figures."""
     rates: list[Rate]
-    """Rates of the newest mails that were accepted; empty if they are unknown."""
-    outages: list[Outage]
+    """Rates of the mails that were accepted; empty if there were none."""
+    outages: dict[str, str]
+    """Channels of the lanes, by the name of the alarm that rings if most tries of a lane fail."""
     closed: list[ClosedDay]
     paused: list[Lane]
     """Lanes that are paused."""
-    paused_runs: list[Run]
-    """Paused runs among the latest of each campaign."""
+    paused_runs: list[PausedRun]
     twice: int
-    """Number of the newest messages that may have arrived twice."""
+    """Number of tries of the last 24 hours that followed a try whose outcome was not found out."""
 
 
 def show(site: Site, _: Request) -> Answer:
-    """Show the page. Raises NotDeployed, and botocore's errors."""
-    deployed, finder = deployed_at(site), finder_at(site)
-    seconds = SNAPSHOT_SECONDS if site.stage == "local" else KEPT_SECONDS
-    client = site.client("cloudwatch")
-    routes = site.kept("routes", lambda: DeployedLanes(deployed).routes, seconds)
-    snapshot = site.kept("snapshot", partial(look, site.client("sqs"), client, site.stage), SNAPSHOT_SECONDS)
-    traffic = site.kept("traffic", lambda: Traffic(client, site.stage, routes, site.clock()), seconds)
-    settings = site.kept("settings", lambda: settings_or_trouble(site.stage))
+    """Show the page. Raises Refused, and botocore's errors. The page needs one call for each queue, and eight
+    more: for the list of queues, settings, alarms, pauses of lanes, pauses of runs and budgets, and two for
+    metrics."""
+    stage, seconds, dynamodb = site.stage, _seconds(site), site.client("dynamodb")
+    facts, urls, traffic = figures_at(site)
+    clients = site.client("sqs"), site.client("cloudwatch")
+    snapshot = site.kept("snapshot", partial(look, *clients, stage, urls), SNAPSHOT_SECONDS)
+    unread = site.kept("unread", partial(unread_queues, site.client("lambda")), seconds)
+    closed = site.kept("closed", partial(closed_days, dynamodb, facts, site.clock), seconds)
+    runs = site.kept("runs", Runs(dynamodb, name(stage, "campaign-runs")).paused, seconds)
+    settings = site.kept("settings", lambda: settings_or_trouble(stage))
     configured = [] if isinstance(settings, str) else lanes_of(settings)
-    enabled = () if isinstance(settings, str) else settings.campaigns.enabled
-    lanes = site.kept("lanes", DeployedLanes(deployed).read, seconds)
-    newest = site.kept("newest", lambda: finder.newest(size=SAMPLE).messages if finder else [], seconds)
-    rows = [_row(channel, snapshot, traffic, newest, configured) for channel in routes]
-    of_channels = [queue for channel in routes for queue in _of(channel, snapshot)]
-    return Shown(
-        Overview(
-            snapshot,
-            rows,
-            [queue for queue in snapshot.queues if queue not in of_channels],
-            traffic.hours(),
-            site.kept("rates", partial(_rates, finder), max(seconds, KEPT_SECONDS / 4)),
-            outages_among(newest),
-            site.kept("closed", partial(closed_days, site.session, site.stage, site.clock), seconds),
-            [lane for lane in lanes if lane.paused],
-            [run for run in site.kept("runs", partial(_latest_runs, site, enabled), seconds) if run.paused],
-            sum(TWICE in message.details for message in newest),
-        )
-    )
+    depths = {name(stage, queue.name): queue.depth.all for queue in snapshot.queues}
+    lanes = {
+        queue: Lane(channel, lane, depths.get(queue, 0), UNREAD if queue in unread - {PUMPED} else "")
+        for channel, of_channel in traffic.routes.items()
+        for lane, queue in ((lane, url.rpartition("/")[2]) for lane, url in of_channel.items())
+    }
+    outages = {f"{queue.removesuffix('.fifo')}-tries-failing": lane.channel for queue, lane in lanes.items()}
+    rows = [
+        _row(channel, snapshot, traffic, lanes.values(), configured, site.clock()) for channel in facts.routes
+    ]
+    of_channels = [queue for channel in facts.routes for queue in _of(channel, snapshot)]
+    further = [queue for queue in snapshot.queues if queue not in of_channels]
+    paused = [lane for lane in lanes.values() if lane.paused]
+    facts_of_day = traffic.hours(), _rates(traffic), outages, closed, paused, runs, traffic.count("resent")
+    return Shown(Overview(snapshot, rows, further, *facts_of_day))
 
 
-def _latest_runs(site: Site, enabled: Sequence[str]) -> list[Run]:
-    campaigns = DeployedCampaigns(site.session, site.stage)
-    return [run for name in enabled for run in campaigns.runs(name, LATEST_RUNS)]
+def figures_at(site: Site) -> Figures:
+    """Return the figures of the stage, which all pages share. Raises Refused."""
+    return site.kept("figures", partial(figures_of, site.session, site.stage, site.clock), _seconds(site))
+
+
+def _seconds(site: Site) -> float:
+    """Return the seconds for which values are cached that cost money in an account of AWS."""
+    return SNAPSHOT_SECONDS if site.stage == "local" else KEPT_SECONDS
 
 
 def _of(channel: str, snapshot: Snapshot) -> list[QueueSnapshot]:
@@ -150,36 +143,42 @@ def _row(
     channel: str,
     snapshot: Snapshot,
     traffic: Traffic,
-    newest: list[MessageStatus],
-    lanes: list[ConfiguredLane],
+    lanes: Iterable[Lane],
+    configured: Sequence[ConfiguredLane],
+    now_s: float,
 ) -> ChannelRow:
     queues = _of(channel, snapshot)
     depths = [queue.depth for queue in queues if not is_dead(queue.name)]
-    causes = [
-        message.trouble["message"]
-        for message in newest
-        if message.event_type == channel and message.trouble and "dead_lettered_at" in message.times
-    ]
     # The rate of a second provider is not added: a message is sent by one of the two.
-    rates = [lane.rate for lane in lanes if lane.channel == channel and not lane.is_fallback]
+    rates = [lane.rate for lane in configured if lane.channel == channel and not lane.is_fallback]
+    end = max(
+        (
+            end_at(lane.waiting, traffic.pace(channel, lane.lane), now_s)
+            for lane in lanes
+            if lane.channel == channel and lane.waiting
+        ),
+        default=math.inf,
+    )
     return ChannelRow(
         channel,
         sum(depth.visible + depth.delayed for depth in depths),
         sum(depth.in_flight for depth in depths),
         sum(queue.depth.all for queue in queues if is_dead(queue.name)),
-        causes[0] if causes else "",
         traffic.pace(channel),
+        iso(end) if end < math.inf else "",
         sum(rate or 0.0 for rate in rates) if rates and None not in rates else None,
-        *(traffic.count(channel, name) for name in ("accepted", "wrong")),
-        *(traffic.newest(channel, name) for name in ("age", "p50", "p99")),
+        *(traffic.count(figure, channel) for figure in ("accepted", "wrong")),
+        *(traffic.newest(channel, figure) for figure in ("age", "p50", "p99")),
     )
 
 
-def _rates(finder: Finder | None) -> list[Rate]:
-    """Return the rates of the newest mails by the statuses in the ledger; the provider's own figures may
-    differ."""
-    mails = finder.newest(_Accepted(), size=SAMPLE).messages if finder else []
-    counts = Counter(mail.status for mail in mails)
-    counts["delivered"] += counts["complained"]
+def _rates(traffic: Traffic) -> list[Rate]:
+    """Return the shares of the accepted mails. An outcome may be of a mail that was accepted before."""
     limits = {"delivered": None, "bounced": BOUNCE_RATE, "complained": COMPLAINT_RATE}
-    return [Rate(name, counts[name] / len(mails), len(mails), limits[name]) for name in limits if mails]
+    accepted, counts = (
+        traffic.count("accepted", RATED),
+        {status: traffic.count(status, RATED) for status in limits},
+    )
+    return [
+        Rate(status, min(1.0, counts[status] / accepted), limits[status]) for status in limits if accepted
+    ]

@@ -51,7 +51,6 @@ CHECKS: tuple[Check, ...] = (
     Check("functions", "concurrency", functions.concurrency),
     Check("functions", "event bus", functions.event_bus),
     Check("functions", "recipients", functions.recipients),
-    Check("queues", "outages", queues.outages),
     Check("queues", "dead letters", queues.dead_letters),
     Check("queues", "given up", queues.given_up),
     Check("alarms", "notifying", queues.alarms_notify),

@@ -18,7 +18,7 @@ configuration = of_providers("mail", "configuration")
 
 
 def day(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Report how much of the stage's daily limit is used, and until when bulk messages wait."""
+    """Report how much of the stage's daily limit is reserved, and until when bulk messages wait."""
     lanes = [variables for variables in stage.senders("mail").values() if "PER_DAY" in variables]
     for name, variables in {lane.get("BUDGET", "mail"): lane for lane in lanes}.items():
         # A stack leaves out variables with default values.
@@ -29,7 +29,7 @@ def day(stage: ExaminedStage) -> Iterator[CheckFinding]:
         provider = " at the fallback" if "BUDGET" in variables else ""
         sentence = (
             f"{used:,} of the stage's own {limit_of(per_day, stage.clock()):,} recipients a day{provider} "
-            "are used"
+            "are reserved"
         )
         if room.recipients:
             yield ok(f"{sentence}.")

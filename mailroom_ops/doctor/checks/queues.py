@@ -2,13 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 from mailroom.errors import quantity
 from mailroom_ops.doctor.examined_stage import ExaminedStage
 from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
-from mailroom_ops.messages.outages import OUTAGE, SAMPLE, outages_among
-from mailroom_ops.messages.search import NO_SEARCH, finder_of
 from mailroom_ops.shared.deployed_stage import depth, is_dead, unprocessed_bucket
 
 
@@ -29,20 +27,6 @@ def dead_letters(stage: ExaminedStage) -> Iterator[CheckFinding]:
         else:
             empty += 1
     yield ok(f"{empty} of {len(queues)} dead-letter queues are empty.")
-
-
-def outages(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Report errors that many of the newest messages share, as the console's overview does."""
-    finder = finder_of(cast(Any, stage), stage.name)
-    if finder is None:
-        yield skipped(NO_SEARCH.format(stage=stage.name))
-        return
-    common = outages_among(finder.newest(size=SAMPLE).messages)
-    for outage in common:
-        fix = f"mailroom list --channel {outage.channel} --status sending --stage {stage.name}"
-        yield failed(outage.sentence, f"Correct what the response names, or wait for the provider: {fix}")
-    if not common:
-        yield ok(f"No trouble keeps {OUTAGE} or more of the newest {SAMPLE} messages from being sent.")
 
 
 def given_up(stage: ExaminedStage) -> Iterator[CheckFinding]:

@@ -12,16 +12,16 @@ from typer.testing import CliRunner, Result
 from mailroom.aws.dynamo_values import image_of
 from mailroom.budget import Budget, PerDay
 from mailroom.campaigns.audience import Fault
-from mailroom.campaigns.runs import BEGUN, PageClaim, Runs
+from mailroom.campaigns.runs import PageClaim, Runs
 from mailroom_ops import cli
 from tests.support.ops.message import ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
-from tests.support.ops.shared import LambdaDouble, Session, client, make_table
+from tests.support.ops.shared import RUNS, LambdaDouble, Session, client, make_runs, make_table
 
 NOW = 1_795_269_634.0  # 2026-11-21T14:00:34Z
 RUN = "2026-11-21T14:00Z"
-COLLECT, RUNS = "mailroom-dev-collect", "mailroom-dev-campaign-runs"
+COLLECT = "mailroom-dev-collect"
 TOML = """
 channel = "mail"
 topic = "followers"
@@ -89,7 +89,8 @@ class World:
 
     def _make(self) -> None:
         self.sqs.create_queue(QueueName=COLLECT)
-        make_runs(self.dynamodb)
+        if RUNS not in self.dynamodb.list_tables()["TableNames"]:  # a whole stage has them already
+            make_runs(self.dynamodb)
         for name, text in (("weekly", TOML), ("news", BY_HAND), ("draft", BY_HAND)):
             self.write(f"campaigns/{name}/campaign.toml", text)
         self.write("cdk.json", json.dumps(CDK))
@@ -200,11 +201,6 @@ def answers(world: World) -> None:
 def make_preferences(dynamodb: Any) -> None:
     """The table of preferences with its index."""
     make_table(dynamodb, "mailroom-dev-preferences", "recipient", "topic", topics=("topic", "opted_out_at"))
-
-
-def make_runs(dynamodb: Any) -> None:
-    """The table of runs with its index."""
-    make_table(dynamodb, RUNS, "campaign", "run", **{BEGUN: ("campaign", "begun_at")})
 
 
 def run(*arguments: str, typed: str | None = None, environment: Mapping[str, str] | None = None) -> Result:

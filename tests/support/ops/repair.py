@@ -24,7 +24,7 @@ from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.message import ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
-from tests.support.ops.shared import REGION, LambdaDouble, Session, client, make_table
+from tests.support.ops.shared import REGION, LambdaDouble, Session, client, make_runs, make_table
 
 LEDGER, MAILBOX = "mailroom-dev-ledger", "mailroom-dev-mailbox"
 QUEUES = ("mail", "mail-bulk", "sms", "webhook", "fax-retry")
@@ -68,7 +68,17 @@ class Functions(LambdaDouble):
         states = [self.mappings[name]] if name in self.mappings else []
         return {"EventSourceMappings": [{"UUID": name, "State": state} for state in states]}
 
-    def paginate(self, *, EventSourceArn: str) -> list[Item]:  # noqa: N803
+    def paginate(self, *, EventSourceArn: str = "") -> list[Item]:  # noqa: N803
+        if not EventSourceArn:
+            arn = f"arn:aws:sqs:{REGION}:123456789012:mailroom-dev-"
+            rows = self.mappings.items()
+            return [
+                {
+                    "EventSourceMappings": [
+                        {"EventSourceArn": arn + name, "State": state} for name, state in rows
+                    ]
+                }
+            ]
         short = EventSourceArn.rpartition("-")[2]
         arn = f"arn:aws:lambda:{REGION}:123456789012:function:mailroom-dev-send-{short}"
         known = f"mailroom-dev-send-{short}" in self._variables
@@ -112,6 +122,7 @@ class RepairStage:
         ):
             make_table(self.dynamodb, f"mailroom-dev-{name}", *keys, **INDEXES.get(name, {}))
         make_search(self.dynamodb)
+        make_runs(self.dynamodb)
         self.urls = {
             short: self.sqs.create_queue(
                 QueueName=f"mailroom-dev-{short}", Attributes={"VisibilityTimeout": "360"}
@@ -194,6 +205,12 @@ class RepairStage:
             "CALLBACK_PORTS": "[443]",
             "DEFAULT_REGION": "US",
         }
+        release = {
+            "LEDGER_TABLE": LEDGER,
+            "BUDGETS_TABLE": "budgets",
+            "ROUTES": json.dumps(routes),
+            "LINES": json.dumps({channel: {"per_second": 5} for channel in ("mail", "sms")}),
+        }
         outcomes = {
             "WEBHOOK_QUEUE_URL": self.urls["webhook"],
             "RETRY_QUEUE_URL": self.urls["fax-retry"],
@@ -204,6 +221,7 @@ class RepairStage:
         mail = {"LEASE_SECONDS": "120", "BACKOFF_CAP_SECONDS": "900"}
         return {
             "mailroom-dev-dispatch": dispatch,
+            "mailroom-dev-release": release,
             "mailroom-dev-outcomes": outcomes,
             "mailroom-dev-send-webhook": webhook,
             "mailroom-dev-send-mail": mail,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import boto3.session
 from botocore.exceptions import ClientError
 
+from mailroom.campaigns.runs import BEGUN, PAUSES
 from mailroom.ledger.items import FAILURES
 from mailroom.message.message import Key
 from tests.support import tables
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 ACCOUNT, REGION = "123456789012", "us-east-1"  # moto's own account
 BUCKET = f"mailroom-dev-unprocessed-{ACCOUNT}-{REGION}"
+RUNS = "mailroom-dev-campaign-runs"
 FOLDER = "aws/lambda/0a1b2c3d-0000-4000-8000-000000000000/shardId-00000001795250000000-a1b2c3d4/2026/11/21"
 ANSWER: dict[str, Any] = {"batchItemFailures": []}
 
@@ -61,6 +63,13 @@ def make_table(dynamodb: Any, name: str, *keys: str, **indexes: tuple[str, ...])
 def failure(id_: str, channel: str, status: str, at_ms: int) -> dict[str, str]:
     """The keys of a failure in its index."""
     return tables.failure(Key(id_, channel), status, at_ms)
+
+
+def make_runs(dynamodb: Any) -> None:
+    """The table of runs with its indexes."""
+    make_table(
+        dynamodb, RUNS, "campaign", "run", **{BEGUN: ("campaign", "begun_at"), PAUSES: ("paused", "begun_at")}
+    )
 
 
 def key(name: str) -> str:

@@ -63,8 +63,7 @@ class WholeStage(RepairStage):
         """Let the day of mail be used up, and a message wait for it."""
         self.world.limited(2, sent=2)
         self.variables["mailroom-dev-collect"] = self.world.functions.variables
-        tables = {"LEDGER_TABLE": "mailroom-dev-ledger", "BUDGETS_TABLE": "budgets"}
-        self.variables["mailroom-dev-release"] = {**tables, "LINES": json.dumps(LINE)}
+        self.variables["mailroom-dev-release"]["LINES"] = json.dumps(LINE)
         wait = {
             "version": "v",
             "reason": "day_used_up",

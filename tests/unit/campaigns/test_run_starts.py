@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from mailroom.campaigns.audience import Fault
 from mailroom.campaigns.runs import KEPT_SECONDS, PageClaim, Runs
 from tests.support.unit.fakes import Meddler, asked_twice
 from tests.support.unit.run_messages import AT, lose_run, read, started
@@ -34,6 +35,25 @@ def test_a_start_that_was_recorded_before_does_not_raise_the_number(runs: Runs, 
         clock.advance(behind)
         assert not runs.begin(*RUN, "start", AT)
         assert read(runs).valid_from == NOW_MS
+
+
+def test_a_start_adds_the_counts_of_the_start_before_it_to_those_of_the_earlier_starts_once(
+    runs: Runs, aws: Aws, clock: FakeClock
+) -> None:
+    twice: Any = Meddler(aws.dynamodb, update_item=asked_twice)
+    for number, people in enumerate((40, 7, 0, 5)):
+        name = f"start-{number}"
+        Runs(twice, RUNS, clock=clock).begin(*RUN, name, AT)
+        assert not runs.begin(*RUN, name, AT)
+        if people:
+            claim = runs.claim(*RUN, name, 1)
+            assert isinstance(claim, PageClaim)
+            runs.advance(claim, None, people, [Fault("line 3", "email", "is missing")])
+            runs.count(*RUN, {"opted_out": 2, "left_out": 1})
+    run = read(runs)
+    assert (run.recipients, run.refused, run.opted_out, run.left_out) == (5, 1, 2, 1)
+    earlier = (run.earlier_recipients, run.earlier_refused, run.earlier_opted_out, run.earlier_left_out)
+    assert earlier == (47, 2, 4, 2)
 
 
 def test_a_start_whose_response_was_lost_raises_the_number_once(

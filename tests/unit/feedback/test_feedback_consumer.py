@@ -374,3 +374,33 @@ def test_a_canary_is_counted_only_if_its_provider_has_delivered_it(
     _sent(ledger, id_)
     desk.handle(by_sns(ses(kind, id_)))
     assert counted().get("CanaryDelivered", 0) == canaries
+
+
+@pytest.mark.parametrize(
+    ("kinds", "mails"),
+    [
+        (("Delivery",), 1),
+        (("Send",), 0),
+        (("Complaint", "Delivery"), 0),
+        (("Delivery", "Send", "Delivery"), 1),
+    ],
+)
+def test_a_mail_is_counted_when_its_provider_has_delivered_it(
+    desk: Desk, ledger: Ledger, counted: Counted, kinds: tuple[str, ...], mails: int
+) -> None:
+    _sent(ledger)
+    _text(ledger)
+    desk.handle(twilio("delivered", "s-1"))
+    desk.handle(by_sns(ses("Delivery", "unknown")))
+    for kind in kinds:
+        desk.handle(by_sns(ses(kind, "m-1")))
+    assert counted().get("MailsDelivered", 0) == mails
+
+
+def test_a_mail_to_several_recipients_is_counted_once_when_all_of_them_have_it(
+    desk: Desk, ledger: Ledger, counted: Counted
+) -> None:
+    _sent(ledger, to=[ADA, EVE])
+    for recipient, mails in ((ADA, 0), (EVE, 1)):
+        desk.handle(by_sns(ses("Delivery", "m-1", recipient, to=[ADA, EVE])))
+        assert counted().get("MailsDelivered", 0) == mails

@@ -32,7 +32,7 @@ def test_an_event_from_the_provider_completes_a_message_whose_worker_crashed(
     clock.advance(3)
     observed = observe(ledger, [told(KEY, "sent", facts={"sentAt": AT})])
     stored = aws.item()
-    assert observed == Seen(stored)
+    assert observed == Seen(stored, moved=True)
     assert (stored["status"], stored["provider"], stored["provider_id"]) == ("sent", "ses", "p-1")
     assert (stored["completedAt"], stored["sentAt"], stored["attempts"]) == (NOW_MS + 3000, AT, 1)
     clock.advance(LEASE)
