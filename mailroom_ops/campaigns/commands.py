@@ -15,6 +15,7 @@ from mailroom_ops.campaigns.deployed import DeployedCampaigns, RunStart
 from mailroom_ops.campaigns.dry_run import DryRun, samples_of
 from mailroom_ops.campaigns.report import CampaignsAnswer, RunsAnswer, RunStarted, run_status
 from mailroom_ops.campaigns.results import Results, ResultsReader
+from mailroom_ops.shared.deeds import with_names
 from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage, Yes
 from mailroom_ops.shared.screen import aws_faults, bar, confirm, print_answer, print_json, print_line, screen
@@ -103,10 +104,11 @@ def status(
         topic = files.settings_of(name, runs).get("topic")
         reader = ResultsReader(aws_session(), stage)
         results = [reader.of(entry, topic) for entry in runs]
+        deeds = campaigns.deeds_of(runs[0]) if runs else []
     if as_json:
         print_json(RunsAnswer(stage, name, [*map(run_status, runs, results)]))
     elif runs:
-        view.print_run(runs[0], results[0])
+        view.print_run(runs[0], results[0], deeds)
         if len(runs) > 1:
             screen.print("\nEarlier runs:")
             screen.print(view.runs_table(runs[1:]))
@@ -119,6 +121,7 @@ def status(
 def stop(
     name: Name,
     run: RunName,
+    reason: Reason,
     stage: Stage = "dev",
     *,
     lost: Annotated[
@@ -136,7 +139,7 @@ def stop(
     With --lost, a run that is missing in the table of runs is recorded as stopped, so that the messages that
     wait for it are cancelled. It can never be started again. Exit code 1: the run was stopped already.
 
-    Example: mailroom campaign stop weekly-followers --run 2026-11-18T13:00Z --stage prod
+    Example: mailroom campaign stop weekly-followers --run 2026-11-18T13:00Z --why "wrong list" --stage prod
     """
     with aws_faults(stage):
         campaigns, results = DeployedCampaigns(aws_session(), stage), None
@@ -147,7 +150,7 @@ def stop(
             run, results = before.run, ResultsReader(aws_session(), stage).of(before, None)
             details = f"with {quantity(before.recipients, 'recipient')} collected?"
         confirm(f"Stop run {run} of {name} in {stage}, {details}", yes=yes)
-        stopped = campaigns.stop(name, run, lost=lost)
+        stopped = campaigns.stop(name, run, reason, lost=lost)
         after = campaigns.run(name, run)
     if as_json:
         print_json(run_status(after))
@@ -207,7 +210,7 @@ def _question(starting: RunStart, stage: str, day: CampaignDay | None) -> str:
     again = so_far = ""
     if starting.known:
         again = " again"
-        paused = f" It is paused {starting.known.paused}." if starting.known.paused else ""
+        paused = f" It is paused {with_names(starting.known.paused)}." if starting.known.paused else ""
         so_far = (
             f"{paused} It has put {quantity(starting.known.composed, 'message')} into the mailbox. People of "
             "the present audience whose message was not sent yet get it, with its present content."

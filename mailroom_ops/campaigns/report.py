@@ -13,7 +13,9 @@ from mailroom_ops.campaigns.dry_run import DryRunAnswer, Sample
 from mailroom_ops.campaigns.files import CampaignRow
 from mailroom_ops.campaigns.results import Results
 from mailroom_ops.costs.days import days_table
+from mailroom_ops.shared.deeds import Deed, with_names
 from mailroom_ops.shared.screen import fold, lines, plain, print_line, right, screen, table_of, whole
+from mailroom_ops.shared.times import short
 
 SHOWN_FAULTS = 20
 CONFLICT = "were not put, because another message has their id"
@@ -37,7 +39,7 @@ class RunStarted(Struct, frozen=True):
 _SHOWN = (
     *("campaign", "run", "scheduled_at", "start", "state", "next_page", "cursor", "pages", "recipients"),
     *("refused", "faults", "trouble", "composed", "existed", "conflicts", "opted_out", "left_out", "failed"),
-    *("expired", "started_by", "stopped_by", "paused", "resumed"),
+    *("expired", "paused", "resumed"),
 )
 """Fields of `Run` in the output. It does not have fields that only functions need, such as the secret of a
 run's ids."""
@@ -64,9 +66,10 @@ def run_status(run: Run, results: Results | None = None) -> dict[str, Any]:
     return {**fields, "updated_at": run.updatedAt, "results": results}
 
 
-def print_run(run: Run, results: Results | None = None) -> None:
+def print_run(run: Run, results: Results | None = None, deeds: Iterable[Deed] = ()) -> None:
     screen.print(plain(f"{run.campaign}, run {run.run}"), style="bold")
-    rows = (*_rows(run), *(_results(results) if results else ()))
+    done = ((deed.verb, "", f"{short(deed.at)} {deed.words}") for deed in deeds)
+    rows = (*_rows(run), *done, *(_results(results) if results else ()))
     screen.print(table_of("", right(), fold(), rows=rows, box=None, show_header=False))
     if run.trouble:
         page = "" if run.state == "stopped" else f"Page {run.next_page} was not collected: "
@@ -90,14 +93,8 @@ def _rows(run: Run) -> Iterable[tuple[str, str, str]]:
     yield "failed", f"{run.failed:,}", "could not be composed; each is tried again"
     if run.expired:
         yield "expired", f"{run.expired:,}", "were composed too late, and get no message"
-    if run.started_by:
-        yield "started", "", f"by {run.started_by}"
-    if run.stopped_by:
-        yield "stopped", "", f"by {run.stopped_by}"
     if run.paused:
-        yield "paused", "", run.paused
-    if run.resumed:
-        yield "resumed", "", run.resumed
+        yield "paused", "", with_names(run.paused)
     yield "changed", "", run.updatedAt
 
 

@@ -10,6 +10,7 @@ from mailroom.api.messages import States
 from mailroom.clock import Clock
 from mailroom.ledger.table import LedgerTable
 from mailroom_ops.messages.status import ChannelOfId, reader_of, show, view_of
+from mailroom_ops.shared.deeds import thing_of
 from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage
 from mailroom_ops.shared.screen import Refused, aws_faults, print_answer
@@ -44,8 +45,16 @@ def cancel(
     print_answer(view_of(message, stage, now_s), lambda view: show(message, view, now_s), as_json=as_json)
 
 
-def states_of(session: "boto3.Session", deployed: DeployedStage, clock: Clock = time.time) -> States:
-    """Return the object that cancels a stage's messages, which the HTTP API uses too."""
+def states_of(
+    session: "boto3.Session", deployed: DeployedStage, clock: Clock = time.time, why: str = ""
+) -> States:
+    """Return the object that cancels a stage's messages, which the HTTP API uses too, for a reason or for
+    none."""
     ttl = deployed.dispatch.ledger_ttl_seconds
     ledger = LedgerTable(deployed.dynamodb, deployed.name("ledger"), ttl, clock)
-    return States(reader_of(session, deployed.stage), ledger, clock)
+    return States(
+        reader_of(session, deployed.stage),
+        ledger,
+        clock,
+        lambda message: deployed.deeds.record("cancel", [thing_of(message)], why),
+    )

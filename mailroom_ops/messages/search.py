@@ -12,7 +12,6 @@ import typer
 from msgspec import Struct, structs
 from rich.text import Text
 
-from mailroom.aws.secret import CachedSecret
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import Clock, epoch, milliseconds
 from mailroom.errors import Invalid, quantity
@@ -21,13 +20,11 @@ from mailroom.message.address import bare, forms_of
 from mailroom.message.message import Key, Reference
 from mailroom.message.outcome import FAILED
 from mailroom.search.finder import ANY, PAGE, SECONDS, Filter, Finder, FoundPage
-from mailroom.search.rows import Rows
 from mailroom_ops.messages.failed_messages import AHEAD, days, failed
 from mailroom_ops.messages.filters import Campaign, Channel, Status, Template, check_names
 from mailroom_ops.messages.status import STYLES, first_recipient, reader_of
 from mailroom_ops.messages.waiting import WAITS_FOR, queued, unlisted
-from mailroom_ops.shared.deployed_stage import aws_session, function_settings
-from mailroom_ops.shared.deployed_stage import name as stage_name
+from mailroom_ops.shared.deployed_stage import aws_session, search_of
 from mailroom_ops.shared.options import AsJson, Stage
 from mailroom_ops.shared.screen import (
     Refused,
@@ -175,16 +172,6 @@ def _print(stage: str, text: str, criteria: Filter, cursor: str, *, as_json: boo
     return answer
 
 
-class SearchFacts(Struct, frozen=True, kw_only=True, rename="upper"):
-    """Environment variables of the HTTP API's function that the search reads."""
-
-    ledger_table: str = ""
-    search_table: str = ""
-    search_key_name: str = ""
-    default_region: str = ""
-    ledger_ttl_seconds: float = 0.0
-
-
 class Containing(Filter, frozen=True):
     """Filter of messages whose id contains a text, or whose provider's id is the text."""
 
@@ -229,21 +216,11 @@ def _cursor_at(time_ms: int) -> str:
     return f"{time_ms:013d}#{'0' * 16}"
 
 
-def search_of(session: "boto3.Session", stage: str) -> tuple[SearchFacts, Rows] | None:
-    """Return the settings of a stage's search and the object that makes the keys of its rows. Return None for
-    a stage without search. Raises NotDeployed."""
-    facts = function_settings(session.client("lambda"), stage_name(stage, "messages-api"), SearchFacts)
-    if not facts.search_table:
-        return None
-    return facts, Rows(CachedSecret(session.client("secretsmanager"), facts.search_key_name, time.time))
-
-
 def finder_of(session: "boto3.Session", stage: str, clock: Clock) -> Finder | None:
     """Return the finder of a stage, or None for a stage without search. Raises NotDeployed."""
-    search = search_of(session, stage)
-    if search is None:
+    facts, rows = search_of(session, stage)
+    if rows is None:
         return None
-    facts, rows = search
     dynamodb = session.client("dynamodb")
     region, ttl = facts.default_region, facts.ledger_ttl_seconds
     return StageFinder(dynamodb, facts.search_table, facts.ledger_table, rows, region, clock, stage, ttl)

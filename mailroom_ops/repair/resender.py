@@ -4,7 +4,7 @@ reopen ─── crash ─── queue      A message that was reopened but not 
                                 this command queues it when it is run again, and `repair --scan` finds it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from secrets import token_hex
 from typing import Any, Literal
@@ -25,6 +25,7 @@ from mailroom.recipients.choices import Addressee, Choices, Preferences, Suppres
 from mailroom_ops.messages.advice import CANCELLED
 from mailroom_ops.messages.waiting import WAITS_FOR
 from mailroom_ops.repair.requeuer import Requeuer, fax_of, next_attempt
+from mailroom_ops.shared.deeds import thing_of
 from mailroom_ops.shared.selected_messages import MessageRef
 from mailroom_ops.shared.stage_queues import DeployedStage, awaits_queuing
 from mailroom_ops.shared.tables import parts
@@ -155,8 +156,10 @@ class Resender:
         with ThreadPoolExecutor(_WORKERS) as pool:
             return [message for message, _, _ in pool.map(self._evaluate, refs)]
 
-    def send(self, ready: Iterable[ResentMessage]) -> list[ResentMessage]:
-        """Send the ready messages again. Each is evaluated once more, because it may have changed."""
+    def send(self, ready: Sequence[ResentMessage], why: str = "") -> list[ResentMessage]:
+        """Send the ready messages again, for a reason or for none. Each is evaluated once more, because it
+        may have changed."""
+        self._stage.deeds.record("send again", map(thing_of, ready), why)
         sent: list[ResentMessage] = []
         with ThreadPoolExecutor(_WORKERS) as pool:
             for step in parts(ready, AT_ONCE):
@@ -282,7 +285,7 @@ class Resender:
         was read."""
         key = Key(item["id"], item["event_type"])
         token = token_hex(16)
-        attempt = self._stage.ledger(lambda: token).reopen(key, item, self._stage.caller(), arrived=twice)
+        attempt = self._stage.ledger(lambda: token).reopen(key, item, arrived=twice)
         if attempt is not None:
             return attempt
         ours = self._stage.written(key, token)

@@ -10,7 +10,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import field, structs
 
 from mailroom.api.answers import ApiError
-from mailroom.api.messages import States
 from mailroom.channels.contracts import CHANNELS
 from mailroom.channels.preview import Preview
 from mailroom.content.payloads import Payloads
@@ -169,7 +168,7 @@ def resend(site: Site, request: Request) -> Answer:
         if not ready:
             _refuse(request, "resend", message.why)
         _require_unchanged(request, "resend", digest)
-        (sent,) = resender.send([message])
+        (sent,) = resender.send([message], request["why"])
         if sent.result == "unqueued":
             raise Refused(f"{request['id']}: {sent.why}.")
         return _done(request, "resend") if sent.result == "resent" else _refuse(request, "resend", sent.why)
@@ -203,9 +202,11 @@ def repair(site: Site, request: Request) -> Answer:
             _refuse(request, "repair", diagnosis.not_ended or SENTENCES[diagnosis.state])
         _require_unchanged(request, "repair", digest)
         if request["cure"] in get_args(Word):
-            problem = repairs.end(judgement, "sent" if request["cure"] == "sent" else "failed")
+            problem = repairs.end(
+                judgement, "sent" if request["cure"] == "sent" else "failed", request["why"]
+            )
         else:
-            done = repairs.repair(candidates, repairs.look(candidates, dry_run=False))
+            done = repairs.repair(candidates, repairs.look(candidates, dry_run=False), request["why"])
             problem = "its queue or function did not accept it; look again" if done.failed else ""
         return _refuse(request, "repair", problem) if problem else _done(request, "repair")
     sentences = [f"It is {message.key.event_type} {request['id']}: {SENTENCES[diagnosis.state]}."]
@@ -220,7 +221,8 @@ def repair(site: Site, request: Request) -> Answer:
 
 def cancel(site: Site, request: Request) -> Answer:
     """Show the effect of a cancel, and then cancel the message as the HTTP API does."""
-    states, (id_, channel) = _states(site), structs.astuple(_ref(request))
+    states = states_of(site.session, deployed_at(site), site.clock, request["why"])
+    id_, channel = structs.astuple(_ref(request))
     digest = _seen(deployed_at(site), request)
     try:
         message = states.of(id_, channel)
@@ -296,10 +298,6 @@ def _json(value: Any) -> Any:
     if isinstance(value, Decimal) and Decimal(repr(float(value))) == value:
         return float(value)
     return sorted(value) if isinstance(value, set | frozenset) else str(value)
-
-
-def _states(site: Site) -> States:
-    return site.kept("states", lambda: states_of(site.session, deployed_at(site), site.clock))
 
 
 def _seen(deployed: DeployedStage, request: Request) -> str:
