@@ -7,7 +7,7 @@ again, the record has it twice.
 
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from secrets import token_hex
 from typing import TYPE_CHECKING, Literal
@@ -79,7 +79,7 @@ class Deeds:
         self._client, self._table, self._clock = session.client("dynamodb"), name(stage, "deeds"), clock
         # Only the console's session has a way.
         self._way = getattr(session, "way", "command")
-        self.by = cache(partial(caller, session))
+        self.by: Callable[[], str] = cache(partial(caller, session))
         self.search = cache(partial(search_of, session, stage))
 
     def record(self, verb: str, things: Iterable[str], why: str = "") -> None:
@@ -94,7 +94,12 @@ class Deeds:
         places = {name: name for name in names if name != SOMEBODY}
         places[LIST] = names[0] if len(names) == 1 else quantity(len(names), "message")
         rows = [
-            {"found_by": place, "put": f"{milliseconds(moment):013d}#{token_hex(8)}", "thing": thing, **about}
+            {
+                "found_by": place,
+                "asked_at": f"{milliseconds(moment):013d}#{token_hex(8)}",
+                "thing": thing,
+                **about,
+            }
             for place, thing in places.items()
         ]
         batch_put(self._client, self._table, [*map(image_of, rows)] if names else [])
@@ -108,14 +113,17 @@ class Deeds:
     def of(self, thing: str, cursor: str = "~", since: float = 0) -> Iterator[Deed]:
         """Yield the deeds on a thing, the newest first, from a cursor on and since a time in epoch
         seconds."""
-        values = {":thing": thing, ":since": f"{milliseconds(since):013d}", ":cursor": cursor}
+        end = cursor[:40]  # a cursor from a URL may be any text
+        values = {":thing": thing, ":since": min(f"{milliseconds(since):013d}", end), ":cursor": end}
         pages = self._client.get_paginator("query").paginate(
             TableName=self._table,
-            KeyConditionExpression="found_by = :thing AND put BETWEEN :since AND :cursor",
+            KeyConditionExpression="found_by = :thing AND asked_at BETWEEN :since AND :cursor",
             ExpressionAttributeValues=image_of(values),
             ScanIndexForward=False,
             ConsistentRead=True,
             PaginationConfig={"PageSize": 100},
         )
         for row in (plain(image) for page in pages for image in page["Items"]):
-            yield convert(row | {"at": iso(int(row["put"][:13]) / 1000), "cursor": row["put"]}, Deed)
+            yield convert(
+                row | {"at": iso(int(row["asked_at"][:13]) / 1000), "cursor": row["asked_at"]}, Deed
+            )

@@ -45,8 +45,10 @@ QUERIES: dict[str, list[dict[str, str]]] = {
     "/campaigns/start": [{"campaign": "weekly"}, {"campaign": "weekly", "look": "1"}],
     "/campaigns/mail": [{"campaign": "weekly", "id": f"weekly#{RUN}#ada"}],
     "/campaigns/failures": [{"campaign": "weekly", "run": RUN}, {"campaign": "weekly", "run": "gone"}],
-    "/campaigns/stop": [{"campaign": "weekly", "run": RUN}],
-    "/campaigns/pause": [{"campaign": "weekly", "run": RUN}],
+    "/campaigns/change": [
+        *({"campaign": "weekly", "run": RUN, "do": do} for do in ("stop", "pause", "resume", "dance"))
+    ],
+    "/deeds": [{"text": "stop ada"}, {"cursor": "0"}],
     "/templates": [{"name": "weekly"}, {"name": "short"}],
     "/templates/mail": [{"name": "weekly"}],
     "/message/mail": [WHOLE],

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import boto3.session
 from botocore.exceptions import ClientError
 
+from mailroom_ops.shared.deeds import Deeds
+
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
@@ -49,6 +51,26 @@ def make_table(dynamodb: Any, name: str, *keys: str, **indexes: tuple[str, ...])
         ],
         **({"GlobalSecondaryIndexes": secondary} if secondary else {}),
     )
+
+
+def make_deeds(dynamodb: Any) -> None:
+    """Create the table of deeds, unless it exists."""
+    if "mailroom-dev-deeds" not in dynamodb.tables:
+        make_table(dynamodb, "mailroom-dev-deeds", "found_by", "asked_at")
+
+
+class Recorded(Deeds):
+    """Record of deeds in memory, of an operator with this ARN."""
+
+    def __init__(self, by: str = "arn:me") -> None:
+        self.by = lambda: by
+        self.rows: list[tuple[str, list[str], str]] = []
+
+    def record(self, verb: str, things: Iterable[str], why: str = "") -> None:
+        self.rows.append((verb, [*things], why))
+
+    def person(self, typed: str) -> str:
+        return f"person#{typed}"
 
 
 def key(name: str) -> str:
