@@ -135,10 +135,10 @@ class DeployedCampaigns:
         messages. With `lost`, record the stop of a run that is missing in the table. Return False if it was
         stopped already. Raises Refused if `lost` is true and the table has the run."""
         name = _canonical(run)
-        known = self._read(campaign, name)
-        if lost and known:
+        earlier = self._read(campaign, name)
+        if lost and earlier:
             raise Refused(f"The table of runs has run {name} of {campaign}: stop it without --lost.")
-        if known and known.phase == "stopped":
+        if earlier and earlier.phase == "stopped":
             return False
         self._record("stop", campaign, name, reason)
         return self._runs.stop(campaign, name, lost=lost)

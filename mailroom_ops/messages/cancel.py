@@ -46,7 +46,7 @@ def cancel(
 
 
 def states_of(
-    session: "boto3.Session", deployed: DeployedStage, clock: Clock = time.time, why: str = ""
+    session: "boto3.Session", deployed: DeployedStage, clock: Clock = time.time, reason: str = ""
 ) -> States:
     """Return the object that cancels a stage's messages, which the HTTP API uses too, for a reason or for
     none."""
@@ -56,5 +56,5 @@ def states_of(
         reader_of(session, deployed.stage),
         ledger,
         clock,
-        lambda message: deployed.deeds.record("cancel", [thing_of(message)], why),
+        lambda message: deployed.deeds.record("cancel", [thing_of(message)], reason),
     )

@@ -147,7 +147,7 @@ class Lists:
         """Add a recipient to Mailroom's list, in its canonical form and with the reason. Return False if the
         recipient was listed before. Raises Refused if the text is not a recipient of the channel."""
         form = self.canonical(channel, recipient)
-        self._record(f"suppress {channel}", form, reason)
+        self._deeds.record(f"suppress {channel}", [self._deeds.person(form)], reason)
         return self._list.mark(Suppression(form, channel, "operator", milliseconds(time.time()), reason))
 
     def lift(self, suppression: SuppressedRecipient, reason: str = "") -> bool:
@@ -156,7 +156,8 @@ class Lists:
 
         The endpoint of a device that was gone is enabled first: otherwise SNS refuses the next push, and the
         refusal adds the device to the list. Raises botocore's errors."""
-        self._record(f"lift {suppression.channel}", suppression.recipient, reason)
+        person = self._deeds.person(suppression.recipient)
+        self._deeds.record(f"lift {suppression.channel}", [person], reason)
         if suppression.channel == "push" and suppression.reason == "gone":
             self._enable(suppression.recipient)
         return self._list.lift(suppression.recipient, suppression.channel, reason)
@@ -192,7 +193,7 @@ class Lists:
 
         Raises one of FAULTS if a provider does not remove it; the other provider is asked as well.
         """
-        self._record("lift mail at the provider", recipient)
+        self._deeds.record("lift mail at the provider", [self._deeds.person(recipient)])
         results: list[str] = []
         faults: list[Exception] = []
         for resend in self.providers.values():
@@ -205,9 +206,6 @@ class Lists:
         if faults:
             raise faults[0]
         return "lifted" if "lifted" in results else "not_listed"
-
-    def _record(self, verb: str, recipient: str, reason: str = "") -> None:
-        self._deeds.record(verb, [self._deeds.person(recipient)], reason)
 
     def _lift_from_ses(self, address: str) -> Literal["lifted", "not_listed"]:
         ses = self._session.client("sesv2")

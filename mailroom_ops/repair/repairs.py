@@ -165,7 +165,7 @@ class Repairs:
             messages=messages,
         )
 
-    def repair(self, candidates: Candidates, answer: Repaired, why: str = "") -> Repaired:
+    def repair(self, candidates: Candidates, answer: Repaired, reason: str = "") -> Repaired:
         """Diagnose the candidates again, requeue those that are stuck, and redrive the dead letters of named
         messages. Return the answer with the numbers of repaired messages."""
         requeuer = Requeuer(self._stage)
@@ -173,7 +173,7 @@ class Repairs:
         failed = 0
         for batch in self.judged(candidates):
             cures = {message.key: self._cure(diagnosis, candidates) for diagnosis, message in batch}
-            self._stage.deeds.record("repair", (thing_of(key) for key, cure in cures.items() if cure), why)
+            self._stage.deeds.record("repair", (thing_of(key) for key, cure in cures.items() if cure), reason)
             redriven = self._redriven({key for key, cure in cures.items() if cure == "redrive"})
             repaired += Counter(key.event_type for key in redriven)
             # A message whose dead letter is no longer in a dead-letter queue is requeued.
@@ -183,13 +183,13 @@ class Repairs:
             failed += unqueued
         return structs.replace(answer, repaired=dict(sorted(repaired.items())), failed=failed)
 
-    def end(self, candidate: Judged, word: Word, why: str = "") -> str:
+    def end(self, candidate: Judged, word: Word, reason: str = "") -> str:
         """Record the outcome that an operator states for a message, unless the message has changed since it
         was diagnosed. Return why the outcome was not recorded, or an empty text if it was."""
         diagnosis, message = candidate
         if "end" not in diagnosis.cures or message.ledger is None:
             return diagnosis.not_ended
-        self._stage.deeds.record(f"record as {word}", [thing_of(message.key)], why)
+        self._stage.deeds.record(f"record as {word}", [thing_of(message.key)], reason)
         token = token_hex(16)
         free_since = self._judge.free_since(message.key.event_type, self._stage.clock())
         ledger = self._stage.ledger(lambda: token)

@@ -156,10 +156,10 @@ class Resender:
         with ThreadPoolExecutor(_WORKERS) as pool:
             return [message for message, _, _ in pool.map(self._evaluate, refs)]
 
-    def send(self, ready: Sequence[ResentMessage], why: str = "") -> list[ResentMessage]:
+    def send(self, ready: Sequence[ResentMessage], reason: str = "") -> list[ResentMessage]:
         """Send the ready messages again, for a reason or for none. Each is evaluated once more, because it
         may have changed."""
-        self._stage.deeds.record("send again", map(thing_of, ready), why)
+        self._stage.deeds.record("send again", map(thing_of, ready), reason)
         sent: list[ResentMessage] = []
         with ThreadPoolExecutor(_WORKERS) as pool:
             for step in parts(ready, AT_ONCE):

@@ -22,7 +22,7 @@ from mailroom.ledger.items import MessageKey
 from mailroom.message.address import forms_of
 from mailroom.search.rows import TO
 from mailroom.telemetry import impersonal
-from mailroom_ops.shared.deployed_stage import caller, name, search_of
+from mailroom_ops.shared.deployed_stage import name, search_of
 
 if TYPE_CHECKING:
     import boto3
@@ -79,29 +79,24 @@ class Deeds:
         self._client, self._table, self._clock = session.client("dynamodb"), name(stage, "deeds"), clock
         # Only the console's session has a way.
         self._way = getattr(session, "way", "command")
-        self.by: Callable[[], str] = cache(partial(caller, session))
+        self.by: Callable[[], str] = cache(lambda: session.client("sts").get_caller_identity()["Arn"])
         self.search = cache(partial(search_of, session, stage))
 
-    def record(self, verb: str, things: Iterable[str], why: str = "") -> None:
-        """Record a deed before it is done: a row in the list, and one for each of the `things`, which are
-        messages if there are several. Addresses and numbers in the reason are masked. Without things, nothing
-        is recorded.
+    def record(self, verb: str, things: Iterable[str], reason: str = "") -> None:
+        """Record a deed before it is done: a row in the list, and a row for each of the `things`, which are
+        messages if there are several. Addresses and numbers in the reason are masked. Returns at once if
+        `things` is empty.
 
         Raises UnprocessedKeys, NotDeployed and botocore's errors; then the deed must not be done."""
         moment, names = self._clock(), [*dict.fromkeys(things)]
-        about = {"verb": verb, "by": self.by(), "way": self._way, "why": impersonal(why.strip()[:500])}
-        about["ttl"] = int(moment + self.search()[0].ledger_ttl_seconds)
+        fields = {"verb": verb, "by": self.by(), "way": self._way, "why": impersonal(reason.strip()[:500])}
+        times = {
+            "asked_at": f"{milliseconds(moment):013d}#{token_hex(8)}",
+            "ttl": int(moment + self.search()[0].ledger_ttl_seconds),
+        }
         places = {name: name for name in names if name != SOMEBODY}
         places[LIST] = names[0] if len(names) == 1 else quantity(len(names), "message")
-        rows = [
-            {
-                "found_by": place,
-                "asked_at": f"{milliseconds(moment):013d}#{token_hex(8)}",
-                "thing": thing,
-                **about,
-            }
-            for place, thing in places.items()
-        ]
+        rows = [{"found_by": place, "thing": places[place], **fields, **times} for place in places]
         batch_put(self._client, self._table, [*map(image_of, rows)] if names else [])
 
     def person(self, typed: str) -> str:

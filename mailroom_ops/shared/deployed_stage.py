@@ -78,12 +78,6 @@ def unprocessed_bucket(stage: str, account: str, region: str) -> str:
     return name(stage, f"unprocessed-{account}-{region}")
 
 
-def caller(session: "boto3.Session") -> str:
-    """Return the operator's identity: the ARN of the credentials. Commands store it with the operator's
-    changes, such as a resend or an erasure."""
-    return str(session.client("sts").get_caller_identity()["Arn"])
-
-
 def queue_urls(sqs: "SQSClient", stage: str) -> dict[str, str]:
     """Return the URLs of a stage's queues by short name, such as fax-dlq.fifo."""
     pages = sqs.get_paginator("list_queues").paginate(

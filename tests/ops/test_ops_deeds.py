@@ -1,7 +1,9 @@
 """The record of deeds: written before each deed, shown at its thing and as a list, without addresses."""
 
 import json
+import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,10 +14,10 @@ from typer.testing import CliRunner, Result
 from mailroom.message.message import Key
 from mailroom_ops import cli
 from mailroom_ops.shared.deeds import LIST, Deed, Deeds, thing_of, with_names
-from tests.support.ops.campaign import RUN
+from tests.support.ops.campaign import NOW, RUN
 from tests.support.ops.console import Browser
 from tests.support.ops.dead_letters import FakeSes, Stage, erasable
-from tests.support.ops.whole import ADA, NOW, WholeStage, whole_stage
+from tests.support.ops.whole import ADA, WholeStage, whole_stage
 from tests.support.unit.fakes import client_error
 
 STAGE = erasable
@@ -153,7 +155,7 @@ def test_an_operator_has_a_name_wherever_the_arn_is_in_a_text(arn: str, name: st
 
 def test_the_list_is_read_page_by_page_and_by_words(stage: Stage) -> None:
     for number in range(120):
-        deeds = Deeds(stage, "dev", lambda number=number: NOW + number)
+        deeds = Deeds(stage, "dev", partial(float, NOW + number))
         deeds.record("lift mail" if number % 2 else "stop run r", ["campaign#weekly"], f"reason {number}")
     browser = Browser(stage).enter()
     pages, where = [], "/deeds"
@@ -240,7 +242,7 @@ def test_no_deed_contains_the_address_after_an_erasure_which_the_page_of_the_per
     result = run("erase", somehow(), "--yes", "--why", f"ticket 2026-11-21 of {somehow()}")
     assert result.exit_code == 0, (result.stdout, result.stderr, result.exception)
     rows = json.dumps(stage.items("deeds"), default=str).casefold()
-    assert not [text for text in ("ada@", "617", "5551234", "555-1234") if text in rows.replace("moto", "")]
+    assert not re.search(r"ada@|555[^0-9]{0,3}1234", rows)
     assert "ticket 2026-11-21 of" in rows
     page = Browser(stage).enter().get("/people", recipient=somehow())
     assert "Erase 1 message by moto (command): ticket 2026-11-21 of" in page.words

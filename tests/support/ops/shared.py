@@ -66,8 +66,8 @@ class Recorded(Deeds):
         self.by = lambda: by
         self.rows: list[tuple[str, list[str], str]] = []
 
-    def record(self, verb: str, things: Iterable[str], why: str = "") -> None:
-        self.rows.append((verb, [*things], why))
+    def record(self, verb: str, things: Iterable[str], reason: str = "") -> None:
+        self.rows.append((verb, [*things], reason))
 
     def person(self, typed: str) -> str:
         return f"person#{typed}"
