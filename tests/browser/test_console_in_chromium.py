@@ -52,6 +52,7 @@ PATHS = [
     "/campaigns/change?campaign=weekly-followers&run=gone&do=stop",
     "/templates",
     "/templates?name=weekly-followers",
+    "/deeds",
 ]
 
 
