@@ -62,6 +62,7 @@ PANELS = {
     "Repairing": {
         "lane": "mailroom_ops.messages.lanes:app",
         "resend": "mailroom_ops.repair.resend:resend",
+        "correct": "mailroom_ops.repair.correct:correct",
         "repair": "mailroom_ops.repair.repair:repair",
         "restore": "mailroom_ops.repair.restore:restore",
         "dead-letters": "mailroom_ops.repair.dead_letters:app",
@@ -122,7 +123,7 @@ def _listed(name: str, panel: str, place: str) -> Command:
 def _command(name: str, panel: str, place: str) -> Command:
     group = function = resolve_name(place)
     if not isinstance(group, typer.Typer):
-        group = typer.Typer(**OPTIONS)
+        group = typer.Typer(**OPTIONS, add_completion=False)
         group.command(name)(function)
     group.rich_markup_mode = MARKUP  # a sub-group does not inherit the mode
     command = typer.main.get_command(group)
@@ -133,7 +134,6 @@ def _command(name: str, panel: str, place: str) -> Command:
 MARKUP: Final = "markdown"
 """Markup of help texts, whose paragraphs then fill the width of the terminal."""
 OPTIONS: dict[str, Any] = {
-    "add_completion": False,
     "pretty_exceptions_enable": False,
     "rich_markup_mode": MARKUP,
 }

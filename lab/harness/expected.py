@@ -19,7 +19,7 @@ SENTENCES = {
     "undelivered": "{title} could not be delivered",
     "failed": "Failed to send {channel}: ",
 }
-ENDS = {"mail": "delivered", "sms": "delivered", "push": "sent", "fax": "sent", "webhook": "sent"}
+ENDS = {"mail": "delivered", "sms": "delivered", "push": "sent", "fax": "delivered", "webhook": "sent"}
 """Final status of a message without faults, by channel."""
 
 

@@ -46,7 +46,8 @@ _SENTENCES = {
     "failed": "Failed to send {lower}",
     "retrying": "{channel} will be tried again",
 }
-_FAX_STATUSES = {"retrying": "tmp_fail", **dict.fromkeys(("failed", "cancelled", "suppressed"), "perm_fail")}
+_FAX_STATUSES = dict.fromkeys(("failed", "cancelled", "suppressed"), "perm_fail")
+_FAX_STATUSES |= {"delivered": "sent", "retrying": "tmp_fail"}
 
 
 class Callback(Struct, frozen=True):
@@ -159,7 +160,7 @@ def _fax_sentence(change: LedgerChange, max_attempts: int) -> str:
     before, uncounted = (int(item.get(UNCOUNTED, 0)) for item in (change.old, change.new))
     attempts = change.attempts + int(change.new.get("retry_count", 0)) - uncounted
     match change.status:
-        case "sent":
+        case "sent" | "delivered":
             return "Fax sent successfully"
         case "retrying" if uncounted > before:
             return f"Failed to deliver fax (this attempt does not count). Fax status: {error.get('code')}"

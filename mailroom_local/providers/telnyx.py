@@ -171,6 +171,7 @@ def as_json(fax: SimulatedFax, moment: float) -> dict[str, Any]:
         "status": word,
         "failure_reason": reason if word == "failed" else None,
         "client_state": fax.order.reference,
+        **({"page_count": 1} if word == "delivered" else {}),
         "created_at": iso(fax.created),
         "updated_at": iso(min(moment, fax.ends)),
     }

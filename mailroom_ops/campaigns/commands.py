@@ -21,7 +21,9 @@ from mailroom_ops.shared.options import AsJson, Stage, Yes
 from mailroom_ops.shared.screen import aws_faults, bar, confirm, print_answer, print_json, print_line, screen
 
 app = typer.Typer(
-    no_args_is_help=True, help="Start a campaign, show the progress of its runs, pause and stop them."
+    no_args_is_help=True,
+    add_completion=False,
+    help="Start a campaign, show the progress of its runs, pause and stop them.",
 )
 
 Name = Annotated[str, typer.Argument(help="The campaign: the name of its folder in campaigns/.")]

@@ -22,9 +22,9 @@ class Job:
         """Whether the work has not ended yet."""
         return self._thread.is_alive()
 
-    def wait(self) -> None:
-        """Wait for the end of the work."""
-        self._thread.join()
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait for the end of the work, at most for a number of seconds."""
+        self._thread.join(seconds)
 
     def begin(self, work: Callable[[], None]) -> None:
         """Start the work in a thread. If an error of AWS ends it, `sentences` describe the error."""

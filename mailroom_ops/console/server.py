@@ -38,6 +38,7 @@ from mailroom_ops.console.pages import (
     messages,
     overview,
     people,
+    selected,
     templates,
 )
 from mailroom_ops.console.pages.deeds import LISTED
@@ -56,8 +57,9 @@ PAGES = (
     Page("/lanes", "Lanes", lanes.show, writes=True, of="Overview"),
     Page("/messages", "Messages", messages.show, menu=True),
     Page("/message", "Message", message.show, of="Messages"),
+    Page("/selected", "Selected messages", selected.show, writes=True, of="Messages"),
+    Page("/selected/act", "Selected messages", selected.act, writes=True, of="Messages"),
     Page("/failures", "Failures", failures.show, menu=True),
-    Page("/failures/resend", "Send again", failures.resend, writes=True),
     Page("/dead-letters", "Dead letters", dead_letters.show, menu=True),
     Page("/dead-letters/redrive", "Redrive", dead_letters.redrive, writes=True),
     Page("/campaigns", "Campaigns", campaigns.show, menu=True),
@@ -68,6 +70,7 @@ PAGES = (
     Page("/templates", "Templates", templates.show, menu=True, writes=True),
     Page("/templates/mail", "Mail", templates.frame),
     Page("/message/mail", "Mail", message.frame, of="Messages"),
+    Page("/message/receipt", "Receipt", message.receipt, of="Messages"),
     Page("/message/resend", "Resend", message.resend, writes=True, of="Messages"),
     Page("/message/repair", "Repair", message.repair, writes=True, of="Messages"),
     Page("/message/cancel", "Cancel", message.cancel, writes=True, of="Messages"),
@@ -206,11 +209,15 @@ def environment_of(site: Site, home: str) -> Environment:
 def _route(site: Site, environment: Environment, page: Page) -> Route:
     async def endpoint(request: HttpRequest) -> Response:
         home: str = request.scope["root_path"]
-        form = None
+        form: dict[str, str] | None = None
         if request.method == "POST":
             pairs = parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True)
             # Browsers send lines with CRLF: https://html.spec.whatwg.org/#constructing-the-form-data-set
-            form = {name: text.replace("\r\n", "\n") for name, text in pairs}
+            # The values of a field that occurs several times, such as a checkbox of a list, become lines.
+            form = {}
+            for name, text in pairs:
+                line = text.replace("\r\n", "\n")
+                form[name] = f"{form[name]}\n{line}" if name in form else line
         page_request = Request(dict(request.query_params), form, "hx-request" in request.headers)
         return await run_in_threadpool(_respond, site, environment, page, page_request, home)
 

@@ -1,19 +1,25 @@
-"""The command `cancel`: cancels a message that waits to be sent, in the same way as the HTTP API."""
+"""The command `cancel`: cancels messages that wait to be sent, in the same way as the HTTP API."""
 
 import time
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
-import typer
+from msgspec import structs
 
 from mailroom.api.answers import ApiError
 from mailroom.api.messages import States
 from mailroom.clock import Clock
+from mailroom.ledger import cancellation
+from mailroom.ledger.status_reader import MessageStatus
 from mailroom.ledger.table import LedgerTable
-from mailroom_ops.messages.status import ChannelOfId, reader_of, show, view_of
-from mailroom_ops.shared.deeds import thing_of
+from mailroom_ops.messages.sets import WORKERS, DryRun, Ids, IdsFile, MessageResult, act_on, refs_of
+from mailroom_ops.messages.status import ChannelOfId, reader_of
+from mailroom_ops.shared.deeds import Deeds, thing_of
 from mailroom_ops.shared.deployed_stage import aws_session
-from mailroom_ops.shared.options import AsJson, Stage
-from mailroom_ops.shared.screen import Refused, aws_faults, print_answer
+from mailroom_ops.shared.options import AsJson, Stage, Yes
+from mailroom_ops.shared.screen import aws_faults
+from mailroom_ops.shared.selected_messages import MessageRef
 from mailroom_ops.shared.stage_queues import DeployedStage
 
 if TYPE_CHECKING:
@@ -21,40 +27,83 @@ if TYPE_CHECKING:
 
 
 def cancel(
-    id_: Annotated[str, typer.Argument(metavar="ID", help="The message's id.")],
+    ids: Ids = None,
     stage: Stage = "dev",
     *,
+    ids_file: IdsFile = None,
     channel: ChannelOfId = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Cancel a message that waits to be sent. If the message has a callback URL, a callback is sent to it.
+    """Cancel messages that wait to be sent. If a message has a callback URL, a callback is sent to it.
 
-    Running the command twice is harmless. To send the message after all, put it under a new id. Exit code 2:
-    the message does not exist, or does not wait.
+    Running the command twice is harmless. To send a message after all, put it under a new id. The command
+    asks as mailroom resend does. Exit code 1: some messages do not exist, or do not wait. 2: the command
+    could not do its work.
 
     Example: mailroom cancel reminder-42 --stage prod
     """
     with aws_faults(stage):
+        refs = refs_of(ids, ids_file, channel, stage)
         session = aws_session()
-        states = states_of(session, DeployedStage.of(session, stage))
+        deployed = DeployedStage.of(session, stage)
+        act_on(
+            Canceller(states_of(session, deployed), time.time, deployed.deeds),
+            refs,
+            stage,
+            "Cancel {}",
+            dry_run=dry_run,
+            yes=yes,
+            piped="-" in (ids or ()),
+            as_json=as_json,
+        )
+
+
+class Canceller:
+    """Cancels waiting messages."""
+
+    def __init__(self, states: States, clock: Clock, deeds: Deeds) -> None:
+        self._states = states
+        self._deeds = deeds
+        self._clock = clock
+
+    def evaluate(self, refs: Iterable[MessageRef]) -> list[MessageResult]:
+        """Return for each message whether it waits, without a change."""
+        with ThreadPoolExecutor(WORKERS) as pool:
+            return list(pool.map(self._evaluate, refs))
+
+    def send(self, ready: Sequence[MessageResult]) -> list[MessageResult]:
+        """Cancel the ready messages."""
+        self._deeds.record("cancel", map(thing_of, ready))
+        with ThreadPoolExecutor(WORKERS) as pool:
+            return list(pool.map(self._cancel, ready))
+
+    def _evaluate(self, ref: MessageRef) -> MessageResult:
         try:
-            message = states.cancel(id_, channel)
+            message = self._states.of(ref.id, ref.event_type)
         except ApiError as refusal:
-            raise Refused(f"{id_} is not cancelled: {refusal.detail}.") from None
-    now_s = time.time()
-    print_answer(view_of(message, stage, now_s), lambda view: show(message, view, now_s), as_json=as_json)
+            return MessageResult(ref.id, ref.event_type or "", "", "refused", refusal.detail)
+        result = MessageResult(message.id, message.event_type, message.status, "ready", "it waits to be sent")
+        if message.status == "cancelled":
+            return structs.replace(result, result="cancelled", why="it is cancelled")
+        return result if cancellation.waits(message, self._clock()) else result.refused(not_waiting(message))
+
+    def _cancel(self, ready: MessageResult) -> MessageResult:
+        try:
+            self._states.cancel(ready.id, ready.event_type)
+        except ApiError as refusal:
+            return ready.refused(refusal.detail)
+        return structs.replace(ready, result="cancelled")
 
 
-def states_of(
-    session: "boto3.Session", deployed: DeployedStage, clock: Clock = time.time, reason: str = ""
-) -> States:
-    """Return the object that cancels a stage's messages, which the HTTP API uses too, for a reason or for
-    none."""
+def not_waiting(message: MessageStatus) -> str:
+    """Return the reason why a message cannot be cancelled."""
+    return f"the message is {message.status} and does not wait; only a waiting one can be cancelled"
+
+
+def states_of(session: "boto3.Session", deployed: DeployedStage, clock: Clock = time.time) -> States:
+    """Return the object that cancels a stage's messages, which the HTTP API uses too."""
     ttl = deployed.dispatch.ledger_ttl_seconds
     ledger = LedgerTable(deployed.dynamodb, deployed.name("ledger"), ttl, clock)
-    return States(
-        reader_of(session, deployed.stage),
-        ledger,
-        clock,
-        lambda message: deployed.deeds.record("cancel", [thing_of(message)], reason),
-    )
+    return States(reader_of(session, deployed.stage), ledger, clock)

@@ -106,6 +106,7 @@ def failures(
     most, and the output says how far back it got.
 
     Example: mailroom failures --since 2d --channel mail --stage prod
+
     Example: mailroom failures --groups --since 1h --stage prod
     """
     now_s = time.time()

@@ -11,7 +11,9 @@ from mailroom_ops.shared.options import AsJson, Stage
 from mailroom_ops.shared.screen import aws_faults, fold, print_answer, right, screen, table_of, whole
 from mailroom_ops.shared.stage_queues import DeployedStage
 
-app = typer.Typer(no_args_is_help=True, help="List the lanes of a stage, pause one and resume it.")
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="List the lanes of a stage, pause one and resume it."
+)
 
 Channel = Annotated[str, typer.Argument(help="The channel, such as mail.")]
 LaneName = Annotated[str, typer.Argument(help="The channel's lane: normal or bulk.")]

@@ -127,6 +127,7 @@ def send(
     or had no outcome in time. 2: the message is invalid, or the stage cannot be reached.
 
     Example: mailroom send mail --to ada@example.com --subject Hello --text "Hi, Ada" --wait
+
     Example: mailroom send --from-message welcome-17 --to ada@new.example
     """
     typed = {

@@ -20,11 +20,11 @@ FEW = 5
 something went wrong are shown."""
 _GOOD = ("sent", "delivered", "opened", "clicked", "read")
 _BAD = ("failed", "bounced", "complained", "undelivered")
-_TOLD = (
-    *("sent", "delivered", "delayed", "undelivered", "bounced", "complained"),
-    *("opened", "clicked", "read"),
-)
+_TOLD = ("sent", "delivered", "delayed", "undelivered", "bounced", "complained", "opened", "clicked", "read")
 """Events that a provider reports. The ledger stores the provider's time of each event, such as `sentAt`."""
+_LATER = {"sent": _TOLD[1:], "delivered": ("complained", "opened", "clicked", "read")}
+"""Events that can only follow another event, by that event. Reports may arrive in another order, and those of
+Twilio do not contain a time."""
 _SAME_SECONDS = 0.01
 """Difference between two times up to which they are from the same write: a message's `completedAt` and the
 time of an entry of its history."""
@@ -85,7 +85,8 @@ def meaning(message: MessageStatus) -> str:
 
 
 def timeline(message: MessageStatus, now_s: float) -> list[Step]:
-    """Return the steps of a message, the earliest first. `now_s` is in epoch seconds."""
+    """Return the steps of a message, the earliest first. Steps at the same time are in the order in
+    which they follow from each other. `now_s` is in epoch seconds."""
     steps = sorted(_steps(message, now_s), key=lambda step: epoch(step.at or ""))
     # A message that was put before the ledger recorded the time of puts has no time in this step.
     life = [Step(message.times.get("putAt"), "came in")]
@@ -115,14 +116,11 @@ def _steps(message: MessageStatus, now_s: float) -> Iterator[Step]:
         ("dead_lettered_at", "dead letter", "given up after too many tries", "bad"),
         (ERASED_AT, "erased", with_names(f"by {operator}") if operator else "", ""),
     ):
-        if name in times:
+        # Only a fax is submitted long before its outcome. Each event about a text changes its `submittedAt`.
+        if name in times and (name != "submittedAt" or message.event_type == "fax"):
             yield Step(times[name], title, detail, kind)
-    yield from _told(_told_alone(message), f"reported by {provider}")
     yield from _history(message)
-    for name, entry in message.callbacks.items():
-        if "at" in entry:
-            kind = _kind(str(entry.get("status")))
-            yield Step(str(entry["at"]), "callback", _callback(name, entry), kind)
+    yield from _told(_told_alone(message), f"reported by {provider}")
     for recipient, entry in message.recipients.items():
         if len(message.recipients) > FEW and entry.get("status") not in _BAD:
             continue  # the list of recipients shows the others
@@ -130,6 +128,10 @@ def _steps(message: MessageStatus, now_s: float) -> Iterator[Step]:
         # them.
         reports = {name: time for name, time in entry.items() if name != "sentAt"}
         yield from _told(reports, f"to {recipient}, reported by {provider}")
+    for name, entry in message.callbacks.items():
+        if "at" in entry:
+            kind = _kind(str(entry.get("status")))
+            yield Step(str(entry["at"]), "callback", _callback(name, entry), kind)
 
 
 def _life(message: MessageStatus) -> list[dict[str, Any]]:
@@ -150,7 +152,13 @@ def _told(times: Mapping[str, Any], detail: str) -> Iterator[Step]:
     """Yield a step for each event of the provider, at the provider's time."""
     for word in _TOLD:
         if f"{word}At" in times:
-            yield Step(str(times[f"{word}At"]), word, detail, _kind(word))
+            yield Step(_at(word, str(times[f"{word}At"]), times), word, detail, _kind(word))
+
+
+def _at(word: str, time: str, *reports: Mapping[str, Any]) -> str:
+    """Return the recorded time of an event, or the earliest time of an event that can only follow it."""
+    later = [f"{name}At" for name in _LATER.get(word, ())]
+    return min([time, *(str(times[name]) for times in reports for name in later if name in times)])
 
 
 def _history(message: MessageStatus) -> Iterator[Step]:
@@ -172,9 +180,9 @@ def _history(message: MessageStatus) -> Iterator[Step]:
             number = sum(entry.get("code") not in ("reopened", RESTARTED[0]) for entry in entries)
             yield Step(time, "try failed", f"number {number}: {code}; another follows", "bad")
         else:
-            yield Step(
-                time, status, f"accepted by {_provider(message)}" if status == "sent" else code, _kind(status)
-            )
+            detail = f"accepted by {_provider(message)}" if status == "sent" else code
+            time = _at(status, time, message.times, *message.recipients.values())
+            yield Step(time, status, detail, _kind(status))
     ended_at = message.times.get("completedAt")
     if ended_at and not any(
         abs(epoch(str(earlier["at"])) - epoch(ended_at)) < _SAME_SECONDS for earlier in message.history

@@ -22,7 +22,11 @@ from mailroom_ops.shared.times import short
 if TYPE_CHECKING:
     import boto3
 
-app = typer.Typer(no_args_is_help=True, help="Show and change the topics that people have opted out of.")
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Show and change the topics that people have opted out of.",
+)
 
 Topic = Annotated[str, typer.Option(help="The topic, as in the messages' attribute topic.")]
 

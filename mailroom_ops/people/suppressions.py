@@ -42,7 +42,9 @@ from mailroom_ops.shared.times import short
 if TYPE_CHECKING:
     import boto3
 
-app = typer.Typer(no_args_is_help=True, help="Show the suppression list; add and remove recipients.")
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Show the suppression list; add and remove recipients."
+)
 
 CHANNELS = tuple(
     channel for channel, contract in CONTRACTS.items() if contract.addressees is not Message.addressees

@@ -26,7 +26,9 @@ from mailroom_ops.shared.screen import (
     whole,
 )
 
-app = typer.Typer(no_args_is_help=True, help="List dead letters, and show why they are dead.")
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="List dead letters, and show why they are dead."
+)
 
 LOOKED_AT = 100
 """Maximum number of dead letters of a queue that `list` reads."""

@@ -6,8 +6,9 @@ reopen ─── crash ─── queue      A message that was reopened but not 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from secrets import token_hex
-from typing import Any, Literal
+from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
@@ -18,23 +19,18 @@ from mailroom.aws.queues import Entry
 from mailroom.clock import milliseconds
 from mailroom.errors import Invalid
 from mailroom.ledger.items import ERASED_AT, WAIT
-from mailroom.ledger.status_reader import REMEMBERED_SECONDS
 from mailroom.message import CAMPAIGN_START
 from mailroom.message.message import Key, Message
 from mailroom.recipients.choices import Addressee, Choices, Preferences, Suppressions
 from mailroom_ops.messages.advice import CANCELLED
+from mailroom_ops.messages.sets import WORKERS, MessageResult, found
 from mailroom_ops.messages.waiting import WAITS_FOR
 from mailroom_ops.repair.requeuer import Requeuer, fax_of, next_attempt
 from mailroom_ops.shared.deeds import thing_of
 from mailroom_ops.shared.selected_messages import MessageRef
 from mailroom_ops.shared.stage_queues import DeployedStage, awaits_queuing
-from mailroom_ops.shared.tables import parts
 
 Item = Mapping[str, Any]
-AT_ONCE = 50
-"""Number of messages that are reopened, and then queued, in one step. A crash can leave as many messages
-reopened but not queued."""
-_WORKERS = 8
 _FAULTS = (ClientError, BotoCoreError, ResponseParserError, UnprocessedKeys)
 """Exceptions if AWS does not carry out a read or write of a table."""
 _UNTAKEN = "it is reopened, but SQS did not accept it: run this again, or mailroom repair"
@@ -49,34 +45,6 @@ SUPPRESSED = "; see mailroom suppressions"
 """End of the reason if all recipients are suppressed or opted out."""
 _UNREACHED = ("undelivered", "bounced", "suppressed")
 """Statuses, in the ledger's `recipients`, of recipients who have not received the message."""
-
-
-class ResentMessage(Struct, frozen=True):
-    """Result for one message, or the expected result in a dry run. `status` is the message's status before
-    the command, and `attempt` the number of its next attempt. The result `unqueued` means that the
-    message was reopened, or may have been, and is not in a queue: `resend` or `repair` queues it."""
-
-    id: str
-    event_type: str
-    status: str
-    result: Literal["ready", "resent", "refused", "unqueued"]
-    why: str
-    attempt: int | None = None
-    may_arrive_twice: bool = False
-
-    def refused(self, reason: str) -> "ResentMessage":
-        """Return the result for a message that was left unchanged, with the reason."""
-        return ResentMessage(self.id, self.event_type, self.status, "refused", reason)
-
-
-class Resent(Struct, frozen=True):
-    """Output of the command `resend`: the results for the messages, and their number by result. In a dry run,
-    messages that would be sent again have the result `ready`."""
-
-    stage: str
-    dry_run: bool
-    counts: dict[str, int]
-    messages: list[ResentMessage]
 
 
 class Judgement(Struct, frozen=True):
@@ -151,36 +119,33 @@ class Resender:
             Preferences(stage.dynamodb, stage.name("preferences")),
         )
 
-    def evaluate(self, refs: Iterable[MessageRef]) -> list[ResentMessage]:
+    def evaluate(self, refs: Iterable[MessageRef]) -> list[MessageResult]:
         """Return the state of each message and whether it can be sent again, without a change."""
-        with ThreadPoolExecutor(_WORKERS) as pool:
+        with ThreadPoolExecutor(WORKERS) as pool:
             return [message for message, _, _ in pool.map(self._evaluate, refs)]
 
-    def send(self, ready: Sequence[ResentMessage], reason: str = "") -> list[ResentMessage]:
-        """Send the ready messages again, for a reason or for none. Each is evaluated once more, because it
-        may have changed."""
+    def send(self, ready: Sequence[MessageResult], reason: str = "") -> list[MessageResult]:
+        """Reopen the ready messages, for a reason or for none, and then queue them. Each is evaluated once
+        more, because it may have changed."""
         self._stage.deeds.record("send again", map(thing_of, ready), reason)
-        sent: list[ResentMessage] = []
-        with ThreadPoolExecutor(_WORKERS) as pool:
-            for step in parts(ready, AT_ONCE):
-                done = list(pool.map(self._reopen, map(str, range(len(step))), step))
-                failed = self._requeuer.send(queued for _, queued in done if queued is not None)
-                for reference, (message, _) in enumerate(done):
-                    if str(reference) in failed:
-                        message = structs.replace(message, result="unqueued", why=_UNTAKEN)
-                    sent.append(message)
-        return sent
+        with ThreadPoolExecutor(WORKERS) as pool:
+            done = list(pool.map(self._reopen, map(str, count()), ready))
+        failed = self._requeuer.send(queued for _, queued in done if queued is not None)
+        return [
+            structs.replace(message, result="unqueued", why=_UNTAKEN) if str(number) in failed else message
+            for number, (message, _) in enumerate(done)
+        ]
 
-    def _evaluate(self, ref: MessageRef) -> tuple[ResentMessage, Item, Item | None]:
+    def _evaluate(self, ref: MessageRef) -> tuple[MessageResult, Item, Item | None]:
         """Return a message's state, its ledger item, and the item to send, if any."""
-        item = self._find(ref)
+        item = found(self._stage, ref)
         if isinstance(item, str):
-            return ResentMessage(ref.id, ref.event_type or "", "", "refused", item), {}, None
+            return MessageResult(ref.id, ref.event_type or "", "", "refused", item), {}, None
         judgement = judge(item, force=self._force)
         content = self._content(item) if judgement.go else None
         if judgement.go:
             judgement = self._fit(item, content, judgement)
-        message = ResentMessage(
+        message = MessageResult(
             item["id"],
             item["event_type"],
             str(item.get("status", "")),
@@ -190,22 +155,6 @@ class Resender:
             judgement.twice,
         )
         return message, item, content
-
-    def _find(self, ref: MessageRef) -> Item | str:
-        """Return the ledger item of a message or, if there is not exactly one, the reason as a text."""
-        items = self._stage.items("ledger", ref)
-        if len(items) == 1:
-            return items[0]
-        if items:
-            names = " and ".join(item["event_type"] for item in items)
-            return f"{names} have messages with that id; choose one with --channel"
-        if self._stage.items("mailbox", ref):
-            days = REMEMBERED_SECONDS // 86_400
-            return (
-                "it has no item in the ledger: no worker has started it, and mailroom repair requeues it by "
-                f"its id; but if it was put more than {days} days ago, it may have been sent and forgotten"
-            )
-        return "there is no such message in the ledger"
 
     def _content(self, item: Item) -> Item | None:
         """Return the item to send, from the mailbox, or for a fax from the ledger. Return None if the mailbox
@@ -242,7 +191,7 @@ class Resender:
         blocked = self._choices.find(message.event_type, addressees)
         return next(iter(blocked.values())).sentence if len(blocked) == len(addressees) else ""
 
-    def _reopen(self, reference: str, ready: ResentMessage) -> tuple[ResentMessage, tuple[str, Entry] | None]:
+    def _reopen(self, reference: str, ready: MessageResult) -> tuple[MessageResult, tuple[str, Entry] | None]:
         """Reopen a message. Return its result, and its queue message, which is None if it was not reopened or
         if the function `outcomes` makes it. Does not raise AWS's errors, because other messages of the same
         step may be reopened already, and have to be queued."""

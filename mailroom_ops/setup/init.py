@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -138,13 +138,15 @@ def init(
         answers = dict(map(_assignment, assignments or ()))
         for key, text in answers.items():
             put(section, key, _PARSERS.get(key, _json)(text))
+        questions = _open_questions(section, answers)
         if asking:
-            _ask(section, answers)
+            _ask(section, questions)
         numbers = _check(name, section)
         if section != former:
             file.write(name, section if former else in_order(section))
     at_once = AT_ONCE.format(stage=name, number=sum(numbers.values()))
-    print_lines(f"Stage {name} is in cdk.json.{at_once}{NEXT.format(stage=name)}")
+    assumed = "" if asking or former else _assumed(section, questions, channels)
+    print_lines(f"Stage {name} is in cdk.json.{assumed}{at_once}{NEXT.format(stage=name)}")
 
 
 def _check(stage: str, section: Mapping[str, Any]) -> Mapping[str, int]:
@@ -172,18 +174,35 @@ def _assignment(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _ask(section: dict[str, Any], answers: Mapping[str, str]) -> None:
-    """Ask each question once, if the section has its channel and no answer is given. The current value is the
-    default."""
+def _open_questions(section: Mapping[str, Any], answers: Mapping[str, str]) -> list[Question]:
+    """Return the questions about the channels of a section that are not answered."""
     channels = {"", *section["channels"], *({"fax"} & section.keys())}
-    for question in QUESTIONS:
-        if question.channel in channels and question.key not in answers and not _of_other(section, question):
+    return [
+        question for question in QUESTIONS if question.channel in channels and question.key not in answers
+    ]
+
+
+def _ask(section: dict[str, Any], questions: Sequence[Question]) -> None:
+    """Ask each question once. The current value is the default."""
+    for question in questions:
+        if not _of_other(section, question):
             current = get(section, question.key)
             # An address of a reserved domain is a placeholder, not an answer.
             default = question.default if current is None or "@example." in str(current) else _shown(current)
             text = typer.prompt(question.words, default, err=True)
             if text != default:
                 put(section, question.key, question.parse(text))
+
+
+def _assumed(section: Mapping[str, Any], questions: Sequence[Question], channels: str | None) -> str:
+    """Return a sentence about the settings of a new stage that would have been asked at a terminal."""
+    values = {} if channels else {"channels": ", ".join(channels_of(section))}
+    for question in questions:
+        if not _of_other(section, question):
+            current = get(section, question.key)
+            values[question.key] = "not set" if current in (None, [], "") else _shown(current)
+    listing = "; ".join(f"{key}: {value}" for key, value in values.items())
+    return f" Assumed, as nothing was asked: {listing}. Change them with --set." if listing else ""
 
 
 def _of_other(section: Mapping[str, Any], question: Question) -> bool:

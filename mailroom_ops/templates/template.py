@@ -36,7 +36,9 @@ from mailroom_stacks.templates.checks import check
 from mailroom_stacks.templates.folder import TemplateName
 
 app = typer.Typer(
-    no_args_is_help=True, help="Publish versions of templates, compare them, and roll back to one."
+    no_args_is_help=True,
+    add_completion=False,
+    help="Publish versions of templates, compare them, and roll back to one.",
 )
 Name = Annotated[str, typer.Argument(help="The template's name.")]
 

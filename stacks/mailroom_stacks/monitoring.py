@@ -20,7 +20,6 @@ from mailroom_stacks.constructs.stage_alarm import BEGUN, ENDED, AlarmText, iden
 from mailroom_stacks.constructs.topic import EventTopic, event_key
 from mailroom_stacks.constructs.worker import Work
 from mailroom_stacks.dashboard.overview import overview
-from mailroom_stacks.dashboard.parts import parts
 from mailroom_stacks.settings.concurrency import FUNCTIONS_AT_ONCE, functions_at_once
 from mailroom_stacks.settings.enabled_campaigns import EnabledCampaign
 from mailroom_stacks.settings.monitoring import NEARLY_ALL
@@ -52,9 +51,6 @@ class MonitoringStack(StageStack):
         if settings.monitoring.is_full:
             _dashboard(self, "Dashboard", settings.name(), overview(self, settings))
             publish(self, DashboardName=settings.name())
-        if settings.monitoring.parts:
-            _dashboard(self, "Parts", settings.name("parts"), parts(self, settings))
-            publish(self, PartsDashboardName=settings.name("parts"))
         publish(
             self,
             AlarmTopicName=begins.topic_name,

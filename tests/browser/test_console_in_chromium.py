@@ -42,7 +42,7 @@ PATHS = [
     "/lanes",
     "/send?channel=mail&copy=audited",
     "/failures",
-    "/failures/resend",
+    "/selected",
     "/dead-letters",
     "/dead-letters/redrive?queue=mail",
     "/campaigns",

@@ -23,6 +23,7 @@ NO_PAGES = {
     "/inbox/message",
     "/templates/mail",
     "/send/mail",
+    "/selected/act",
 }
 """Paths that answer with a frame's document, or lead to a page."""
 
@@ -126,6 +127,10 @@ def test_axe_finds_nothing_on_the_form_and_the_inbox(page: Any, scheme: str, siz
     page.get_by_role("link", name="Welcome").first.click()
     expect(page.get_by_role("heading", name="Headers")).to_be_visible()
     found["/inbox/mail"] = faults(page)
+    page.goto("./message?id=letter-1&channel=fax")
+    page.get_by_role("link", name="Receipt", exact=True).click(timeout=SECONDS)
+    expect(page.locator("main")).to_contain_text("delivered, as signalwire reported")
+    found["/message/receipt"] = faults(page)
     assert {path: each for path, each in found.items() if each} == {}
 
 

@@ -47,7 +47,7 @@ def test_removing_a_sender_number_completes_submitted_faxes_and_refuses_unsubmit
             name = each["fax_id"]
             error = world.found(name).get("error", {"message": ""})["message"]
             if name in submitted:
-                assert (world.found(name)["status"], error) == ("sent", ""), where
+                assert (world.found(name)["status"], error) == ("delivered", ""), where
             else:
                 assert error.startswith(NOT_OURS), where
 
@@ -64,7 +64,7 @@ def test_restricting_recipients_follows_submitted_faxes_and_suppresses_unsubmitt
         assert not world.fifo.dead, where
         for each in faxes:
             found = world.found(each["fax_id"])
-            ends = {"sent", "suppressed"} if each["fax_id"] == "busy-once" else {"sent"}
+            ends = {"delivered", "suppressed"} if each["fax_id"] == "busy-once" else {"delivered"}
             assert found["status"] in (ends if each["fax_id"] in submitted else {"suppressed"}), where
             assert found.get("error", {}).get("code") in {None, "not_allowed_here"}, where
         dialled += len(submitted)
@@ -85,7 +85,7 @@ def test_removing_a_callback_port_completes_submitted_faxes_and_refuses_unsubmit
         for each in faxes:
             found = world.found(each["fax_id"])
             if each["fax_id"] in submitted:
-                assert found["status"] == "sent", where
+                assert found["status"] == "delivered", where
             else:
                 assert found["error"]["message"].startswith("callback_url: has the port 8443"), where
 
@@ -114,7 +114,7 @@ def test_a_fax_that_one_account_may_have_accepted_is_not_submitted_to_another_ac
             elif ended["status"] == "failed":
                 assert ended["error"]["code"] == "outcome_unknown", where
             else:
-                assert ended["status"] == "sent", where
+                assert ended["status"] == "delivered", where
         # Back where they are known, those are seen through whose end could not be asked for elsewhere.
         world.changed |= before
         world.fifo.redrive()
@@ -142,4 +142,4 @@ def test_a_fax_with_a_lost_response_is_submitted_once_although_account_changes_a
         world.changed |= then
         world.settle()
         assert len(world.network.calls) == 1, where
-        assert world.found("lost-answer")["status"] in {"sent", "failed"}, where
+        assert world.found("lost-answer")["status"] in {"delivered", "failed"}, where

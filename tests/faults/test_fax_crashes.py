@@ -43,7 +43,9 @@ def check(world: FaxWorld, where: str) -> None:
     assert set(world.network.most_at_once().values()) == {1}, where
     tries = {name: 2 if name == "busy-once" else 1 for name in ARRIVING}
     assert {name: _submitted(world, name) for name in ARRIVING} == tries, where
-    assert {name: world.found(name)["status"] for name in ARRIVING} == dict.fromkeys(ARRIVING, "sent"), where
+    assert {name: world.found(name)["status"] for name in ARRIVING} == dict.fromkeys(ARRIVING, "delivered"), (
+        where
+    )
     assert {name: world.found(name)["attempts"] for name in ARRIVING} == tries, where
     assert not any("error" in world.found(name) for name in ARRIVING), where
     assert {name: world.callbacks(name) for name in TOLD} == TOLD, where

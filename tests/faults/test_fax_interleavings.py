@@ -83,7 +83,7 @@ def test_each_fax_arrives_once_in_order_and_alone_on_its_line_under_random_fault
     assert world.network.delivered() == dict.fromkeys(NAMES, 1)
     assert not world.fifo.dead
     for name in NAMES:
-        assert world.found(name)["status"] == "sent"
+        assert world.found(name)["status"] == "delivered"
         assert [status for status, _ in world.callbacks(name)][-1:] == ["sent"]
     for line, names in LINES.items():
         calls = world.network.by_line()[line]

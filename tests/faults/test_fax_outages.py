@@ -65,7 +65,7 @@ def test_a_submitted_fax_keeps_its_line_locked_during_an_outage_and_is_sent_afte
     world.network.down = False
     world.settle()
     assert [call.name for call in world.network.calls] == ["slow", "good"]
-    assert world.found("slow")["status"] == "sent"
+    assert world.found("slow")["status"] == "delivered"
     assert set(world.network.most_at_once().values()) == {1}
 
 
@@ -100,7 +100,7 @@ def test_a_fax_whose_sender_is_killed_at_every_poll_is_followed_to_its_end(
     world.outside.stop = None
     world.settle()
     assert [call.name for call in world.network.calls] == ["slow", "good"]
-    assert world.found("slow")["status"] == world.found("good")["status"] == "sent"
+    assert world.found("slow")["status"] == world.found("good")["status"] == "delivered"
     assert set(world.network.most_at_once().values()) == {1}
 
 

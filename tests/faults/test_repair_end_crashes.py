@@ -64,7 +64,7 @@ def check(world: FaxWorld, word: Word, where: str) -> None:
     assert [each.name for each in world.network.by_line()[HERE]] == ["slow", "good"], where
     assert set(world.network.most_at_once().values()) == {1}, where
     assert [status for status, _ in world.callbacks("slow")] == [TOLD[word]], where
-    assert world.found("good")["status"] == "sent", where
+    assert world.found("good")["status"] == "delivered", where
     assert not world.fifo.dead, where
 
 
@@ -137,4 +137,4 @@ def test_a_fax_that_may_be_on_its_line_is_not_settled(new_fax_world: NewFaxWorld
     world.send_fax()
     assert not settled(world, "failed")
     world.settle()
-    assert world.found("slow")["status"] == "sent"
+    assert world.found("slow")["status"] == "delivered"

@@ -7,7 +7,7 @@ import pytest
 
 from mailroom.ledger.observer import observe
 from mailroom.message.message import Key
-from mailroom_ops.repair.resender import ResentMessage
+from mailroom_ops.messages.sets import MessageResult
 from tests.support.faults.fax_world import FaxWorld, fax
 from tests.support.faults.repairs import OLDER_THAN, Staged, of_fax, of_mail, resend, scanned, sends
 from tests.support.faults.stops import entries, stops
@@ -22,7 +22,7 @@ IDS = ("a", "b")
 @pytest.fixture(autouse=True)
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls in the same order each time, so that each of them is stopped at."""
-    monkeypatch.setattr("mailroom_ops.repair.resender._WORKERS", 1)
+    monkeypatch.setattr("mailroom_ops.repair.resender.WORKERS", 1)
     monkeypatch.setattr("mailroom_ops.repair.repairs.SEGMENTS", 1)
 
 
@@ -152,7 +152,7 @@ def given_up(new_fax_world: NewFaxWorld) -> Staged[FaxWorld]:
 def test_a_failed_fax_that_is_resent_is_delivered_once_and_alone_on_its_line(
     new_fax_world: NewFaxWorld,
 ) -> None:
-    def run(staged: Staged[FaxWorld]) -> list[ResentMessage]:
+    def run(staged: Staged[FaxWorld]) -> list[MessageResult]:
         return resend(staged.stage, "busy-once", event_type="fax")
 
     assert [message.result for message in run(given_up(new_fax_world))] == ["resent"]
@@ -164,4 +164,4 @@ def test_a_failed_fax_that_is_resent_is_delivered_once_and_alone_on_its_line(
         assert world.network.delivered() == {"busy-once": 1}, where
         assert set(world.network.most_at_once().values()) == {1}, where
         stored = world.found("busy-once")
-        assert (stored["status"], stored["attempts"]) == ("sent", 2), where
+        assert (stored["status"], stored["attempts"]) == ("delivered", 2), where

@@ -37,8 +37,8 @@ LEDGER: dict[Key, dict[str, Any]] = {
     MAIL.key: DELIVERED,
     BAD.key: FAILED,
     SEVERAL.key: SENT | {"status": "bounced", "recipients": RECIPIENTS, "provider_id": "p-1"},
-    FIRST.key: SENT,
-    SECOND.key: SENT,
+    FIRST.key: DELIVERED,
+    SECOND.key: DELIVERED,
     BUSY.key: FAILED | {"error": {"code": "busy", "message": "is busy"}},
     HOOK.key: SENT,
 }

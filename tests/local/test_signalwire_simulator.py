@@ -46,7 +46,12 @@ def test_a_fax_passes_through_its_states_to_delivered(bench: Bench) -> None:
     for _ in range(4):
         states.append(bench.signalwire.fetch(fax))
         bench.wait(3.4)
-    assert states == [Pending("queued"), Pending("sending"), Pending("sending"), Delivered()]
+    assert states == [
+        Pending("queued"),
+        Pending("sending"),
+        Pending("sending"),
+        Delivered("1", SENDER, "2026-11-21T09:00:10Z"),
+    ]
     (kept,) = bench.line.log()
     assert (kept["to"], kept["from"], kept["media_url"]) == (number("01"), SENDER, PDF)
     assert (kept["quality"], kept["ttl_minutes"], kept["store_media"]) == ("fine", 5, False)
@@ -85,7 +90,7 @@ def test_a_fax_with_a_lost_response_can_be_found(bench: Bench) -> None:
     (fax,) = [kept["id"] for kept in bench.line.log()]
     assert found(bench.signalwire, request("14"), NOW) == Sent(fax)
     bench.wait(10)
-    assert bench.signalwire.fetch(fax) == Delivered()
+    assert isinstance(bench.signalwire.fetch(fax), Delivered)
     assert [each.provider_id for each in bench.inbox.all()] == [fax]
 
 

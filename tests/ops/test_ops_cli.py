@@ -114,3 +114,10 @@ def test_a_misspelt_command_is_refused_with_the_most_similar_one(typed: str, mea
     result = CliRunner().invoke(cli.app, [typed], env={"COLUMNS": "100"})
     assert result.exit_code == 2
     assert f"Did you mean '{meant}'?" in result.stderr
+
+
+def test_each_example_of_a_help_text_is_a_paragraph_of_its_own() -> None:
+    for command in ("send", "failures"):
+        lines = CliRunner().invoke(cli.app, [command, "--help"], env={"COLUMNS": "300"}).stdout.splitlines()
+        assert sum(line.startswith(" Example: mailroom") for line in lines) == 2
+        assert not any(line.count("Example:") > 1 for line in lines)

@@ -339,6 +339,84 @@ def test_the_page_of_a_message_shows_its_subject_its_recipient_and_its_attachmen
     assert 'href="/people?recipient=ada%40example.com"' in page.text
 
 
+AGAIN, EXAMPLE = "Rendered again now, with", "Its unsubscribe link is an example."
+CHECKOUT = "the templates of this checkout: it may differ from what was sent."
+FOLLOWERS = {"template": "weekly-followers", "first_name": "Ada", "new_followers": 1, "followers": ["Bob"]}
+
+
+@pytest.mark.parametrize(
+    ("item", "remarks"),
+    [
+        (mail("m", subject="Hi", text="Hello", topic="news"), []),
+        ({"id": "m", "event_type": "sms", "to": "+16175551234", "text": "Hello"}, []),
+        (
+            {"id": "m", "event_type": "fax", "to": "+16175551234", "pdf_url": "https://files.example/f.pdf"},
+            [],
+        ),
+        (mail("m", template="default"), [f"{AGAIN} {CHECKOUT}"]),
+        (mail("m", template="default", topic="news"), [f"{AGAIN} {CHECKOUT}"]),
+        ({**mail("m"), **FOLLOWERS, "topic": "followers"}, [f"{AGAIN} {CHECKOUT} {EXAMPLE}"]),
+    ],
+)
+def test_only_content_of_a_template_is_called_rendered_again_and_only_a_shown_link_an_example(
+    stage: RepairStage, browser: Browser, item: dict[str, Any], remarks: list[str]
+) -> None:
+    """Some mails with a topic have the link in their headers only, which the page does not show."""
+    stage.put(item)
+    template = {"template": item["template"]} if "template" in item else {}
+    stage.know("m", item["event_type"], status="sent", completedAt=1, attempts=1, ttl=TTL, **template)
+    page = message(browser, "m", item["event_type"])
+    assert "cannot be rendered" not in page.words
+    found = [
+        each
+        for each in re.findall('<p class="fine">([^<]*)</p>', page.text)
+        if AGAIN in each or EXAMPLE in each
+    ]
+    assert [each.strip() for each in found] == remarks
+
+
+FAXED: dict[str, Any] = {
+    "to": "+16175551234",
+    "sent_from": "+12025550123",
+    "pdf_url": "https://files.example/letter.pdf?X-Amz-Signature=secret",
+    "pages": 3,
+    "attempts": 2,
+    "provider": "telnyx",
+    "provider_id": "fx-9",
+    "putAt": 1_795_269_600_000,
+    "startedAt": 1_795_269_660_000,
+    "submittedAt": 1_795_269_661_000,
+    "deliveredAt": 1_795_269_723_999,
+    "completedAt": 1_795_269_725_100,
+    "history": [{"at": 1_795_269_725_100, "status": "delivered"}],
+}
+
+
+def test_a_delivered_fax_has_a_receipt_with_its_facts_and_no_signature_of_its_document(
+    stage: RepairStage, browser: Browser
+) -> None:
+    stage.know("f", "fax", status="delivered", **FAXED)
+    assert 'href="/message/receipt?id=f&amp;channel=fax">Receipt</a>' in message(browser, "f", "fax").text
+    receipt = browser.get("/message/receipt", id="f", channel="fax")
+    for fact in (
+        *("Receipt of the fax f", "Status delivered, as telnyx reported", "To +16175551234", "Pages 3"),
+        *("From +12025550123", "Document https://files.example/letter.pdf ", "Id at telnyx fx-9", "Tries 2"),
+        *("Came in 2026-11-21 14:00:00 UTC", "Submitted 2026-11-21 14:01:01 UTC"),
+        *("Delivered 2026-11-21 14:02:03 UTC", "Report read 2026-11-21 14:02:05 UTC"),
+    ):
+        assert fact in receipt.words
+    assert "secret" not in receipt.text
+
+
+@pytest.mark.parametrize(("channel", "status"), [("fax", "sent"), ("fax", "retrying"), ("mail", "delivered")])
+def test_a_message_that_is_not_a_delivered_fax_has_no_receipt(
+    stage: RepairStage, browser: Browser, channel: str, status: str
+) -> None:
+    stage.know("f", channel, status=status, **FAXED)
+    assert "Receipt" not in message(browser, "f", channel).words
+    assert browser.get("/message/receipt", id="f", channel=channel).status == 400
+
+
 def test_the_text_for_a_ticket_contains_neither_the_content_nor_the_recipient(
     stage: RepairStage, browser: Browser
 ) -> None:
@@ -544,38 +622,6 @@ def test_failures_are_shown_as_a_list_and_as_bars_that_filter_it(monkeypatch: py
         monkeypatch.setattr("mailroom_ops.console.pages.failures.QUICK", 2)
         assert "2 messages among the newest 2 that went wrong. Count more" in browser.get("/failures").words
         assert "3 messages" in browser.get("/failures", more="1").words
-
-
-def test_the_listed_failures_are_resent_except_those_that_may_arrive_twice(
-    stage: RepairStage, browser: Browser
-) -> None:
-    at = time.time() - 60
-    filed: dict[str, Any] = {
-        "failed_on": f"{time.strftime('%Y-%m-%d', time.gmtime(at))}#mail",
-        "completedAt": int(at * 1000),
-    }
-    stage.failed("a", **filed)
-    stage.failed("b", **filed, error={"code": "outcome_unknown", "message": "x"})
-    stage.know("c", status="complained", **filed)
-    for id_ in "abc":
-        stage.put(mail(id_))
-    assert "Send these 3 again …" in browser.get("/failures").words
-    plan = browser.get("/failures/resend", since="24h")
-    assert "1 of 3 messages can be sent again" in plan.words
-    assert "it may arrive twice; open it to decide" in plan.words
-    assert stage.bodies("mail") == []
-    done = browser.post("/failures/resend?since=24h", plan.hidden())
-    assert done.headers["location"] == "/failures?since=24h&done=1&left=0"
-    assert [each["id"] for each in stage.bodies("mail")] == ["a"]
-    assert "1 of the messages are in their queues again." in browser.get(done.headers["location"]).words
-    again = browser.post("/failures/resend?since=24h", plan.hidden())
-    assert len(stage.bodies("mail")) == 1 or again.headers["location"].endswith("done=1&left=0")
-
-
-@pytest.mark.parametrize("keys", ["", "no", "{}", '[["a"]]', '[["a", 1]]', json.dumps([["a", "b"]] * 51)])
-def test_an_incomplete_form_of_failures_sends_nothing(browser: Browser, keys: str) -> None:
-    refused = browser.post("/failures/resend", {"keys": keys})
-    assert (refused.status, "The form is incomplete." in refused.words) == (400, True)
 
 
 def failed(stage: Stage, id_: str, code: str, channel: str = "mail", **more: Any) -> str:

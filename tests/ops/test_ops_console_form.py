@@ -11,6 +11,7 @@ from mailroom.channels.contracts import CHANNELS, CONTRACTS
 from mailroom_ops.console.pages import form
 from mailroom_ops.console.site import Goto, Request, Shown, Site
 from mailroom_ops.setup.schema import schema_of
+from mailroom_ops.shared.screen import Refused
 from tests.support.ops.console import Browser, values_of
 from tests.support.ops.message import MAILBOX, Stage
 
@@ -35,6 +36,16 @@ def test_a_channels_form_has_a_field_for_each_attribute_of_its_schema(site: Site
     # One names the same as `to`, and one is the HTTP API's own.
     left_out = {"event_type", "email", "payload_prefix"}
     assert sorted(fields) == sorted({*schema_of(channel)["properties"]} - left_out)
+
+
+@pytest.mark.parametrize("step", ["", "preview", "send"])
+def test_a_channel_that_the_console_does_not_know_is_refused_and_gets_no_other_channels_form(
+    site: Site, stage: Stage, step: str
+) -> None:
+    """A console knows the channels that cdk.json had at its start."""
+    with pytest.raises(Refused, match="Start the console again: it does not know the channel 'telegram'"):
+        posted(site, step, "telegram", **HELLO) if step else form.show(site, Request({"channel": "telegram"}))
+    assert stage.mailbox() == {}
 
 
 def test_the_form_of_a_deployed_stage_begins_with_empty_fields(site: Site) -> None:

@@ -29,6 +29,7 @@ DEEDS: dict[str, tuple[str, ...]] = {
     "pause mail bulk": ("lane", "pause", "mail", "bulk", *WHY),
     "send again": ("resend", "failed", "--force", "--yes"),
     "cancel": ("cancel", "waits"),
+    "correct as new-link": ("correct", "new-link", "failed", "--set", "subject=Hello", "--yes"),
     "repair": ("repair", "stuck", "--yes"),
     "record as sent": ("repair", "stuck", "--as", "sent", "--yes"),
     "put back 2 of mail": ("repair", "--dead-letters", "mail", "--yes"),

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 
 def test_a_link_to_the_executable_runs_in_a_folder_with_spaces_and_another_package_of_its_name(
     tmp_path: Path,
@@ -19,3 +21,19 @@ def test_a_link_to_the_executable_runs_in_a_folder_with_spaces_and_another_packa
         [str(link), "--version"], cwd=folder, env=own, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout.split()[0]) == (0, "mailroom"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "choice"),
+    [("mailroom se", "send"), ("mailroom send --from", "--from-message"), ("mailroom lane pau", "pause")],
+)
+def test_a_shell_completes_commands_options_and_the_commands_of_a_group(words: str, choice: str) -> None:
+    asked = {"_MAILROOM_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": f"{words.count(' ')}"}
+    done = subprocess.run(
+        [Path(sys.executable).with_name("mailroom")],
+        env=os.environ | asked,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert choice in done.stdout.split(), done.stderr

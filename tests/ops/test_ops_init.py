@@ -42,6 +42,16 @@ def stages(file: Path) -> dict[str, Any]:
     return sections
 
 
+def test_without_a_terminal_the_settings_that_nobody_was_asked_for_are_named(file: Path) -> None:
+    first = run("--stage", "trial", *MAIL[:2]).stdout
+    assert (
+        "Assumed, as nothing was asked: channels: mail; channels.mail.messages_per_second: 1; "
+        "monitoring.emails: not set. Change them with --set."
+    ) in first
+    assert stages(file)["trial"]["channels"]["mail"]["messages_per_second"] == 1
+    assert "Assumed" not in run("--stage", "trial", *MAIL).stdout
+
+
 @pytest.mark.parametrize("content", [None, "", "{}\n"], ids=["lacking", "blank", "{}"])
 def test_a_file_without_settings_gets_every_setting_that_the_cdk_needs(
     file: Path, content: str | None

@@ -326,7 +326,7 @@ def test_a_message_that_has_changed_during_the_confirmation_is_refused_despite_f
     def asked(*_: object, **__: object) -> None:
         stage.failed("a", status="sent", attempts=2)
 
-    monkeypatch.setattr("mailroom_ops.repair.resend.confirm", asked)
+    monkeypatch.setattr("mailroom_ops.messages.sets.confirm", asked)
     code, found = resent("a", "--force")
     assert (code, found["a"]["result"]) == (1, "refused")
     assert "has changed since" in found["a"]["why"]

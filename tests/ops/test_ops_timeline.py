@@ -1,5 +1,7 @@
 """A message's life, step by step, and why it stands where it stands."""
 
+import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -25,24 +27,25 @@ def test_each_attempt_of_a_fax_is_a_step_with_its_reason() -> None:
     history = [
         {"at": MS, "status": "retrying", "code": "busy"},
         {"at": MS + 60_000, "status": "retrying", "code": "no_answer"},
-        {"at": MS + 200_000, "status": "sent"},
+        {"at": MS + 200_000, "status": "delivered"},
     ]
     assert life(
         "fax",
-        status="sent",
+        status="delivered",
         attempts=3,
         provider="telnyx",
         provider_id="f-3",
         startedAt=MS + 120_000,
         submittedAt=MS + 121_000,
         completedAt=MS + 200_000,
+        deliveredAt=MS + 199_000,
         history=history,
     ) == [
         ("try failed", "number 1: busy; another follows", None),
         ("try failed", "number 2: no_answer; another follows", 60.0),
         ("sending began", "try 3", 60.0),
         ("submitted", "to Telnyx f-3", 1.0),
-        ("sent", "accepted by Telnyx f-3", 79.0),
+        ("delivered", "reported by Telnyx", 78.0),
     ]
 
 
@@ -74,6 +77,65 @@ def test_a_timeline_begins_with_the_put_and_has_one_step_for_each_fact() -> None
         ("sent", "accepted by SES 0101", 1.0),
         ("delivered", "reported by SES", 1.0),
     ]
+
+
+def drawn(chance: random.Random) -> dict[str, Any]:
+    """Draw the life of a message, and return the ledger item that the sender and the events write, which may
+    come late, in another order, or at the same time."""
+    channel = chance.choice(("mail", "sms", "fax"))
+    started, accepted, delivered, read = (
+        MS + sum(chance.choices((0, 1, 400, 5_000), k=count)) for count in (1, 2, 3, 4)
+    )
+    accepted, delivered = max(started, accepted), max(started, accepted, delivered)
+    read = max(delivered, read)
+
+    def recorded(at: int) -> int:
+        return at + chance.choice((0, 1, 400, 5_000))
+
+    base = {"id": "m", "event_type": channel, "putAt": MS, "startedAt": started, "status": "delivered"}
+    callbacks = {"delivered.1": {"status": "delivered", "at": read + 30_000, "code": 200, "tries": 1}}
+    base["callbacks"] = callbacks
+    if channel == "fax":
+        last = {
+            "submittedAt": accepted,
+            "deliveredAt": delivered,
+            "completedAt": (end := recorded(delivered)),
+        }
+        return {**base, **last, "history": [{"at": end, "status": "delivered"}]}
+    # Mail's events have the provider's time, and callbacks about a text the time of their arrival.
+    told: Callable[[int], int] = recorded if channel == "sms" else lambda at: at
+    reports = {"sentAt": told(accepted), "deliveredAt": told(delivered)}
+    reports |= {"readAt" if channel == "sms" else "openedAt": told(read)} if chance.random() < 0.5 else {}
+    reports = {name: at for name, at in reports.items() if name != "sentAt" or chance.random() < 0.7}
+    by_sender, by_event = recorded(accepted), max(recorded(at) for at in reports.values())
+    history = [{"at": by_event, "status": "delivered", "code": "Delivery"}]
+    ended = by_event
+    if chance.random() < 0.7:  # otherwise the sender crashed before it recorded the acceptance
+        history, ended = [{"at": by_sender, "status": "sent"}, *history], by_sender
+    elif "sentAt" in reports and chance.random() < 0.5:
+        recorded_sent = recorded(accepted)
+        history = [{"at": recorded_sent, "status": "sent", "code": "Send"}, *history]
+        ended = recorded_sent
+    # The index of telephone lines contains the time of the latest event.
+    line = {"submittedAt": max(reports.values())} if channel == "sms" else {}
+    return {**base, **reports, **line, "completedAt": ended, "history": history}
+
+
+def test_each_drawn_life_is_sorted_by_time_and_no_step_is_before_a_step_that_it_proves() -> None:
+    chance, order = random.Random(76), ["came in", "sending began", "submitted", "sent", "delivered"]
+    seen = set()
+    for _ in range(3_000):
+        item = drawn(chance)
+        steps = timeline(of_ledger(item), NOW)
+        times = [epoch(step.at or "") for step in steps]
+        assert times == sorted(times), item
+        words = [step.what for step in steps]
+        assert words == [word for word in (*order, "opened", "read", "callback") if word in words], item
+        expected = {"came in", "sending began", "delivered", "callback"}
+        expected |= {"submitted"} if item["event_type"] == "fax" else set()
+        assert expected <= {*words}, item
+        seen.add(tuple(words))
+    assert len(seen) == 7
 
 
 def test_a_delivery_report_of_an_earlier_generation_keeps_its_step() -> None:
@@ -164,7 +226,8 @@ def test_the_sentence_of_a_status_depends_on_its_error_and_its_recipients() -> N
     assert of("failed", error=unknown).startswith("It is unknown whether it was sent.")
     trouble = {"code": "throttled", "message": "slow down"}
     assert of("sending", trouble=trouble) == "It is being sent. slow down (throttled)"
-    assert of("sent", "fax", provider="telnyx") == "Telnyx reports that it was delivered."
+    assert of("delivered", "fax", provider="telnyx") == "Telnyx says that it was delivered."
+    assert of("sent", "fax", provider="telnyx") == "Telnyx accepted it."
     assert (
         of("scheduled", wait={"version": "v", "reason": "send_at"}) == "It has to wait, and is not sent yet."
     )

@@ -39,4 +39,4 @@ def test_a_fax_arrives_once_by_telnyx(pipeline: Pipeline, id_: str, statuses: li
     assert [call["status"] for call in calls] == statuses
     assert {call["provider"] for call in calls} == {"telnyx"}
     row = pipeline.ledger(id_, "fax")
-    assert (row["status"], row["provider"], row["provider_id"]) == ("sent", "telnyx", calls[-1]["id"])
+    assert (row["status"], row["provider"], row["provider_id"]) == ("delivered", "telnyx", calls[-1]["id"])

@@ -18,8 +18,8 @@ def one_call(pipeline: Pipeline, id_: str) -> Accepted:
     """The fax's one call, delivered. Fails if there were more or less."""
     (call,) = pipeline.calls(id_)
     row = pipeline.ledger(id_, "fax")
-    assert (row["status"], call["status"]) == ("sent", "delivered"), (row, call)
-    assert row["provider_id"] == call["id"]
+    assert (row["status"], call["status"]) == ("delivered", "delivered"), (row, call)
+    assert (row["provider_id"], row["pages"], row["sent_from"]) == (call["id"], 1, call["from"])
     return call
 
 
@@ -54,7 +54,7 @@ def test_a_busy_line_is_tried_again_and_each_attempt_has_a_callback(pipeline: Pi
         ("sent", SUCCESS),
     ]
     row = pipeline.ledger("busy-twice", "fax")
-    assert (row["status"], row["attempts"], row["provider_id"]) == ("sent", 3, calls[-1]["id"])
+    assert (row["status"], row["attempts"], row["provider_id"]) == ("delivered", 3, calls[-1]["id"])
 
 
 @pytest.mark.usefixtures("faxes")

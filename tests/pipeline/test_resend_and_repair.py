@@ -50,7 +50,7 @@ def test_a_failed_fax_is_sent_again_by_a_resend(pipeline: Pipeline) -> None:
     assert told(pipeline, "resend", "given-up")["counts"] == {"resent": 1}
     pipeline.until_ended("given-up", event_type="fax")
     row = pipeline.ledger("given-up", "fax")
-    assert (row["status"], row["attempts"]) == ("sent", 9)
+    assert (row["status"], row["attempts"]) == ("delivered", 9)
 
 
 def test_abandoned_messages_are_found_by_a_scan_and_sent_once(pipeline: Pipeline) -> None:
@@ -69,7 +69,7 @@ def test_abandoned_messages_are_found_by_a_scan_and_sent_once(pipeline: Pipeline
     assert answer["repaired"]["fax"] >= 1
     pipeline.until_ended("lost-wait", "never-begun")
     pipeline.until_ended("lost-fax", event_type="fax")
-    assert pipeline.ledger("lost-fax", "fax")["status"] == "sent"
+    assert pipeline.ledger("lost-fax", "fax")["status"] == "delivered"
     told(pipeline, "repair", "--scan", "--older-than", "2s", "--yes", code=None)
     after = told(pipeline, "repair", *stuck, "--older-than", "2s", "--dry-run")
     assert states(after) == dict.fromkeys(stuck, "fine")

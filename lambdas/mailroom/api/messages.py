@@ -211,8 +211,6 @@ class States(Struct, frozen=True):
     reader: LedgerReader
     ledger: LedgerTable
     clock: Clock = time.time
-    before: Callable[[MessageStatus], None] = lambda _: None
-    """Function that is called before a message is cancelled."""
 
     def of(self, id_: str, event_type: str | None) -> MessageStatus:
         """Return the status of a message. Raises ApiError: 404 for an unknown message, 409 if several
@@ -237,8 +235,6 @@ class States(Struct, frozen=True):
         status = self.of(id_, event_type)
         if status.status == "cancelled":
             return status
-        if cancellation.waits(status, self.clock()):
-            self.before(status)
         if cancellation.cancel(self.ledger, self.reader, status, self.clock()):
             logger.info("cancelled", extra=about(Key(status.id, status.event_type)))
             count("Cancelled")

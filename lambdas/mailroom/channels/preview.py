@@ -147,7 +147,8 @@ class Previews:
                 return structs.replace(preview, segments=count, encoding=encoding, encoding_reason=reason)
             case Push():
                 return Preview(subject=message.title or "", text=message.body, unused=self.unused(message))
-        return Preview(unused=self.unused(message))
+        # The content of an own channel is often its `text`.
+        return Preview(text=f"{getattr(message, 'text', '')}" or None, unused=self.unused(message))
 
     def check(self, message: Message) -> None:
         """Raise Invalid, without rendering, for an unknown template or sender, a misspelt attribute, or an

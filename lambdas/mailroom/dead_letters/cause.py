@@ -113,9 +113,8 @@ _UNKNOWN = Cause(
     "a worker claimed its message and recorded no outcome, so the message may have been sent; see the log of "
     "the sender function, then redrive it: the next worker looks for evidence first",
 )
-_UNSENT = Cause(
-    "unsent",
-    "workers returned it unsent and recorded no reason; see the sender function's log, then redrive it",
+_SUBMITTED = Cause(
+    "submitted", "its provider has accepted it, and has no result yet; redrive it: the next worker polls it"
 )
 
 _TROUBLE = "{}; fix the cause, then redrive it"
@@ -181,7 +180,7 @@ def _of_message(item: Item) -> Cause:
     if isinstance(trouble, Mapping):
         sentence = _TROUBLES.get(code, _TROUBLE)
         return Cause(code, sentence.format(str(trouble.get("message", "")).rstrip(".")))
-    return _UNSENT if item.get("status") == "sending" else _UNCLAIMED
+    return _SUBMITTED if "provider_id" in item else _UNCLAIMED
 
 
 def _of_campaign(dead_letter: DeadLetter, subject: Subject) -> Cause:

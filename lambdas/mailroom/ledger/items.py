@@ -26,7 +26,7 @@ PROVIDER_FACTS = (
     *("recipients", "sentAt", "deliveredAt", "delayedAt", "delay_type", "undeliveredAt", "error_code"),
     *("bouncedAt", "bounce_type", "bounce_subtype", "diagnostic_code"),
     *("complainedAt", "complaint_type", "complaint_subtype"),
-    *("openedAt", "clickedAt", "readAt", "carrier_done_date"),
+    *("openedAt", "clickedAt", "readAt", "carrier_done_date", "pages", "sent_from"),
 )
 """Attributes that providers' events write into a ledger item."""
 ERASED_AT = "erased_at"

@@ -219,10 +219,12 @@ class Ledger(LedgerTable):
         provider_id: str,
         facts: Facts | None = None,
         line: str | None = None,
+        status: Literal["sent", "delivered"] = "sent",
     ) -> None:
-        """Record that the provider has accepted the message. If an event has recorded the acceptance already,
-        add only the facts that the item lacks. After this write, `unsettled_tries` contains more than one try
-        only if the message may have arrived twice.
+        """Record that the provider has accepted the message, or with the status `delivered` that the message
+        has arrived. If an event has recorded the acceptance already, add only the facts that the item lacks.
+        After this write, `unsettled_tries` contains more than one try only if the message may have arrived
+        twice.
 
         `line` is the recipient's telephone number, if `ids_on_line` has to find the message by that number.
         """
@@ -232,13 +234,13 @@ class Ledger(LedgerTable):
             acceptance |= {"line": line, "submittedAt": self._now_ms()}
             ids = {"provider_ids": {"SS": [provider_id]}}
         sent = Update(
-            sets={**self.outcome(claim.key, "sent"), **facts_of(acceptance)},
+            sets={**self.outcome(claim.key, status), **facts_of(acceptance)},
             adds={"attempts": _ONE, **ids},
             # The error of an earlier attempt is removed, because `history` has its code.
             removes=(*TRY_NOTES, "error", *(("unsettled_tries",) if claim.settled else ())),
         )
         try:
-            item = self._write_own(claim, sent, entry="sent")
+            item = self._write_own(claim, sent, entry=status)
         except ClaimLost as lost:
             raise ClaimLost(f"accepted as {provider_id}, but {lost}") from None
         if item:

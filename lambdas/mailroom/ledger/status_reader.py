@@ -24,23 +24,15 @@ REMEMBERED_SECONDS = 90 * 86_400
 """Seconds for which every ledger keeps the item of a message at least: the minimum of the setting
 `retention.ledger_days`."""
 TIMES = (
-    *(
-        "putAt",
-        "startedAt",
-        "submittedAt",
-        "completedAt",
-        "sentAt",
-        "deliveredAt",
-        "delayedAt",
-        "undeliveredAt",
-    ),
-    *("bouncedAt", "complainedAt", "openedAt", "clickedAt", "readAt", "dead_lettered_at", ERASED_AT),
+    *("putAt", "startedAt", "submittedAt", "completedAt", "sentAt", "deliveredAt", "delayedAt"),
+    *("undeliveredAt", "bouncedAt", "complainedAt", "openedAt", "clickedAt", "readAt"),
+    *("dead_lettered_at", ERASED_AT),
 )
 """Attributes whose values are times, which the ledger stores in epoch milliseconds."""
 DETAILS = (
     *("segments", "encoding", "delay_type", "error_code", "bounce_type", "bounce_subtype"),
     *("diagnostic_code", "complaint_type", "complaint_subtype", "carrier_done_date", "redirected_to"),
-    "erased_by",
+    *("pages", "sent_from", "erased_by"),
 )
 """Attributes with facts about a message, from the provider and from the sender."""
 TWICE = "may_have_arrived_twice"

@@ -11,7 +11,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   const update = event.detail;
   if (!update.shouldSwap || update.target.id !== "live") return;
   const selection = getSelection();
-  const reading = update.target.querySelector(":focus-visible:not([id]), details[open]:not([hx-preserve])");
+  const reading = update.target.querySelector(":focus-visible:not([id]), details[open]:not([hx-preserve]), :checked");
   const busy = reading || (!selection.isCollapsed && selection.containsNode(update.target, true));
   if (!update.serverResponse.includes('id="live"')) location.reload();
   else if (!busy) return;
@@ -71,6 +71,12 @@ document.addEventListener("click", async ({ target }) => {
   const label = target.textContent;
   target.textContent = "Copied";
   setTimeout(() => (target.textContent = label), 2000);
+});
+
+// The first checkbox of a bar selects all messages of its list, and a file is read into its text field.
+document.addEventListener("change", async ({ target }) => {
+  if ("all" in target.dataset) for (const box of target.form.elements.m) box.checked = target.checked;
+  if (target.dataset.into) document.getElementById(target.dataset.into).value = await target.files[0].text();
 });
 
 // On a phone the menu is a row that scrolls, so the entry of the current page is scrolled into view. With

@@ -2,23 +2,17 @@
 as bar charts that filter the list."""
 
 import itertools
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from typing import Any
 
-import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.message.outcome import FAILED
-from mailroom_ops.console.pages.messages import resender_at
-from mailroom_ops.console.site import Answer, Goto, Request, Shown, Site, View, link
+from mailroom_ops.console.site import Answer, Request, Shown, Site, View
 from mailroom_ops.messages.failed_messages import AHEAD, Failure, FailureFilter, failed, failure_of, moment
 from mailroom_ops.messages.filters import check_names
-from mailroom_ops.repair.resender import ResentMessage
-from mailroom_ops.shared.screen import Refused
-from mailroom_ops.shared.selected_messages import MessageRef
 
 QUICK, MOST = 500, 5_000
 """Numbers of the newest failures that are counted: at first, for a fast page, and on request."""
@@ -69,14 +63,6 @@ class Failures(View, frozen=True):
     failures: list[Failure]
 
 
-class FailuresResend(View, frozen=True):
-    """Values of the question before failures are sent again."""
-
-    ready: list[ResentMessage]
-    left: list[ResentMessage]
-    keys: str
-
-
 def show(site: Site, request: Request) -> Answer:
     """Show the page. Raises Refused for an invalid span."""
     failures, left_out = _found(site, request)
@@ -85,38 +71,6 @@ def show(site: Site, request: Request) -> Answer:
     charts = [chart for name in DIMENSIONS if (chart := _chart(name, failures)).bars]
     since, limit = request.typed("since") or "24h", MOST if request["more"] else QUICK
     return Shown(Failures(since, SPANS, charts, titled, len(failures), limit, left_out, failures[:LISTED]))
-
-
-def resend(site: Site, request: Request) -> Answer:
-    """List the newest failures that can be sent again, and then send them. Messages that may arrive twice are
-    left out, because an operator has to check each of them. Raises Refused."""
-    resender = resender_at(site, force=False)
-    if request.form is None:
-        failures, _ = _found(site, request)
-        refs = [MessageRef(failure.id, failure.event_type) for failure in failures[:LISTED]]
-    else:
-        refs = _refs(request["keys"])
-    looked = [_alone(message) for message in resender.evaluate(refs)]
-    ready = [message for message in looked if message.result == "ready"]
-    unready = [message for message in looked if message.result != "ready"]
-    if request.form is None:
-        keys = [[message.id, message.event_type] for message in ready]
-        return Shown(FailuresResend(ready, unready, json.dumps(keys)), "Send these again?")
-    sent = [message for message in resender.send(ready) if message.result == "resent"]
-    query = {name: value for name, value in request.query.items() if name != "live"}
-    return Goto(link("/failures", **{**query, "done": str(len(sent)), "left": str(len(looked) - len(sent))}))
-
-
-def _alone(message: ResentMessage) -> ResentMessage:
-    return message.refused("it may arrive twice; open it to decide") if message.may_arrive_twice else message
-
-
-def _refs(text: str) -> list[MessageRef]:
-    try:
-        keys = msgspec.json.decode(text, type=Annotated[list[tuple[str, str]], Meta(max_length=LISTED)])
-    except msgspec.DecodeError:
-        raise Refused("The form is incomplete. Open the failures again.") from None
-    return [MessageRef(*key) for key in keys]
 
 
 def _found(site: Site, request: Request) -> tuple[list[Failure], bool]:

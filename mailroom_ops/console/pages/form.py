@@ -115,7 +115,9 @@ class FormPreview(View, frozen=True):
 def show(site: Site, request: Request) -> Answer:
     """Show the form; then the item, its command and the recipients that the stage may reach; then send the
     message. Raises Refused."""
-    channel = request["channel"] if request["channel"] in CONTRACTS else next(iter(CONTRACTS))
+    channel = request["channel"] or next(iter(CONTRACTS))
+    if channel not in CONTRACTS:
+        raise Refused(f"Start the console again: it does not know the channel {channel!r:.60} of cdk.json.")
     if request.form is None:
         values = _examples(channel) if site.stage == "local" else {}
         if request["copy"]:
@@ -206,7 +208,7 @@ def _form(site: Site, channel: str, values: Mapping[str, str], faults: Mapping[s
     misplaced = [fault for name, fault in placed.items() if name not in field_names]
     fields_shown = first, templates, variables, samples, optional, unfolded
     texts = {**examples, **example}, values, placed, misplaced
-    view = Form(channel, list(CONTRACTS), *fields_shown, *texts, preview, problem, _document(site, preview))
+    view = Form(channel, list(CONTRACTS), *fields_shown, *texts, preview, problem, document_of(site, preview))
     return Shown(view, _title(channel), 400 if faults else 200)
 
 
@@ -277,12 +279,12 @@ def _preview(
     hidden = {field: text for field, text in typed.items() if field not in ("step", "channel")}
     image = json.dumps(item, indent=2, ensure_ascii=False, default=str)
     command = put_command(site.stage, item)
-    document = _document(site, preview)
+    document = document_of(site, preview)
     view = FormPreview(channel, hidden, preview, document, reach(site, channel), image, command)
     return Shown(view, f"{_title(channel)}?")
 
 
-def _document(site: Site, preview: Preview | None) -> str:
+def document_of(site: Site, preview: Preview | None) -> str:
     """Store a preview's HTML for its frame. Return its token, or an empty text for a message without HTML."""
     if preview is None or preview.html is None:
         return ""

@@ -10,19 +10,20 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import field, structs
 
 from mailroom.api.answers import ApiError
+from mailroom.api.messages import States
 from mailroom.channels.contracts import CHANNELS
 from mailroom.channels.preview import Preview
 from mailroom.content.payloads import Payloads
 from mailroom.content.versions import DEPLOYED
 from mailroom.errors import Invalid, InvalidSecret, Malformed
 from mailroom.ledger import cancellation
-from mailroom.ledger.status_reader import READY, LedgerReader, MessageStatus
+from mailroom.ledger.status_reader import READY, LedgerReader, MessageStatus, of_ledger
 from mailroom.message.message import Key
 from mailroom_ops.campaigns.dry_run import Samples
 from mailroom_ops.console.pages.messages import deployed_at, finder_at, resender_at, rules_at
 from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.advice import CANCELLED, advice, buttons
-from mailroom_ops.messages.cancel import states_of
+from mailroom_ops.messages.cancel import not_waiting, states_of
 from mailroom_ops.messages.items import attributes_of, text_of
 from mailroom_ops.messages.search import row_of
 from mailroom_ops.messages.status import MessageView, reader_of, titled, view_of
@@ -32,6 +33,7 @@ from mailroom_ops.repair.judge import PATIENCE_SECONDS, Cure
 from mailroom_ops.repair.repair import FOLLOWS, SENTENCES
 from mailroom_ops.repair.repairs import Repairs, Word
 from mailroom_ops.repair.resender import FORCED, SUPPRESSED
+from mailroom_ops.shared.deeds import thing_of
 from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.selected_messages import MessageRef
 from mailroom_ops.shared.stage_queues import DeployedStage
@@ -106,6 +108,14 @@ class MessageAction(View, frozen=True):
     """Sentences about the consequences of recording an outcome."""
 
 
+class MessageReceipt(View, frozen=True):
+    """Values of the receipt of a delivered fax."""
+
+    fax: MessageStatus
+    document: str
+    """URL or object of the PDF, without a signature."""
+
+
 def show(site: Site, request: Request) -> Answer:
     """Show the message of an id, or a choice if several channels have the id."""
     messages = _find(site, request)
@@ -116,7 +126,7 @@ def show(site: Site, request: Request) -> Answer:
         status = 200 if messages or not request["id"] else 404
         return Shown(MessageChoice(messages), status=status)
     (message,) = messages
-    item = _reader(site).item(message.id, message.event_type)
+    item = reader_at(site).item(message.id, message.event_type)
     moment = site.clock()
     turn = turn_of(site.session, site.stage, message, site.clock)
     view = view_of(message, site.stage, moment, deleted=item is None)
@@ -152,7 +162,7 @@ def show(site: Site, request: Request) -> Answer:
 def frame(site: Site, request: Request) -> Answer:
     """Return a mail's HTML, for the frame on its page."""
     messages = _find(site, request)
-    item = _reader(site).item(messages[0].id, messages[0].event_type) if messages else None
+    item = reader_at(site).item(messages[0].id, messages[0].event_type) if messages else None
     preview = _preview(site, item, messages[0])[0] if messages else None
     return Frame((preview and preview.html) or "")
 
@@ -221,31 +231,38 @@ def repair(site: Site, request: Request) -> Answer:
 
 def cancel(site: Site, request: Request) -> Answer:
     """Show the effect of a cancel, and then cancel the message as the HTTP API does."""
-    states = states_of(site.session, deployed_at(site), site.clock, request["why"])
-    id_, channel = structs.astuple(_ref(request))
+    states, (id_, channel) = states_at(site), structs.astuple(_ref(request))
     digest = _seen(deployed_at(site), request)
     try:
         message = states.of(id_, channel)
         waits = cancellation.waits(message, site.clock())
-        not_waiting = (
-            f"the message is {message.status} and does not wait; only a waiting one can be cancelled"
-        )
         if request.form is not None:
             if waits:
                 _require_unchanged(request, "cancel", digest)
+                site.deeds.record("cancel", [thing_of(message)], request["why"])
             elif message.status != "cancelled":
-                _refuse(request, "cancel", not_waiting)
+                _refuse(request, "cancel", not_waiting(message))
             states.cancel(id_, channel)
             return _done(request, "cancel")
     except ApiError as refusal:
         _refuse(request, "cancel", refusal.detail)
     if not waits:
-        return _plan(request, "cancel", [f"{not_waiting.capitalize()}."], None)
+        return _plan(request, "cancel", [f"{not_waiting(message).capitalize()}."], None)
     sentences = [
         "It ends as cancelled, and is not sent. If it has a callback URL, a callback is sent to the URL.",
         "To send it after all, put it under a new id.",
     ]
     return _plan(request, "cancel", sentences, {"seen": digest})
+
+
+def receipt(site: Site, request: Request) -> Answer:
+    """Show the ledger's facts about a delivered fax on a page to print. Raises Refused for any other
+    message."""
+    item = next(iter(deployed_at(site).items("ledger", MessageRef(request["id"], "fax"))), {})
+    if item.get("status") != "delivered":
+        raise Refused(f"{request['id']!r:.200} is not a delivered fax, so it has no receipt.")
+    document = f"{item.get('pdf_url') or item.get('payload_ref', '')}".partition("?")[0]
+    return Shown(MessageReceipt(of_ledger(item), document), f"Receipt of the fax {item['id']}")
 
 
 def _ref(request: Request) -> MessageRef:
@@ -254,10 +271,11 @@ def _ref(request: Request) -> MessageRef:
 
 def _find(site: Site, request: Request) -> list[MessageStatus]:
     """Return the messages with the id of the request, of all channels if the request names no channel."""
-    return _reader(site).find(request["id"], request["channel"] or None)
+    return reader_at(site).find(request["id"], request["channel"] or None)
 
 
-def _reader(site: Site) -> LedgerReader:
+def reader_at(site: Site) -> LedgerReader:
+    """Return the reader of the stage's messages by their ids."""
     return site.kept("reader", lambda: reader_of(site.session, site.stage))
 
 
@@ -298,6 +316,11 @@ def _json(value: Any) -> Any:
     if isinstance(value, Decimal) and Decimal(repr(float(value))) == value:
         return float(value)
     return sorted(value) if isinstance(value, set | frozenset) else str(value)
+
+
+def states_at(site: Site) -> States:
+    """Return the object that cancels the stage's messages."""
+    return site.kept("states", lambda: states_of(site.session, deployed_at(site), site.clock))
 
 
 def _seen(deployed: DeployedStage, request: Request) -> str:

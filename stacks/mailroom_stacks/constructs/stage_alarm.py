@@ -115,7 +115,8 @@ class StageAlarm:
         return cloudwatch.MathExpression(
             expression=f"100 * {name} / {self.threshold}",
             using_metrics={name: self.metric},
-            label=self.about.subject,
+            label=self.about.subject or self.about.kind,
+            period=self.metric.period,
         )
 
 

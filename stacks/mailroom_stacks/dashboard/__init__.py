@@ -1,4 +1,4 @@
-"""The two dashboards of a stage, and the stage's metrics and alarms for dashboards of other apps."""
+"""The dashboard of a stage, and the stage's metrics and alarms for dashboards of other apps."""
 
 from mailroom_stacks.dashboard.metrics import StageMetrics, dead_letter_alarms
 

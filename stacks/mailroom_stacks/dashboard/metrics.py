@@ -63,10 +63,6 @@ class StageMetrics:
         unknown outcome, by sender."""
         return [self._search("service", _any("MetricName", UNFINISHED), COUNT)]
 
-    def counts(self, functions: Sequence[str]) -> list[IMetric]:
-        """Return all metrics that the code of `functions` reports."""
-        return [self._search("service", _any("service", functions), COUNT)]
-
     def days(self) -> list[IMetric]:
         """Return the number of accepted messages since the beginning of the displayed time range, for each
         channel with a daily limit. Messages that a second provider accepted do not count towards it."""

@@ -1,14 +1,13 @@
-"""The first dashboard, on one screen: which alarms ring, whether messages arrive in time, and why they are
+"""The dashboard, on one screen: which alarms ring, whether messages arrive in time, and why they are
 delayed."""
 
-from aws_cdk import Aws
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import IConstruct
 
 from mailroom_stacks.constructs.objective import SLOW_SECONDS
 from mailroom_stacks.constructs.outcome_alarms import MESSAGES, TRIES
 from mailroom_stacks.constructs.stage_alarm import stage_alarms
-from mailroom_stacks.dashboard.metrics import StageMetrics, dead_letter_alarms, of_kind
+from mailroom_stacks.dashboard.metrics import StageMetrics, of_kind
 from mailroom_stacks.dashboard.widgets import FULL, graph, ringing
 from mailroom_stacks.settings.settings import Settings
 
@@ -21,36 +20,26 @@ URGENT = (
 `mailroom docs operate` has the same list."""
 SLOW_CODE = cloudwatch.HorizontalAnnotation(value=SLOW_SECONDS * 1000, label=f"slow: {SLOW_SECONDS} s")
 FIRST_COMMANDS = (
-    "**Mailroom {stage}**{parts}\n\n"
+    "**Mailroom {stage}**\n\n"
     "`mailroom doctor --stage {stage}`  \n"
     "`mailroom failures --groups --stage {stage} --since 1h`  \n"
     "`mailroom dead-letters list --stage {stage}`"
 )
-CONSOLE = f"https://{Aws.REGION}.console.aws.amazon.com/cloudwatch/home?region={Aws.REGION}"
-
-
-PARTS = " · functions and streams: [{name}]({console}#dashboards:name={name})"
-"""Link to the other dashboard."""
 
 
 def overview(stage: IConstruct, settings: Settings) -> list[list[cloudwatch.IWidget]]:
-    """Return the rows of widgets, with a link to the other dashboard if the stage has it."""
+    """Return the rows of widgets."""
     metrics = StageMetrics(stage, settings)
     urgent = of_kind(stage, *URGENT)
     minor = [alarm for alarm in stage_alarms(stage) if alarm not in urgent]
-    letters = dead_letter_alarms(stage)
-    parts = PARTS.format(name=settings.name("parts"), console=CONSOLE) if settings.monitoring.parts else ""
-    text = FIRST_COMMANDS.format(stage=settings.stage, parts=parts)
+    text = FIRST_COMMANDS.format(stage=settings.stage)
     return [
         [
             ringing("Alarms that ring: act now", urgent, 10),
             ringing("Alarms that ring: in working hours", minor, 7),
             cloudwatch.TextWidget(markdown=text, width=7, height=3),
         ],
-        [
-            cloudwatch.AlarmStatusWidget(title="Dead-letter queues", alarms=letters, width=14, height=4),
-            graph("Dead letters", metrics.letters(), width=10, view=cloudwatch.GraphWidgetView.BAR),
-        ],
+        [graph("Dead letters", metrics.letters(), width=24, view=cloudwatch.GraphWidgetView.BAR)],
         [
             graph("Codes: from put to accepted, ms", metrics.codes(), lines=[SLOW_CODE]),
             graph("Accepted (left), failed (right)", metrics.accepted(), metrics.failed()),
@@ -63,18 +52,16 @@ def overview(stage: IConstruct, settings: Settings) -> list[list[cloudwatch.IWid
 def _limits(stage: IConstruct, settings: Settings, metrics: StageMetrics) -> list[cloudwatch.IWidget]:
     """Return the row of limits, each in a graph with the numbers that it limits. Only SES has rates of
     bounces and complaints."""
-    bounces = of_kind(stage, "ses-bounce-rate-warning", "ses-bounce-rate")
-    complaints = of_kind(stage, "ses-complaint-rate-warning", "ses-complaint-rate")
+    rates = [*metrics.shares("ses-bounce-rate"), *metrics.shares("ses-complaint-rate")]
     waits = of_kind(stage, "day-used-up", "day-used-up-warning")
     lines = [
         cloudwatch.HorizontalAnnotation(value=limit, label=f"{channel} per_day: {limit:,}")
         for channel, row in settings.channels.items()
         for _, limit in row.days[-1:]
     ]
-    width = 8 if bounces else 12
-    rates = graph("SES: bounces (left), complaints (right)", bounces, complaints)
+    width = 8 if rates else 12
     return [
         graph("The day: accepted (left), waiting (right)", metrics.days(), waits, lines=lines, width=width),
-        *([rates] if bounces else []),
+        *([graph("SES: bounces and complaints, % of their alarms", rates, lines=[FULL])] if rates else []),
         graph("Oldest message, % of its alarm", metrics.shares("waiting-long"), lines=[FULL], width=width),
     ]

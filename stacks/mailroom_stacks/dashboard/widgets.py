@@ -1,4 +1,4 @@
-"""Widgets of both dashboards. A graph of an alarm shows the alarm's own metric and threshold."""
+"""Widgets of the dashboard. A graph of an alarm shows the alarm's own metric and threshold."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -36,9 +36,6 @@ class Monitoring(Section):
     """minimal has the alarms that tell of messages that wait too long, fail, or are dead letters. full has
     all alarms, a dashboard, notifications of AWS Health, metrics of all streams' event source mappings, and a
     rotated key; use it for stages that people depend on."""
-    parts: bool = False
-    """Whether the stage has a second dashboard, of functions and streams. The first three dashboards of an
-    account are free."""
     emails: tuple[Annotated[str, Field(pattern=_ADDRESS)], ...] = ()
     """Mail addresses that get notifications of alarms. SNS first sends each address a mail to confirm the
     subscription."""

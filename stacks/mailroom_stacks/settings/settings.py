@@ -132,8 +132,6 @@ def settings_faults(settings: Settings) -> Iterator[str]:
     yield from stay_faults("webhook.delays_seconds", webhook_rules(settings.webhook, times), keep)
     if settings.recipients:
         yield from recipients_faults(settings.recipients, settings.channels)
-    if settings.monitoring.parts and not settings.monitoring.is_full:
-        yield "monitoring.parts: its graphs show the alarms of level full; set monitoring.level to full."
     if settings.monitoring.canary:
         yield from canary_faults(settings.monitoring, settings.channels, settings.mail, settings.recipients)
     yield from api_faults(settings.api)

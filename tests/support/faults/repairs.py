@@ -16,9 +16,10 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.environment import DispatchSettings, OutcomesSettings
 from mailroom.message.message import Reference
 from mailroom.outcomes import Outcomes
+from mailroom_ops.messages.sets import MessageResult
 from mailroom_ops.repair.judge import Judge, Memory
 from mailroom_ops.repair.repairs import Candidates, Repairs
-from mailroom_ops.repair.resender import Resender, ResentMessage
+from mailroom_ops.repair.resender import Resender
 from mailroom_ops.shared.deeds import Deeds
 from mailroom_ops.shared.deployed_stage import SearchFacts
 from mailroom_ops.shared.selected_messages import MessageRef
@@ -138,7 +139,7 @@ def _stage(
     return Here("dev", watched, sqs, functions, settings, CONTRACTS, deeds, clock)
 
 
-def resend(stage: Here, *ids: str, event_type: str = "mail", force: bool = False) -> list[ResentMessage]:
+def resend(stage: Here, *ids: str, event_type: str = "mail", force: bool = False) -> list[MessageResult]:
     """Run `resend` once. Returns [] if the command was stopped."""
     with suppress(Stopped):
         resender = Resender(stage, lambda _message: None, force=force)

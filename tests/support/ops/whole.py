@@ -108,6 +108,8 @@ class WholeStage(RepairStage):
         self.know("dead", status="sending", dead_lettered_at=MS, trouble=trouble)
         self.know("both", status="delivered", **over)
         self.know("both", "sms", status="delivered", **{**over, "to": "+16175551234"})
+        faxed: Item = {"to": "+16175551234", "provider": "telnyx", "provider_id": "fx-1", "deliveredAt": MS}
+        self.know("letter", "fax", status="delivered", **{**over, **faxed})
         condition = {"id": "whole", "event_type": "mail", "status": ["delivered"]}
         self.know("after", status="cancelled", unless=[condition], **over)
         self.put({"id": "whole", "event_type": "mail", "to": ADA, "template": "weekly", "first_name": "Ada"})

@@ -11,13 +11,13 @@ Json = dict[str, Any]
 
 
 def bodies(stage: Templates) -> list[Json]:
-    """The bodies of the first dashboard and of that of the parts, their references filled in."""
-    made = sorted(stage["monitoring"].all("CloudWatch::Dashboard"), key=lambda each: each["DashboardName"])
+    """The body of the dashboard, its references filled in; empty if the stage has none."""
+    made = stage["monitoring"].all("CloudWatch::Dashboard")
     return [json.loads(text(each["DashboardBody"])) for each in made]
 
 
 def widgets(stage: Templates, kind: str = "") -> list[Json]:
-    """The widgets of both dashboards, or those of one type."""
+    """The widgets of the dashboard, or those of one type."""
     every = [each for body in bodies(stage) for each in body["widgets"]]
     return [each for each in every if each["type"] == (kind or each["type"])]
 

@@ -1,4 +1,4 @@
-"""Draws the dashboards of stage prod in docs/pictures: `.venv/bin/python -m tests.support.stacks.picture`.
+"""Draws the dashboard of stage prod in docs/pictures: `.venv/bin/python -m tests.support.stacks.picture`.
 
 The layout, the titles, the names of lines and the thresholds are read from the synthesized templates. The
 numbers are invented: an endpoint is down, and its callbacks become dead letters.
@@ -248,9 +248,8 @@ def _text(
 
 
 def pictures(stage: Templates) -> dict[Path, str]:
-    """Return the pictures of a stage's dashboards, by file."""
-    files = (PICTURES / "dashboard.svg", PICTURES / "dashboard-parts.svg")
-    return dict(zip(files, map(drawing, bodies(stage)), strict=True))
+    """Return the picture of a stage's dashboard, by file."""
+    return {PICTURES / "dashboard.svg": drawing(*bodies(stage))}
 
 
 if __name__ == "__main__":

@@ -33,7 +33,6 @@ PUSH = {"platform_applications": {"ios": IOS, "android": ANDROID}, "topics": [NE
 
 TOLD = {
     "level": "full",
-    "parts": True,
     "emails": ["ada@example.com", "on-call@example.com"],
     "urls": ["https://events.example.com/integration/abc/enqueue"],
 }

@@ -56,6 +56,24 @@ def test_the_preview_of_a_mail_has_the_headers_and_parts_of_a_request_to_ses(roo
     )
 
 
+class Telegram(Message, frozen=True, kw_only=True):
+    """A message of an own channel."""
+
+    to: str
+    text: str = ""
+
+    @property
+    def recipient(self) -> str:
+        return self.to
+
+
+def test_the_preview_of_an_own_channel_shows_the_text(root: Path) -> None:
+    telegram = Telegram(id="t", event_type="telegram", to="42", text="The build is green.")
+    assert previews(root).look(telegram) == Preview(text="The build is green.")
+    fax = message("fax", pdf_url="https://files.example/f.pdf")
+    assert previews(root).look(fax).text is None
+
+
 @pytest.mark.parametrize("status", [404, 403, 503])
 def test_only_a_proof_that_an_object_is_missing_refuses_a_message(root: Path, aws: Aws, status: int) -> None:
     error = ClientError({"ResponseMetadata": {"HTTPStatusCode": status}, "Error": {}}, "HeadObject")  # type: ignore[typeddict-item]

@@ -29,7 +29,7 @@ def attempt(number: int) -> Subject:
     [
         ({}, "unclaimed"),
         ({"status": "scheduled"}, "unclaimed"),
-        ({"status": "sending"}, "unsent"),
+        ({"status": "sending", "provider_id": "p-1"}, "submitted"),
         ({"status": "sending", "startedAt": 1}, "outcome_unknown"),
         ({"status": "sending", "unsettled_tries": ["1 "], "trouble": {"code": "in_doubt"}}, "in_doubt"),
         ({"status": "sending", "unsettled_tries": ["1 "], "trouble": {"code": "retry"}}, "outcome_unknown"),

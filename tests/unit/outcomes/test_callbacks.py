@@ -45,6 +45,7 @@ def test_the_sentence_about_a_later_failure_of_the_line_leaves_out_attempts_that
     ("changes", "status", "message"),
     [
         ({"status": "sent", "attempts": 1}, "sent", "Fax sent successfully"),
+        ({"status": "delivered", "attempts": 1, "pages": 3}, "sent", "Fax sent successfully"),
         ({"status": "sent", "attempts": 7, "error": BUSY}, "sent", "Fax sent successfully"),
         ({"status": "retrying", "attempts": 7, "error": BUSY}, "tmp_fail", SEVENTH),
         ({"status": "retrying", "attempts": 4, "retry_count": 3, "error": BUSY}, "tmp_fail", SEVENTH),

@@ -10,7 +10,6 @@ CHANNEL = Channel(
     delayable=False,
     messages="Faxes",
     example={"to": "+12025550112", "pdf_url": "https://example.com/letter.pdf"},
-    sent="{provider} reports that it was delivered.",
     personal=True,
     estimate=Estimate(
         latency=60.0,  # seconds, for the fax's whole phone call

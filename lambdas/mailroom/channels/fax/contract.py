@@ -118,7 +118,15 @@ class Pending(Struct, frozen=True):
 
 
 class Delivered(Struct, frozen=True):
-    """State of a fax whose pages were all received."""
+    """State of a fax whose pages were all received. The fields have the values in the provider's response,
+    which may be missing or invalid."""
+
+    pages: object = None
+    """Number of pages of the fax."""
+    sender: object = None
+    """Number from which the fax was sent."""
+    at: object = None
+    """Time of the fax's last change at the provider, which is its delivery."""
 
 
 class Undelivered(Struct, frozen=True):

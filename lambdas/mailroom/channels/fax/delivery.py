@@ -6,6 +6,7 @@ claim ── submit ── checkpoint ── poll … poll ── hand back ┐ 
       └▶ claim ── poll … poll ── delivered                         next invocation
 """
 
+from contextlib import suppress
 from typing import Any
 
 from mailroom.aws import queues
@@ -20,6 +21,7 @@ from mailroom.channels.fax.contract import (
     Undelivered,
     item_of,
 )
+from mailroom.clock import END_OF_TIME, epoch
 from mailroom.delivery.attempt import Attempt, Ended, ReleaseReason
 from mailroom.delivery.batch import Batch
 from mailroom.delivery.delivery import Delivery
@@ -29,7 +31,7 @@ from mailroom.errors import Invalid
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.claims import Checkpoint
 from mailroom.message.message import encode
-from mailroom.message.outcome import Sent
+from mailroom.message.outcome import Facts, Sent
 from mailroom.outcomes import OF_THE_LINE
 from mailroom.telemetry import logger
 
@@ -89,14 +91,13 @@ class FaxAttempt(Attempt[Fax, FaxRequest]):
         """Store the provider's id of the fax in the ledger, and poll the fax until it ends."""
         provider_id = sent.provider_id
         self.tally.add("Submitted")
-        submitted = int(self.tools.clock() * 1000)
         try:
             self.ledger.checkpoint(self.claim, self.adapter.provider, provider_id, self.message.line)
         except Exception:
             logger.error("submitted, but not recorded", provider_id=provider_id)
             raise
         self.measure()
-        return self._follow(provider_id, submitted)
+        return self._follow(provider_id, int(self.tools.clock() * 1000))
 
     def already_submitted(self, sent: Sent) -> Result:
         """Poll a fax that an earlier invocation submitted until it ends."""
@@ -119,7 +120,8 @@ class FaxAttempt(Attempt[Fax, FaxRequest]):
         """
         logger.error("submitted to another provider; ask there for the result", provider=checkpoint.provider)
         self.tally.add("Misconfigured")
-        self.ledger.hand_back(self.claim)
+        reason = f"it was submitted to {checkpoint.provider}, which is not the provider of faxes any more"
+        self.ledger.hand_back(self.claim, "elsewhere", reason)
         ends = checkpoint.submitted_at / 1000 + self.settings.longest_fax_seconds
         return ComeBack(max(self.settings.misconfigured_seconds, ends - self.tools.clock()))
 
@@ -128,9 +130,9 @@ class FaxAttempt(Attempt[Fax, FaxRequest]):
         while True:
             state = self._state(provider_id)
             if not isinstance(state, Pending):
-                return self._ended(provider_id, state)
+                return self._ended(provider_id, state, submitted)
             if self.tools.clock() > submitted / 1000 + self.settings.longest_fax_seconds:
-                return self._overdue(provider_id)
+                return self._overdue(provider_id, submitted)
             if not self._time_to_poll():
                 self.ledger.hand_back(self.claim)
                 self.tally.add("HandedBack")
@@ -160,9 +162,10 @@ class FaxAttempt(Attempt[Fax, FaxRequest]):
         needed = settings.poll_seconds + settings.submit_seconds + settings.record_seconds
         return self.record.remaining() / 1000 > needed
 
-    def _ended(self, provider_id: str, state: Delivered | Undelivered) -> Result:
+    def _ended(self, provider_id: str, state: Delivered | Undelivered, submitted: int) -> Result:
         if isinstance(state, Delivered):
-            self.ledger.complete(self.claim, self.adapter.provider, provider_id)
+            facts = _facts(state, submitted)
+            self.ledger.complete(self.claim, self.adapter.provider, provider_id, facts, status="delivered")
             self.tally.add("Sent")
             return DONE
         detail = "" if state.detail == state.status else state.detail
@@ -191,7 +194,7 @@ class FaxAttempt(Attempt[Fax, FaxRequest]):
         self.ledger.hand_back(self.claim, "misconfigured", reason)
         return TO_DEAD_LETTERS
 
-    def _overdue(self, provider_id: str) -> Result:
+    def _overdue(self, provider_id: str, submitted: int) -> Result:
         """Cancel a fax that has taken longer than `longest_fax_seconds`. If the fax is still pending after
         the cancellation, its queue record is received again after `misconfigured_seconds`. The provider's id
         of the fax stays in the ledger, so that polling can continue after an operator redrives the fax."""
@@ -203,11 +206,11 @@ class FaxAttempt(Attempt[Fax, FaxRequest]):
         if isinstance(state, Pending):
             logger.error("an overdue fax has not ended", status=state.status, provider_id=provider_id)
             self.tally.add("Overdue")
-            self.ledger.hand_back(self.claim)
+            self.ledger.hand_back(self.claim, "overdue", "it did not end in time, and was not cancelled")
             # The wait may be long, because the fax has already blocked its line for longer than any fax
             # takes.
             return ComeBack(self.settings.misconfigured_seconds)
-        return self._ended(provider_id, state)
+        return self._ended(provider_id, state, submitted)
 
 
 class FaxBatch(Batch[Fax, FaxRequest]):
@@ -259,3 +262,16 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         """Read a message body of the fax queue, and return the item and the fax in it. A body with a `fax_id`
         comes from an upstream application and is converted to an item first. Raises Malformed."""
         return super().read(item_of(body))
+
+
+def _facts(state: Delivered, submitted: int) -> Facts:
+    """Return the provider's facts about a delivered fax for its ledger item. An invalid value is omitted,
+    because the fax has arrived in any case. `submitted` is in epoch milliseconds."""
+    facts: Facts = {"sent_from": f"{state.sender}"[:16]} if state.sender else {}
+    if (pages := f"{state.pages}"[:4]).isdecimal():
+        facts["pages"] = int(pages)
+    with suppress(ValueError, OverflowError):
+        if 0 < (second := int(epoch(f"{state.at}"))) < END_OF_TIME:
+            # The providers' times are in seconds. Within its second, the delivery is after the submit.
+            facts["deliveredAt"] = sorted((second * 1000, submitted, second * 1000 + 999))[1]
+    return facts

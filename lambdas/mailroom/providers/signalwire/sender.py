@@ -72,7 +72,7 @@ class SignalWire:
         fax = self._api.get(self._of(provider_id))
         status = text_of(fax, "status")
         if status == "delivered":
-            return Delivered()
+            return Delivered(fax.get("num_pages"), fax.get("from"), fax.get("date_updated"))
         if status in _TRY_AGAIN:
             detail = ": ".join(str(fax[name]) for name in ("error_code", "error_message") if fax.get(name))
             return Undelivered(status, again=True, detail=redact(detail))

@@ -71,7 +71,8 @@ class Telnyx:
         fax = _fax(self._ok(self._api.get(self._of(provider_id))))
         status = text_of(fax, "status")
         if status == "delivered":
-            return Delivered()
+            # Telnyx's release note of 2021-02-17 adds `page_count`, which its API reference omits.
+            return Delivered(fax.get("page_count"), fax.get("from"), fax.get("updated_at"))
         if status == "failed":
             return undelivered(str(fax.get("failure_reason") or "failed"))
         if status not in _PENDING:

@@ -125,4 +125,4 @@ def test_after_a_failed_poll_the_credentials_are_read_again_before_the_next_poll
 
     monkeypatch.setattr(worker.adapter, "_open", open_)
     assert worker.handle(fax_body()) is None
-    assert (len(opened), entry(aws)["status"]) == (2, "sent")
+    assert (len(opened), entry(aws)["status"]) == (2, "delivered")

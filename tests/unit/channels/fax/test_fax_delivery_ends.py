@@ -34,7 +34,7 @@ def test_after_a_busy_line_the_next_attempt_is_submitted_and_a_copy_of_the_old_a
     assert worker.handle(fax_body()) is None
     assert (line.submits, counted()["Duplicates"]) == (1, 1)
     assert worker.handle(fax_body(attempt=2)) is None
-    assert (line.submits, entry(aws)["status"], entry(aws)["attempts"]) == (2, "sent", 2)
+    assert (line.submits, entry(aws)["status"], entry(aws)["attempts"]) == (2, "delivered", 2)
     assert (entry(aws)["provider_id"], entry(aws)["provider_ids"]) == ("p-2", ["p-1", "p-2"])
     assert [request.reference for request in line.requests] == ["Zi0x.1", "Zi0x.2"]
 
@@ -71,7 +71,11 @@ def test_a_fax_that_the_provider_did_not_accept_is_retried_as_the_same_attempt(
     assert worker.handle(fax_body()) == wait
     assert ("startedAt" in entry(aws), "attempts" in entry(aws)) == (False, False)
     assert worker.handle(fax_body(), receives=2) is None
-    assert (entry(aws)["status"], entry(aws)["attempts"], entry(aws)["provider_id"]) == ("sent", 1, "p-9")
+    assert (entry(aws)["status"], entry(aws)["attempts"], entry(aws)["provider_id"]) == (
+        "delivered",
+        1,
+        "p-9",
+    )
     assert "find" not in line.calls
 
 
@@ -100,7 +104,7 @@ def test_after_a_redrive_a_fax_that_failed_by_the_account_is_attempted_again(
     assert worker.handle(fax_body()) is None
     assert (entry(aws)["status"], entry(aws)["attempts"]) == ("retrying", 1)
     assert worker.handle(fax_body(attempt=2)) is None
-    assert (worker.line.submits, entry(aws)["status"]) == (2, "sent")
+    assert (worker.line.submits, entry(aws)["status"]) == (2, "delivered")
 
 
 @pytest.mark.parametrize("retry_count", [0, 3])

@@ -22,7 +22,7 @@ def test_a_fax_is_not_submitted_if_too_few_receives_are_left_to_poll_the_fax_to_
     assert ("startedAt" in entry(aws), "completedAt" in entry(aws)) == (False, False)
     assert lines_about(log(), "not submitted: received too often")[0]["receives"] == 11
     assert worker.handle(fax_body(), receives=10) is None
-    assert entry(aws)["status"] == "sent"
+    assert entry(aws)["status"] == "delivered"
 
 
 def test_a_submitted_fax_is_polled_even_if_too_few_receives_are_left_for_a_new_submit(
@@ -31,7 +31,7 @@ def test_a_submitted_fax_is_polled_even_if_too_few_receives_are_left_for_a_new_s
     worker = fax_post(FakeLine(script=ends_after(clock, 1000, Delivered())), last_submit_receive=10)
     assert worker.handle(fax_body(), receives=10) == 5
     assert worker.handle(fax_body(), receives=11) is None
-    assert (worker.line.submits, entry(aws)["status"]) == (1, "sent")
+    assert (worker.line.submits, entry(aws)["status"]) == (1, "delivered")
 
 
 def test_a_fax_that_expires_during_transmission_is_polled_to_the_end(
@@ -40,7 +40,7 @@ def test_a_fax_that_expires_during_transmission_is_polled_to_the_end(
     worker = fax_post(FakeLine(script=ends_after(clock, 1000, Delivered())))
     body = fax_body(expires_at="2026-11-21T09:01:00Z")
     assert [worker.handle(body, receives=number) for number in (1, 2)] == [5, None]
-    assert entry(aws)["status"] == "sent"
+    assert entry(aws)["status"] == "delivered"
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_fax_that_expires_during_transmission_is_polled_to_the_end(
         (Undelivered("canceled", again=True), "retrying"),
         (Undelivered("failed", again=False), "failed"),
         (BUSY, "retrying"),
-        (Delivered(), "sent"),
+        (Delivered(), "delivered"),
     ],
 )
 def test_an_overdue_fax_is_cancelled_and_gets_the_status_that_the_provider_then_reports(
@@ -77,6 +77,7 @@ def test_an_overdue_fax_still_sending_after_the_cancel_locks_its_line_and_keeps_
     assert worker.line.calls[-2:] == ["cancel p-1", "fetch p-1"]
     assert counted()["Overdue"] == 1
     assert (entry(aws)["provider_id"], "completedAt" in entry(aws)) == ("p-1", False)
+    assert entry(aws)["trouble"]["code"] == "overdue"
     assert worker.handle(fax_body(), receives=12) == 20  # redriven or late: polled, never submitted
     assert (worker.line.submits, entry(aws)["status"]) == (1, "sending")
 
@@ -91,4 +92,4 @@ def test_the_start_of_an_earlier_attempt_does_not_make_a_fax_found_by_a_look_up_
     line = FakeLine(SENDING, Delivered(), finds=["p-7"])
     assert fax_post(line).handle(fax_body(attempt=2), receives=2) is None
     assert line.calls == ["find", "fetch p-7", "fetch p-7"]
-    assert entry(aws)["status"] == "sent"
+    assert entry(aws)["status"] == "delivered"

@@ -29,7 +29,7 @@ def test_a_fax_in_a_wrong_message_group_is_queued_again_in_its_lines_group_and_t
     assert json.loads(sent["Body"]) == fax_item(to="+1 (617) 555-1234", callback_url=TOLD, retry_count=3)
     assert counted() == {"SentOn": 1}
     assert worker.handle(sent["Body"], group=LINE) is None
-    assert (worker.line.submits, entry(aws)["status"]) == (1, "sent")
+    assert (worker.line.submits, entry(aws)["status"]) == (1, "delivered")
     assert entry(aws)["callback_url"] == TOLD
 
 
@@ -105,7 +105,7 @@ def test_a_fax_is_sent_up_to_a_minute_before_its_sending_time_because_clocks_dif
 ) -> None:
     worker = fax_post()
     assert worker.handle(fax_body(send_at=iso(NOW + ahead))) is None
-    assert (worker.line.submits, entry(aws)["status"]) == (1, "sent")
+    assert (worker.line.submits, entry(aws)["status"]) == (1, "delivered")
 
 
 def test_a_fax_to_an_invalid_number_fails_and_is_not_queued_again(fax_post: FaxMake, aws: Aws) -> None:
@@ -117,7 +117,7 @@ def test_a_fax_to_an_invalid_number_fails_and_is_not_queued_again(fax_post: FaxM
 def test_a_callback_url_with_http_is_valid_if_the_stage_allows_http(fax_post: FaxMake, aws: Aws) -> None:
     body = fax_body(callback_url="http://127.0.0.1:8080/faxes")
     assert fax_post(callback_schemes=["https", "http"], callback_ports=[]).handle(body) is None
-    assert (entry(aws)["status"], entry(aws)["callback_url"]) == ("sent", "http://127.0.0.1:8080/faxes")
+    assert (entry(aws)["status"], entry(aws)["callback_url"]) == ("delivered", "http://127.0.0.1:8080/faxes")
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_an_invalid_copy_of_the_queue_record_does_not_end_a_fax_that_is_being_tr
     assert worker.handle(fax_body(to="wrong"), group="wrong") == 0  # a wait would lock the line of its group
     assert ("completedAt" in entry(aws), entry(aws)["provider_id"]) == (False, "p-0")
     assert worker.handle(fax_body()) is None
-    assert (worker.line.calls, entry(aws)["status"]) == (["fetch p-0"], "sent")
+    assert (worker.line.calls, entry(aws)["status"]) == (["fetch p-0"], "delivered")
 
 
 def test_a_fax_submitted_to_another_provider_is_neither_looked_up_nor_sent_again(
@@ -181,6 +181,10 @@ def test_a_fax_submitted_to_another_provider_is_neither_looked_up_nor_sent_again
     clock.advance(7000)
     assert worker.handle(fax_body()) == 20
     assert (worker.line.calls, entry(aws)["provider_id"]) == ([], "p-0")
+    assert (entry(aws)["trouble"]["code"], "the-provider-before" in entry(aws)["trouble"]["message"]) == (
+        "elsewhere",
+        True,
+    )
 
 
 @pytest.mark.parametrize(

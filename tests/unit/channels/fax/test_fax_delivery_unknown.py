@@ -32,7 +32,7 @@ def test_a_fax_that_the_look_up_finds_is_polled_and_not_submitted_again(
     line = FakeLine(Delivered(), finds=["p-7"])
     assert fax_post(line).handle(body, receives=2) is None
     assert line.calls == ["find", "fetch p-7"]
-    assert (entry(aws)["status"], entry(aws)["provider_id"]) == ("sent", "p-7")
+    assert (entry(aws)["status"], entry(aws)["provider_id"]) == ("delivered", "p-7")
     assert counted() == {"Recovered": 1, "Sent": 1}
 
 
@@ -41,7 +41,7 @@ def test_a_fax_that_the_look_up_does_not_find_is_submitted_again(fax_post: FaxMa
     line = FakeLine(Delivered(), finds=[])
     assert fax_post(line).handle(fax_body(), receives=2) is None
     assert line.calls == ["find", "submit", "fetch p-1"]
-    assert entry(aws)["status"] == "sent"
+    assert entry(aws)["status"] == "delivered"
 
 
 @pytest.mark.usefixtures("crashed")
@@ -114,7 +114,7 @@ def test_a_fax_found_in_this_account_is_polled_even_if_another_account_was_tried
     clock.advance(FAX_LEASE)
     line = FakeLine(Delivered(), finds=["p-7"])
     assert fax_post(line).handle(fax_body(), receives=2) is None
-    assert (line.submits, entry(aws)["status"]) == (0, "sent")
+    assert (line.submits, entry(aws)["status"]) == (0, "delivered")
 
 
 def test_after_a_failed_look_up_the_next_look_up_begins_at_the_start_of_the_first_try(
@@ -128,7 +128,7 @@ def test_after_a_failed_look_up_the_next_look_up_begins_at_the_start_of_the_firs
     line = FakeLine(Delivered(), finds=["p-1"])
     assert fax_post(line).handle(fax_body(), receives=3) is None
     assert [since for _, _, since in line.searches] == [NOW - 5]
-    assert (line.submits, entry(aws)["status"]) == (0, "sent")
+    assert (line.submits, entry(aws)["status"]) == (0, "delivered")
 
 
 @pytest.mark.usefixtures("crashed")
@@ -164,7 +164,7 @@ def test_a_look_up_does_not_mistake_an_earlier_attempt_for_this_attempt(
     line = FakeLine(Delivered(), finds=["p-1"])
     assert fax_post(line).handle(fax_body(attempt=2), receives=2) is None
     assert line.calls == ["find", "submit", "fetch p-1"]
-    assert (entry(aws)["status"], entry(aws)["attempts"]) == ("sent", 2)
+    assert (entry(aws)["status"], entry(aws)["attempts"]) == ("delivered", 2)
 
 
 def test_a_worker_that_lost_the_claim_while_polling_a_fax_does_not_record_the_faxs_end(

@@ -58,7 +58,7 @@ def test_send_fax_submits_a_fax_once_with_the_credentials_of_the_secret(
         assert handler(sqs_event(fax_body()), lambda_context(900_000)) == {"batchItemFailures": []}
     assert stand_in.lines == [("project-1", "token-1")]
     assert stand_in.line.submits == 1
-    assert (entry(aws)["status"], entry(aws)["provider"]) == ("sent", "signalwire")
+    assert (entry(aws)["status"], entry(aws)["provider"]) == ("delivered", "signalwire")
     (unsettled_try,) = entry(aws)["unsettled_tries"]
     assert unsettled_try.endswith(" signalwire/ours")
 

@@ -94,6 +94,15 @@ def test_a_refusal_by_signalwire_means_an_invalid_fax_or_a_misconfiguration(
         ({"status": "processing"}, Pending("processing")),
         ({"status": "sending"}, Pending("sending")),
         ({"status": "delivered"}, Delivered()),
+        (
+            {
+                "status": "delivered",
+                "num_pages": "3",
+                "from": "+1202",
+                "date_updated": "2026-11-21T09:00:10Z",
+            },
+            Delivered("3", "+1202", "2026-11-21T09:00:10Z"),
+        ),
         ({"status": "busy"}, Undelivered("busy", again=True)),
         ({"status": "no-answer"}, Undelivered("no-answer", again=True)),
         ({"status": "canceled"}, Undelivered("canceled", again=True)),

@@ -109,6 +109,8 @@ def test_a_fax_in_progress_at_telnyx_is_pending(status: str, log: Callable[[], l
 
 def test_a_fax_that_telnyx_delivered_has_the_state_delivered() -> None:
     assert fetched(status="delivered") == Delivered()
+    report = {"page_count": 3, "from": "+1202", "updated_at": "2026-11-21T09:00:10"}
+    assert fetched(status="delivered", **report) == Delivered(3, "+1202", "2026-11-21T09:00:10")
 
 
 def test_an_unknown_telnyx_status_does_not_end_the_fax(log: Callable[[], list[dict[str, Any]]]) -> None:

@@ -1,0 +1,123 @@
+"""`correct`: which messages get a correction, what it contains, and what is refused."""
+
+import json
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from mailroom.aws.dynamo_values import plain
+from mailroom.ledger.items import ERASED_AT
+from mailroom_ops.repair.correct import correct
+from tests.support.ops.repair import MAILBOX, RepairStage, repair_stage
+from tests.support.pipeline.items import mail
+
+STAGE = repair_stage
+app = typer.Typer()
+app.command()(correct)
+
+
+def run(*words: str, typed: str | None = None) -> Result:
+    return CliRunner().invoke(app, words, input=typed, env={"COLUMNS": "200"})
+
+
+def corrected(*words: str) -> tuple[int, dict[str, dict[str, Any]]]:
+    """The exit code, and the results by id, of a run that prints JSON."""
+    result = run(*words, "--json", "--yes")
+    return result.exit_code, {each["id"]: each for each in json.loads(result.stdout)["messages"]}
+
+
+def item_of(stage: RepairStage, id_: str) -> dict[str, Any]:
+    key: Any = {"id": {"S": id_}, "event_type": {"S": "mail"}}
+    item = plain(stage.dynamodb.get_item(TableName=MAILBOX, Key=key).get("Item", {}))
+    item.pop("ttl", None)
+    return item
+
+
+def sent(stage: RepairStage, id_: str, **attributes: Any) -> None:
+    stage.know(id_, status="sent", completedAt=1, attempts=1)
+    stage.put(mail(id_, **attributes))
+
+
+def test_a_correction_is_a_copy_with_the_changes_and_without_times_and_conditions(stage: RepairStage) -> None:
+    past = {"send_at": "2026-01-01T00:00:00Z", "expires_at": "2026-01-02T00:00:00Z", "ttl": 1}
+    sent(stage, "a", **past, unless=[{"id": "x", "event_type": "sms", "status": "delivered"}])
+    code, results = corrected("new-link", "a", "--set", "first_name=Countess", "--set", "lane=bulk")
+    assert (code, results["a"]["result"]) == (0, "corrected")
+    assert item_of(stage, "a~new-link") == mail("a~new-link", first_name="Countess", lane="bulk")
+    assert stage.ledger("a")["status"] == "sent"
+
+
+def test_the_same_correction_again_is_harmless_and_another_of_its_name_is_refused(stage: RepairStage) -> None:
+    sent(stage, "a")
+    for _ in range(2):
+        assert corrected("fix", "a", "--set", "first_name=Eve")[1]["a"]["result"] == "corrected"
+    code, results = corrected("fix", "a", "--set", "first_name=Joan")
+    assert (code, results["a"]["result"]) == (1, "refused")
+    assert results["a"]["why"] == "a~fix exists with other content; use another name"
+    assert item_of(stage, "a~fix")["first_name"] == "Eve"
+
+
+@pytest.mark.parametrize(
+    ("ledger", "why"),
+    [
+        ({"status": "scheduled"}, "scheduled: it has no outcome yet; cancel it if it waits"),
+        ({"status": "retrying", "startedAt": 1}, "retrying: it has no outcome yet; cancel it if it waits"),
+        ({"status": "sent", "completedAt": 1, ERASED_AT: 1}, "its recipient was erased"),
+    ],
+)
+def test_a_message_that_is_under_way_or_erased_gets_no_correction(
+    stage: RepairStage, ledger: dict[str, Any], why: str
+) -> None:
+    stage.put(mail("a"))
+    stage.know("a", **ledger)
+    assert corrected("fix", "a")[1]["a"]["why"] == why
+    assert item_of(stage, "a~fix") == {}
+
+
+def test_a_message_without_an_item_and_a_correction_that_would_fail_are_refused(stage: RepairStage) -> None:
+    stage.failed("gone")
+    sent(stage, "a")
+    code, results = corrected("fix", "gone", "a", "unknown", "--set", "lane=nowhere")
+    assert code == 1
+    assert results["gone"]["why"] == "its item is no longer in the mailbox"
+    assert results["a"]["why"].startswith("its correction would fail: lane: ")
+    assert results["unknown"]["why"] == "there is no such message in the ledger"
+
+
+@pytest.mark.parametrize(
+    ("words", "refusal"),
+    [
+        (("New Link", "a"), "cannot be the name of a correction"),
+        (("x" * 41, "a"), "cannot be the name of a correction"),
+        (("fix", "a", "--set", "to=eve@example.com"), "A correction cannot change to"),
+        (("fix", "a", "--set", "id=b"), "A correction cannot change id"),
+        (("fix", "a", "--set", "subject"), "The change 'subject' is not a pair"),
+        (("fix",), "Name the messages"),
+        (("fix", "--ids", "nowhere.txt"), "--ids nowhere.txt cannot be read"),
+    ],
+)
+def test_an_invalid_correction_is_refused_before_anything_is_put(
+    stage: RepairStage, words: tuple[str, ...], refusal: str
+) -> None:
+    sent(stage, "a")
+    result = run(*words, "--yes")
+    assert result.exit_code == 2
+    assert refusal in " ".join(result.stderr.split())
+    assert item_of(stage, "a~fix") == {}
+
+
+def test_ids_are_read_from_a_file_and_over_a_hundred_need_their_number_typed(
+    stage: RepairStage, tmp_path: Any
+) -> None:
+    ids = [f"m-{number}" for number in range(101)]
+    for id_ in ids:
+        sent(stage, id_)
+    (tmp_path / "ids.txt").write_text("\n".join([*ids, "", ids[0]]))
+    options = ("fix", "--ids", str(tmp_path / "ids.txt"), "--set", "first_name=New")
+    refused = run(*options, typed="y\n")
+    assert (refused.exit_code, "That is not 101. Nothing was changed." in refused.stderr) == (2, True)
+    assert item_of(stage, "m-0~fix") == {}
+    assert "101 messages of dev: 101 corrected." in run(*options, typed="101\n").stdout
+    assert item_of(stage, "m-100~fix")["first_name"] == "New"
