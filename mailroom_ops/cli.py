@@ -27,6 +27,7 @@ PANELS = {
         "list": "mailroom_ops.messages.search:list_",
         "cancel": "mailroom_ops.messages.cancel:cancel",
         "failures": "mailroom_ops.messages.failures:failures",
+        "deeds": "mailroom_ops.messages.deeds:deeds",
         "console": "mailroom_ops.console.console:console",
         "doctor": "mailroom_ops.doctor.doctor:doctor",
         "docs": "mailroom_ops.setup.docs:docs",

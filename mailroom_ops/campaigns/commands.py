@@ -18,6 +18,7 @@ from mailroom_ops.campaigns.ending import end_of, figures_of
 from mailroom_ops.campaigns.progress import Progress
 from mailroom_ops.campaigns.report import CampaignsAnswer, RunsAnswer, RunStarted, run_status
 from mailroom_ops.campaigns.results import Results, ResultsReader
+from mailroom_ops.shared.deeds import with_names
 from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage, Yes
 from mailroom_ops.shared.screen import aws_faults, bar, confirm, print_answer, print_json, print_line, screen
@@ -113,10 +114,11 @@ def status(
             end_of(session, Progress(*row), channel, figures, clock)
             for row in zip(runs, results, strict=True)
         ]
+        deeds = campaigns.deeds_of(runs[0]) if runs else []
     if as_json:
         print_json(RunsAnswer(stage, name, [*map(run_status, runs, results, ends)]))
     elif runs:
-        view.print_run(runs[0], results[0], ends[0])
+        view.print_run(runs[0], results[0], ends[0], deeds)
         if len(runs) > 1:
             screen.print("\nEarlier runs:")
             screen.print(view.runs_table(runs[1:]))
@@ -129,6 +131,7 @@ def status(
 def stop(
     name: Name,
     run: RunName,
+    reason: Reason,
     stage: Stage = "dev",
     *,
     lost: Annotated[
@@ -146,7 +149,7 @@ def stop(
     With --lost, a run that is missing in the table of runs is recorded as stopped, so that the messages that
     wait for it are cancelled. It can never be started again. Exit code 1: the run was stopped already.
 
-    Example: mailroom campaign stop weekly-followers --run 2026-11-18T13:00Z --stage prod
+    Example: mailroom campaign stop weekly-followers --run 2026-11-18T13:00Z --why "wrong list" --stage prod
     """
     with aws_faults(stage):
         campaigns, results = DeployedCampaigns(aws_session(), stage), None
@@ -157,7 +160,7 @@ def stop(
             run, results = before.run, ResultsReader(aws_session(), stage).of(before, None)
             details = f"with {quantity(before.recipients, 'recipient')} collected?"
         confirm(f"Stop run {run} of {name} in {stage}, {details}", yes=yes)
-        stopped = campaigns.stop(name, run, lost=lost)
+        stopped = campaigns.stop(name, run, reason, lost=lost)
         after = campaigns.run(name, run)
     if as_json:
         print_json(run_status(after))
@@ -217,7 +220,7 @@ def _question(starting: RunStart, stage: str, day: CampaignDay | None) -> str:
     again = so_far = ""
     if starting.known:
         again = " again"
-        paused = f" It is paused {starting.known.paused}." if starting.known.paused else ""
+        paused = f" It is paused {with_names(starting.known.paused)}." if starting.known.paused else ""
         so_far = (
             f"{paused} It has put {quantity(starting.known.composed, 'message')} into the mailbox. People of "
             "the present audience whose message was not sent yet get it, with its present content."

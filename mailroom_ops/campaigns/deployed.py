@@ -14,6 +14,7 @@ from mailroom.clock import Clock, epoch
 from mailroom.errors import Malformed
 from mailroom.ledger.status_reader import REMEMBERED_SECONDS
 from mailroom_ops.shared import deployed_stage as stages
+from mailroom_ops.shared.deeds import Deed, Deeds
 from mailroom_ops.shared.screen import NotDeployed, Refused
 
 if TYPE_CHECKING:
@@ -43,9 +44,9 @@ class RunStart:
     scheduled_at: str
     known: Run | None = None
 
-    def body(self, by: str) -> str:
-        """Return the body of a queue message, with a new id of the start and the operator's name."""
-        body = {"campaign": self.campaign, "scheduled_at": self.scheduled_at, "run": self.run, "by": by}
+    def body(self) -> str:
+        """Return the body of a queue message, with a new id of the start."""
+        body = {"campaign": self.campaign, "scheduled_at": self.scheduled_at, "run": self.run}
         return json.dumps(body | {"start": str(uuid4())})
 
 
@@ -55,7 +56,7 @@ class DeployedCampaigns:
 
     def __init__(self, session: "boto3.Session", stage: str, clock: Clock = time.time) -> None:
         self.stage = stage
-        self._session = session
+        self.deeds = Deeds(session, stage, clock)
         self._sqs = session.client("sqs")
         self._scheduler = session.client("scheduler")
         self._dynamodb = session.client("dynamodb")
@@ -101,7 +102,8 @@ class DeployedCampaigns:
     def start(self, start: RunStart) -> None:
         """Send the message that starts the run to the queue of the function `collect`."""
         url = self.queue()
-        self._sqs.send_message(QueueUrl=url, MessageBody=start.body(stages.caller(self._session)))
+        self._record("start again" if start.known else "start", start.campaign, start.run)
+        self._sqs.send_message(QueueUrl=url, MessageBody=start.body())
 
     def queue(self) -> str:
         """Return the URL of the queue of the function `collect`. Raises NotDeployed for a stage without
@@ -128,35 +130,46 @@ class DeployedCampaigns:
             )
         return entry
 
-    def stop(self, campaign: str, run: str, *, lost: bool = False) -> bool:
-        """Stop a run: it collects no further recipients, and composes and sends no further messages. With
-        `lost`, record the stop of a run that is missing in the table. Return False if it was stopped already.
-        Raises Refused if `lost` is true and the table has the run."""
+    def stop(self, campaign: str, run: str, reason: str, *, lost: bool = False) -> bool:
+        """Stop a run for a reason: it collects no further recipients, and composes and sends no further
+        messages. With `lost`, record the stop of a run that is missing in the table. Return False if it was
+        stopped already. Raises Refused if `lost` is true and the table has the run."""
         name = _canonical(run)
-        stopped = self._runs.stop(campaign, name, stages.caller(self._session), lost=lost)
-        if lost and not stopped:
+        earlier = self._read(campaign, name)
+        if lost and earlier:
             raise Refused(f"The table of runs has run {name} of {campaign}: stop it without --lost.")
-        return stopped
+        if earlier and earlier.phase == "stopped":
+            return False
+        self._record("stop", campaign, name, reason)
+        return self._runs.stop(campaign, name, lost=lost)
 
     def pause(self, campaign: str, run: str, reason: str) -> Run:
         """Pause a run for a reason, and return the run. Raises Refused if the run is stopped."""
-        refusal = "Run {} of {} is stopped; mailroom campaign start starts it again."
-        return self._change(self._runs.pause, campaign, run, reason, refusal)
+        refusal = "is stopped; mailroom campaign start starts it again"
+        return self._change("pause", self._runs.pause, self.run(campaign, run), reason, refusal)
 
     def resume(self, campaign: str, run: str, reason: str) -> Run:
         """Resume a run for a reason, and return the run. Raises Refused if the run is not paused."""
-        return self._change(self._runs.resume, campaign, run, reason, "Run {} of {} is not paused.")
+        return self._change("resume", self._runs.resume, self.run(campaign, run), reason, "is not paused")
 
     def _change(
-        self, change: Callable[[str, str, str], bool], campaign: str, run: str, reason: str, refusal: str
+        self, verb: str, change: Callable[[str, str, str], bool], run: Run, reason: str, refusal: str
     ) -> Run:
-        if not reason.strip():
-            raise Refused("The reason is empty; it tells later readers why the run was paused or resumed.")
-        name = self.run(campaign, run).run
-        words = f"since {_iso(self.clock())} by {stages.caller(self._session)}: {reason}"
-        if not change(campaign, name, words):
-            raise Refused(refusal.format(name, campaign))
-        return self.run(campaign, name)
+        self._record(verb, run.campaign, run.run, reason)
+        words = f"since {_iso(self.clock())} by {self.deeds.by()}: {reason}"
+        if not change(run.campaign, run.run, words):
+            raise Refused(f"Run {run.run} of {run.campaign} {refusal}.")
+        return self.run(run.campaign, run.run)
+
+    def deeds_of(self, run: Run) -> list[Deed]:
+        """Return the deeds on a run, the newest first."""
+        deeds = self.deeds.of(f"campaign#{run.campaign}")
+        return [deed for deed in deeds if deed.verb.endswith(f" run {run.run}")]
+
+    def _record(self, verb: str, campaign: str, run: str, reason: str | None = None) -> None:
+        if reason is not None and not reason.strip():
+            raise Refused("The reason is empty; it tells later readers why somebody did this to the run.")
+        self.deeds.record(f"{verb} run {run}", [f"campaign#{campaign}"], reason or "")
 
     def schedules(self) -> Schedules:
         """Return whether each deployed schedule is enabled or disabled, by campaign."""

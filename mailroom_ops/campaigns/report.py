@@ -14,6 +14,7 @@ from mailroom_ops.campaigns.ending import End
 from mailroom_ops.campaigns.files import CampaignRow
 from mailroom_ops.campaigns.results import Results
 from mailroom_ops.costs.days import days_table
+from mailroom_ops.shared.deeds import Deed, with_names
 from mailroom_ops.shared.screen import fold, lines, plain, print_line, right, screen, table_of, whole
 from mailroom_ops.shared.times import short
 
@@ -40,7 +41,7 @@ class RunStarted(Struct, frozen=True):
 _SHOWN = (
     *("campaign", "run", "scheduled_at", "start", "state", "next_page", "cursor", "pages", "recipients"),
     *("refused", "faults", "trouble", "composed", "existed", "conflicts", "opted_out", "left_out", "failed"),
-    *("expired", "started_by", "stopped_by", "paused", "resumed", "waits_until"),
+    *("expired", "paused", "resumed", "waits_until"),
     *("earlier_recipients", "earlier_refused", "earlier_opted_out", "earlier_left_out"),
 )
 """Fields of `Run` in the output. It does not have fields that only functions need, such as the secret of a
@@ -69,10 +70,13 @@ def run_status(run: Run, results: Results | None = None, end: End | None = None)
     return {**fields, "updated_at": run.updatedAt, "results": results, "end": end}
 
 
-def print_run(run: Run, results: Results | None = None, end: End | None = None) -> None:
+def print_run(
+    run: Run, results: Results | None = None, end: End | None = None, deeds: Iterable[Deed] = ()
+) -> None:
     screen.print(plain(f"{run.campaign}, run {run.run}"), style="bold")
+    done = ((deed.verb, "", f"{short(deed.at)} {deed.words}") for deed in deeds)
     ends = [("sending", "", f"takes {end.words}")] if end else []
-    rows = (*_rows(run), *(_results(results) if results else ()), *ends)
+    rows = (*_rows(run), *done, *(_results(results) if results else ()), *ends)
     screen.print(table_of("", right(), fold(), rows=rows, box=None, show_header=False))
     if run.trouble:
         page = "" if run.state == "stopped" else f"Page {run.next_page} was not collected: "
@@ -103,14 +107,10 @@ def _rows(run: Run) -> Iterable[tuple[str, str, str]]:
         ),
     )
     yield from ((name, f"{count:,}", words) for name, count, words in counts if count)
-    deeds = (
-        ("started", run.started_by and f"by {run.started_by}"),
-        ("stopped", run.stopped_by and f"by {run.stopped_by}"),
-        ("waits", run.waits_until and f"until about {short(run.waits_until)}"),
-        ("paused", run.paused),
-        ("resumed", run.resumed),
-    )
-    yield from ((name, "", words) for name, words in deeds if words)
+    if run.waits_until:
+        yield "waits", "", f"until about {short(run.waits_until)}"
+    if run.paused:
+        yield "paused", "", with_names(run.paused)
     yield "changed", "", run.updatedAt
 
 

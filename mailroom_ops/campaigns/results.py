@@ -9,8 +9,7 @@ from mailroom.campaigns.runs import Run
 from mailroom.clock import epoch
 from mailroom.recipients.choices import Preferences
 from mailroom.search.campaign_tallies import Tallies
-from mailroom_ops.messages.search import search_of
-from mailroom_ops.shared.deployed_stage import name
+from mailroom_ops.shared.deployed_stage import name, search_of
 from mailroom_ops.shared.screen import percent
 from mailroom_stacks.settings.monitoring import BOUNCE_RATE, COMPLAINT_RATE
 
@@ -105,9 +104,9 @@ class ResultsReader:
     """Reads the results of one stage's runs. Raises NotDeployed."""
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
-        search = search_of(session, stage)
+        facts, rows = search_of(session, stage)
         dynamodb = session.client("dynamodb")
-        self._tallies = None if search is None else Tallies(dynamodb, search[0].search_table)
+        self._tallies = None if rows is None else Tallies(dynamodb, facts.search_table)
         self._preferences = Preferences(dynamodb, name(stage, "preferences"))
 
     def of(self, run: Run, topic: str | None) -> Results | None:

@@ -29,6 +29,7 @@ from mailroom_ops.console.guard import ADDRESS, Guard
 from mailroom_ops.console.pages import (
     campaigns,
     dead_letters,
+    deeds,
     failures,
     form,
     inbox,
@@ -40,7 +41,9 @@ from mailroom_ops.console.pages import (
     selected,
     templates,
 )
+from mailroom_ops.console.pages.deeds import LISTED
 from mailroom_ops.console.site import Answer, Download, Frame, Goto, Page, Request, Shown, Site, View, link
+from mailroom_ops.shared.deeds import with_names
 from mailroom_ops.shared.screen import Refused, aws_fault_types, percent, print_line, sentences_of
 from mailroom_ops.shared.stage_queues import DeployedStage
 from mailroom_ops.shared.terminal import printable
@@ -62,8 +65,7 @@ PAGES = (
     Page("/campaigns", "Campaigns", campaigns.show, menu=True),
     Page("/campaigns/start", "Start", campaigns.start, writes=True),
     Page("/campaigns/mail", "Mail", campaigns.frame),
-    Page("/campaigns/pause", "Pause a run", campaigns.pause, writes=True),
-    Page("/campaigns/stop", "Stop a run", campaigns.stop, writes=True),
+    Page("/campaigns/change", "Change a run", campaigns.change, writes=True),
     Page("/templates", "Templates", templates.show, menu=True, writes=True),
     Page("/templates/mail", "Mail", templates.frame),
     Page("/message/mail", "Mail", message.frame, of="Messages"),
@@ -74,6 +76,7 @@ PAGES = (
     Page("/people", "People", people.show, menu=True),
     Page("/people/change", "Change", people.change, writes=True),
     Page("/people/erase", "Erase", people.erase, writes=True),
+    Page("/deeds", "Activity", deeds.show, menu=True),
     Page("/send", "Send", form.show, menu=True, writes=True),
     Page("/send/mail", "Mail", form.frame),
     Page("/inbox", "Inbox", inbox.show, menu=True, local=True),
@@ -187,6 +190,7 @@ def environment_of(site: Site, home: str) -> Environment:
         "quantity": quantity,
         "percent": percent,
         "exact": escape,
+        "named": lambda text: with_names(f"{text}"),
     }
     menu = [page for page in PAGES if page.menu and (site.stage == "local" or not page.local)]
     environment.globals |= {
@@ -194,6 +198,8 @@ def environment_of(site: Site, home: str) -> Environment:
         "menu": menu,
         "link": located,
         "htmx": _HTMX,
+        "deeds_of": lambda thing: [*itertools.islice(site.deeds.of(thing), LISTED)],
+        "person_of": lambda recipient: site.deeds.person(recipient),
         "most_shown": _MOST_SHOWN,
     }
     return environment
@@ -220,6 +226,8 @@ def _route(site: Site, environment: Environment, page: Page) -> Route:
 def _respond(site: Site, environment: Environment, page: Page, request: Request, home: str) -> Response:
     try:
         answer: Answer = page.show(site, request)
+        if isinstance(answer, Shown):  # its template may read the record of deeds
+            return _rendered(site, environment, page, request, answer)
     except aws_fault_types() as error:
         ours = isinstance(error, Refused)
         unsure = request.form is not None and request["step"] != "preview" and not ours

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from mailroom.clock import Clock
 from mailroom_ops.console.job import Job
+from mailroom_ops.shared.deeds import Deeds
 
 if TYPE_CHECKING:
     import boto3
@@ -117,6 +118,9 @@ class Page(Struct, frozen=True):
 class _Session:
     """Session that creates clients under a lock. Threads may share clients, but not a session."""
 
+    way = "console"
+    """Way of the deeds that are done with this session: see `Deeds.of_stage`."""
+
     def __init__(self, session: "boto3.Session") -> None:
         self._session, self._lock = session, threading.Lock()
 
@@ -156,6 +160,11 @@ class Site:
     def job(self, kind: type[J], name: str) -> J | None:
         """Return the latest job of a kind and a name, or None if there was none."""
         return cast("J | None", self.jobs.get((kind, name)))
+
+    @property
+    def deeds(self) -> Deeds:
+        """Record of deeds."""
+        return self.kept("deeds", lambda: Deeds(self.session, self.stage, self.clock))
 
     def client(self, service: str) -> Any:
         """Return the client of an AWS service."""

@@ -125,7 +125,7 @@ class Rehearsal:
         (queue,) = self._letters.named("mail")
         body = json.dumps(self._item("dead", "success"))
         self._letters.client.send_message(QueueUrl=queue.url, MessageBody=body)
-        redrive = Redrive(self._letters.client, queue, [self._id("dead")])
+        redrive = Redrive(self._letters, queue, [self._id("dead")])
         redrive.run(lambda *_: None)
         return self._until("a dead letter, put back into its queue", "dead", "delivered")
 

@@ -1,7 +1,7 @@
 """The command `cancel`: cancels messages that wait to be sent, in the same way as the HTTP API."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from mailroom.ledger.status_reader import MessageStatus
 from mailroom.ledger.table import LedgerTable
 from mailroom_ops.messages.sets import WORKERS, DryRun, Ids, IdsFile, MessageResult, act_on, refs_of
 from mailroom_ops.messages.status import ChannelOfId, reader_of
+from mailroom_ops.shared.deeds import Deeds, thing_of
 from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage, Yes
 from mailroom_ops.shared.screen import aws_faults
@@ -46,9 +47,9 @@ def cancel(
     with aws_faults(stage):
         refs = refs_of(ids, ids_file, channel, stage)
         session = aws_session()
-        states = states_of(session, DeployedStage.of(session, stage))
+        deployed = DeployedStage.of(session, stage)
         act_on(
-            Canceller(states, time.time),
+            Canceller(states_of(session, deployed), time.time, deployed.deeds),
             refs,
             stage,
             "Cancel {}",
@@ -62,8 +63,9 @@ def cancel(
 class Canceller:
     """Cancels waiting messages."""
 
-    def __init__(self, states: States, clock: Clock) -> None:
+    def __init__(self, states: States, clock: Clock, deeds: Deeds) -> None:
         self._states = states
+        self._deeds = deeds
         self._clock = clock
 
     def evaluate(self, refs: Iterable[MessageRef]) -> list[MessageResult]:
@@ -71,8 +73,9 @@ class Canceller:
         with ThreadPoolExecutor(WORKERS) as pool:
             return list(pool.map(self._evaluate, refs))
 
-    def send(self, ready: Iterable[MessageResult]) -> list[MessageResult]:
+    def send(self, ready: Sequence[MessageResult]) -> list[MessageResult]:
         """Cancel the ready messages."""
+        self._deeds.record("cancel", map(thing_of, ready))
         with ThreadPoolExecutor(WORKERS) as pool:
             return list(pool.map(self._cancel, ready))
 

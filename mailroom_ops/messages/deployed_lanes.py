@@ -103,22 +103,22 @@ class DeployedLanes:
         # The tag with the reason is ignored unless the mapping is disabled. It is written before the mapping
         # is disabled, and removed after the mapping is enabled. So after a crash between the two writes,
         # every pause has its reason, and an active lane does not show one.
+        if reason is not None and paused:
+            raise Refused(f"{channel} {lane} is paused already, {paused}")
+        verb = "resume" if reason is None else "pause"
+        self._deployed.deeds.record(f"{verb} {channel} {lane}", ["lanes"], reason or "")
         if reason is None:
             update(UUID=mapping, Enabled=True)
             self._sqs.untag_queue(QueueUrl=url, TagKeys=[PAUSED])
-        elif paused:
-            raise Refused(f"{channel} {lane} is paused already, {paused}")
         else:
             self._sqs.tag_queue(QueueUrl=url, Tags={PAUSED: self._words(url, reason)})
             update(UUID=mapping, Enabled=False)
 
     def _words(self, url: str, reason: str) -> str:
         attributes = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["MessageRetentionPeriod"])
-        since = self._deployed.clock()
+        since, by = self._deployed.clock(), self._deployed.deeds.by()
         end = short(iso(since + int(attributes["Attributes"]["MessageRetentionPeriod"])))
-        words = (
-            f"since {short(iso(since))} by {self._deployed.caller()} and to be resumed before {end}: {reason}"
-        )
+        words = f"since {short(iso(since))} by {by} and to be resumed before {end}: {reason}"
         return _NOT_IN_TAGS.sub(" ", words)[:_TAG_LETTERS].strip()
 
     def _look(self, url: str) -> tuple[str, str, str]:

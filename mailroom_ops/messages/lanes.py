@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from mailroom_ops.messages.deployed_lanes import DeployedLanes, Lane
+from mailroom_ops.shared.deeds import with_names
 from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage
 from mailroom_ops.shared.screen import aws_faults, fold, print_answer, right, screen, table_of, whole
@@ -71,5 +72,5 @@ def _lanes(stage: str) -> DeployedLanes:
 
 def _print(lanes: list[Lane]) -> None:
     columns = (whole("channel"), whole("lane"), right("waiting"), fold("paused", ratio=1))
-    rows = ((lane.channel, lane.lane, f"{lane.waiting:,}", lane.paused) for lane in lanes)
+    rows = ((lane.channel, lane.lane, f"{lane.waiting:,}", with_names(lane.paused)) for lane in lanes)
     screen.print(table_of(*columns, rows=rows))

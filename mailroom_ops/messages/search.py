@@ -14,7 +14,6 @@ import typer
 from msgspec import Struct, structs
 from rich.text import Text
 
-from mailroom.aws.secret import CachedSecret
 from mailroom.errors import Invalid, quantity
 from mailroom.ledger.items import DEAD_LETTER
 from mailroom.ledger.status_reader import MessageStatus
@@ -22,7 +21,7 @@ from mailroom.message.address import bare, forms_of
 from mailroom.message.message import Key, Reference
 from mailroom.message.outcome import FAILED
 from mailroom.search.finder import ANY, PAGE, Filter, Finder, FoundPage, page_of
-from mailroom.search.rows import Rows, partitions_of
+from mailroom.search.rows import partitions_of
 from mailroom_ops.messages import filters
 from mailroom_ops.messages.failed_messages import Failure, failed_round, failure_of
 from mailroom_ops.messages.failures_csv import print_csv
@@ -30,8 +29,7 @@ from mailroom_ops.messages.filters import MessageFilter
 from mailroom_ops.messages.listed import lines_of, listed
 from mailroom_ops.messages.status import STYLES, first_recipient, reader_of
 from mailroom_ops.messages.waiting import WAITS_FOR, queued, unlisted
-from mailroom_ops.shared.deployed_stage import aws_session, function_settings
-from mailroom_ops.shared.deployed_stage import name as stage_name
+from mailroom_ops.shared.deployed_stage import aws_session, search_of
 from mailroom_ops.shared.options import AsJson, Stage
 from mailroom_ops.shared.screen import (
     Refused,
@@ -224,15 +222,6 @@ def _print(
     return answer
 
 
-class SearchFacts(Struct, frozen=True, kw_only=True, rename="upper"):
-    """Environment variables of the HTTP API's function that the search reads."""
-
-    ledger_table: str = ""
-    search_table: str = ""
-    search_key_name: str = ""
-    default_region: str = ""
-
-
 class Containing(MessageFilter, frozen=True):
     """Filter of messages whose id contains a text, or whose provider's id is the text."""
 
@@ -268,21 +257,11 @@ class StageFinder(Finder, frozen=True):
         return of_runs or super().partitions(filter_)
 
 
-def search_of(session: "boto3.Session", stage: str) -> tuple[SearchFacts, Rows] | None:
-    """Return the settings of a stage's search and the object that makes the keys of its rows. Return None for
-    a stage without search. Raises NotDeployed."""
-    facts = function_settings(session.client("lambda"), stage_name(stage, "messages-api"), SearchFacts)
-    if not facts.search_table:
-        return None
-    return facts, Rows(CachedSecret(session.client("secretsmanager"), facts.search_key_name, time.time))
-
-
 def finder_of(session: "boto3.Session", stage: str) -> Finder | None:
     """Return the finder of a stage, or None for a stage without search. Raises NotDeployed."""
-    search = search_of(session, stage)
-    if search is None:
+    facts, rows = search_of(session, stage)
+    if rows is None:
         return None
-    facts, rows = search
     dynamodb = session.client("dynamodb")
     return StageFinder(dynamodb, facts.search_table, facts.ledger_table, rows, facts.default_region, stage)
 

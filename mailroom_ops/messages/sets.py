@@ -83,7 +83,7 @@ class Act(Protocol):
     def evaluate(self, refs: Iterable[MessageRef]) -> list[MessageResult]:
         """Return the state of each message and whether it can be done, without a change."""
 
-    def send(self, ready: Iterable[MessageResult]) -> list[MessageResult]:
+    def send(self, ready: Sequence[MessageResult]) -> list[MessageResult]:
         """Do the ready messages. Each is evaluated once more, because it may have changed."""
 
 

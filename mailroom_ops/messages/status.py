@@ -19,6 +19,7 @@ from mailroom.message.unless import Condition
 from mailroom_ops.messages.advice import advice, commands
 from mailroom_ops.messages.timeline import FEW, meaning, timeline
 from mailroom_ops.messages.waiting import SEND_AT, Turn, turn_of
+from mailroom_ops.shared.deeds import with_names
 from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.deployed_stage import name as stage_name
 from mailroom_ops.shared.options import AsJson, Stage
@@ -246,7 +247,7 @@ def _facts(message: MessageView) -> Iterator[tuple[str, str]]:
         "trouble": trouble and f"{trouble.get('message')} ({trouble.get('code')})",
         "provider": message.provider and f"{message.provider} {message.provider_id or ''}".strip(),
         "attempts": message.attempts and f"{message.attempts} ended",
-        **{name: f"{detail}" for name, detail in message.details.items()},
+        **{name: with_names(f"{detail}") for name, detail in message.details.items()},
         "unless": "; or ".join(Condition(**condition).text for condition in message.unless),
         "changed": message.updated_at and short(message.updated_at),
         "unused": ", ".join(message.unused),

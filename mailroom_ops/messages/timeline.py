@@ -13,6 +13,7 @@ from mailroom.ledger.items import ERASED_AT, RESTARTED
 from mailroom.ledger.status_reader import FORGOTTEN, READY, MessageStatus
 from mailroom.providers.registry import PROVIDERS
 from mailroom_ops.messages.waiting import SEND_AT, WAITS_FOR
+from mailroom_ops.shared.deeds import with_names
 
 FEW = 5
 """Maximum number of recipients who are all shown one by one. If there are more, only recipients for whom
@@ -113,7 +114,7 @@ def _steps(message: MessageStatus, now_s: float) -> Iterator[Step]:
         ("submittedAt", "submitted", f"to {_provider(message)}", ""),
         ("unsettled_since", "in doubt", f"a try since then may have reached {provider}", "bad"),
         ("dead_lettered_at", "dead letter", "given up after too many tries", "bad"),
-        (ERASED_AT, "erased", f"by {operator}" if operator else "", ""),
+        (ERASED_AT, "erased", with_names(f"by {operator}") if operator else "", ""),
     ):
         # Only a fax is submitted long before its outcome. Each event about a text changes its `submittedAt`.
         if name in times and (name != "submittedAt" or message.event_type == "fax"):

@@ -65,6 +65,9 @@ def erase(
         bool,
         typer.Option("--keep-choices", help="Keep opt-outs and suppressions, at the mail provider too."),
     ] = False,
+    reason: Annotated[
+        str, typer.Option("--why", help="The reason, to be recorded: without names, addresses and numbers.")
+    ] = "",
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
@@ -92,7 +95,7 @@ def erase(
         else:
             confirm(_question(first, stage, keep_choices), yes=yes)
             with _progress(data, quiet=as_json):
-                answer = carry_out(survey_run, first)
+                answer = carry_out(survey_run, first, reason)
     if as_json:
         print_json(answer)
     elif not dry_run:
@@ -124,9 +127,11 @@ def _beside_messages(run: ErasureRun) -> Iterator[ErasurePlace]:
     yield erase_rows(run)
 
 
-def carry_out(survey_run: ErasureRun, first: Survey) -> Erased:
+def carry_out(survey_run: ErasureRun, first: Survey, reason: str = "") -> Erased:
     """Erase the data that was found, and search once more. Return the output."""
     run = ErasureRun(survey_run.data, survey_run.person, apply=True, keep_choices=survey_run.keep_choices)
+    verb = f"erase {quantity(len(first.messages.found), 'message')}"
+    run.data.deeds.record(verb, [run.data.deeds.person(run.person.recipient)], run.person.out_of(reason))
     messages = MessageErasure(run)
     messages.erase(first.messages)
     ses = lift_from_provider(run)

@@ -13,6 +13,7 @@ from mailroom.clock import iso
 from mailroom.recipients.choices import OptOut, Preferences, opt_out_of
 from mailroom_ops.people.recipients import canonical_at, forms_at
 from mailroom_ops.people.suppressions import Recipient
+from mailroom_ops.shared.deeds import Deeds
 from mailroom_ops.shared.deployed_stage import aws_session, name
 from mailroom_ops.shared.options import AsJson, Stage
 from mailroom_ops.shared.screen import aws_faults, print_answer, print_line
@@ -63,7 +64,7 @@ class OptOuts:
     """Reads and changes the opt-outs of one stage."""
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
-        self._session, self._stage = session, stage
+        self._session, self._stage, self._deeds = session, stage, Deeds(session, stage)
         self._client = session.client("dynamodb")
         self._table = name(stage, "preferences")
         self._preferences = Preferences(self._client, self._table)
@@ -77,14 +78,16 @@ class OptOuts:
     def opt_out(self, recipient: str, topic: str) -> bool:
         """Opt a recipient out of a topic. Return False if the recipient had opted out before. Raises Refused
         if the text is not a recipient."""
-        return self._preferences.opt_out(
-            canonical_at(self._session, self._stage, recipient), topic, "operator"
-        )
+        form = canonical_at(self._session, self._stage, recipient)
+        self._deeds.record(f"opt out of {topic}", [self._deeds.person(form)])
+        return self._preferences.opt_out(form, topic, "operator")
 
     def opt_in(self, recipient: str, topic: str) -> list[OptedOut]:
         """End an opt-out of a topic. Return the removed entries; the list is empty if the recipient had not
         opted out."""
         choices = self.of(recipient, topic)
+        people = {self._deeds.person(choice.recipient) for choice in choices}
+        self._deeds.record(f"opt in to {topic}", people)
         return [choice for choice in choices if self._preferences.opt_in(choice.recipient, choice.topic)]
 
     def _of(self, recipient: str) -> list[OptOut]:

@@ -12,11 +12,11 @@ from mailroom.clock import Clock
 from mailroom.environment import DispatchSettings
 from mailroom.ledger.items import where
 from mailroom.message.message import Key
-from mailroom_ops.messages.search import search_of
 from mailroom_ops.people.person import Image, Person
 from mailroom_ops.people.suppressions import ProvidersList
 from mailroom_ops.shared import deployed_stage as stages
-from mailroom_ops.shared.deployed_stage import caller, function_settings
+from mailroom_ops.shared.deeds import Deeds
+from mailroom_ops.shared.deployed_stage import function_settings
 from mailroom_ops.shared.tables import Position, segments
 
 if TYPE_CHECKING:
@@ -95,13 +95,13 @@ class StageData:
         self.default_region = facts.default_region
         self.ttl = facts.ledger_ttl_seconds
         self.payloads = facts.payload_bucket
-        search = search_of(session, stage)
-        self.rows = None if search is None else search[1]
+        self.deeds = Deeds(session, stage)
+        self.rows = self.deeds.search()[1]
         """Object that makes the rows of the table `search`; None for a stage without search."""
         self.dynamodb = session.client("dynamodb")
         self.s3 = session.client("s3")
         self.clock: Clock = time.time
-        self.caller = caller(session)
+        self.caller = self.deeds.by()
         self.report: Callable[[str, int], None] = lambda _table, _count: None
         """Function that gets the name of a table that is read whole, and the number of items read so far."""
 

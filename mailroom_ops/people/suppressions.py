@@ -18,7 +18,8 @@ from mailroom.message.message import Message
 from mailroom.providers.sns.sender import endpoint_of
 from mailroom.recipients.choices import Reason, Suppression, Suppressions
 from mailroom_ops.people.recipients import canonical_at, forms_at
-from mailroom_ops.shared.deployed_stage import aws_session, caller, function_variables, name
+from mailroom_ops.shared.deeds import Deeds
+from mailroom_ops.shared.deployed_stage import aws_session, function_variables, name
 from mailroom_ops.shared.options import AsJson, Stage, Yes
 from mailroom_ops.shared.resend_account import RESEND_FAULTS, ResendAccount, mail_providers
 from mailroom_ops.shared.screen import (
@@ -120,7 +121,7 @@ class Lists:
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
         self._list = Suppressions(session.client("dynamodb"), name(stage, "suppressions"))
-        self._session, self._stage = session, stage
+        self._session, self._stage, self._deeds = session, stage, Deeds(session, stage)
 
     def listed(self, channel: str | None) -> list[SuppressedRecipient]:
         """Return the entries of the list, the newest first; of all channels, or of one."""
@@ -148,8 +149,8 @@ class Lists:
         """Add a recipient to Mailroom's list, in its canonical form and with the reason. Return False if the
         recipient was listed before. Raises Refused if the text is not a recipient of the channel."""
         form = self.canonical(channel, recipient)
-        now_ms = milliseconds(time.time())
-        return self._list.mark(Suppression(form, channel, "operator", now_ms, _told(reason, self._session)))
+        self._deeds.record(f"suppress {channel}", [self._deeds.person(form)], reason)
+        return self._list.mark(Suppression(form, channel, "operator", milliseconds(time.time()), reason))
 
     def lift(self, suppression: SuppressedRecipient, reason: str = "") -> bool:
         """Remove a recipient from Mailroom's list, and store the reason. Return False if the recipient was
@@ -157,9 +158,11 @@ class Lists:
 
         The endpoint of a device that was gone is enabled first: otherwise SNS refuses the next push, and the
         refusal adds the device to the list. Raises botocore's errors."""
+        person = self._deeds.person(suppression.recipient)
+        self._deeds.record(f"lift {suppression.channel}", [person], reason)
         if suppression.channel == "push" and suppression.reason == "gone":
             self._enable(suppression.recipient)
-        return self._list.lift(suppression.recipient, suppression.channel, _told(reason, self._session))
+        return self._list.lift(suppression.recipient, suppression.channel, reason)
 
     def _enable(self, device: str) -> None:
         """Enable the endpoint of a device at SNS. A new registration of the app does not: SNS returns the
@@ -192,6 +195,7 @@ class Lists:
 
         Raises one of FAULTS if a provider does not remove it; the other provider is asked as well.
         """
+        self._deeds.record("lift mail at the provider", [self._deeds.person(recipient)])
         results: list[str] = []
         faults: list[Exception] = []
         for resend in self.providers.values():
@@ -212,11 +216,6 @@ class Lists:
         except ses.exceptions.NotFoundException:
             return "not_listed"
         return "lifted"
-
-
-def _told(reason: str, session: "boto3.Session") -> str:
-    """Return a reason, followed by the operator's ARN in brackets."""
-    return f"{reason.strip()} ({caller(session)})".strip()
 
 
 @app.command("list")

@@ -19,6 +19,7 @@ from mailroom.message import CAMPAIGN_START
 from mailroom.message.message import Key
 from mailroom_ops.messages.items import set_values
 from mailroom_ops.messages.sets import WORKERS, MessageResult, found
+from mailroom_ops.shared.deeds import thing_of
 from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.selected_messages import MessageRef
 from mailroom_ops.shared.stage_queues import DeployedStage
@@ -66,8 +67,9 @@ class Corrector:
         with ThreadPoolExecutor(WORKERS) as pool:
             return [result for result, _ in pool.map(self._evaluate, refs)]
 
-    def send(self, ready: Iterable[MessageResult]) -> list[MessageResult]:
+    def send(self, ready: Sequence[MessageResult]) -> list[MessageResult]:
         """Put the corrections of the ready messages. Each is evaluated once more."""
+        self._stage.deeds.record(f"correct as {self._name}", map(thing_of, ready))
         with ThreadPoolExecutor(WORKERS) as pool:
             return list(pool.map(self._put, ready))
 

@@ -12,6 +12,7 @@ from mailroom.dead_letters.cause import ExplainedDeadLetter, explain
 from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetterQueue
 from mailroom.ledger.batch import items_of
 from mailroom_ops.shared import deployed_stage as stages
+from mailroom_ops.shared.deeds import Deeds
 from mailroom_ops.shared.screen import NotDeployed, Refused
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class DeadQueues:
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
         self.client = session.client("sqs")
+        self.deeds = Deeds(session, stage)
         self.read = partial(items_of, session.client("dynamodb"), stages.name(stage, "ledger"))
         """Function that reads the ledger items of messages."""
         self._stage = stage

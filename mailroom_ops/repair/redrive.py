@@ -19,7 +19,7 @@ from mailroom.dead_letters.cause import subject_of
 from mailroom.dead_letters.queue import LONG_POLL_SECONDS, OF_THE_SCHEDULER, DeadLetter, DeadLetterQueue
 from mailroom.errors import quantity
 from mailroom.message.message import Key
-from mailroom_ops.repair.dead_letter_queues import HIDDEN_SECONDS, DeadQueue
+from mailroom_ops.repair.dead_letter_queues import HIDDEN_SECONDS, DeadQueue, DeadQueues
 from mailroom_ops.shared.deployed_stage import depth, source_url
 from mailroom_ops.shared.screen import Advance
 
@@ -41,10 +41,10 @@ class Redrive:
     """Redrive of one queue: of all its dead letters, or of `only` the letters with these SQS ids or message
     ids. `found` is the number of dead letters before the redrive."""
 
-    def __init__(self, sqs: "SQSClient", queue: DeadQueue, only: Collection[str] = ()) -> None:
+    def __init__(self, queues: DeadQueues, queue: DeadQueue, only: Collection[str] = ()) -> None:
         self.queue, self.only = queue, tuple(only)
-        self.found = depth(sqs, queue.url).all
-        self._client = sqs
+        self.found = depth(queues.client, queue.url).all
+        self._queues = queues
 
     def sentence(self) -> str:
         """Return a sentence about what the redrive will do."""
@@ -55,7 +55,9 @@ class Redrive:
 
     def run(self, advance: Advance) -> Redriven:
         """Run the redrive, and return when it has ended."""
-        mover = DeadLetterMover(self._client, self.queue)
+        count = len(self.only) or self.found
+        self._queues.deeds.record(f"put back {count:,} of {self.queue.queue}", ["dead letters"])
+        mover = DeadLetterMover(self._queues.client, self.queue)
         moved_count = 0
         # A redrive of all dead letters ends after as many letters as SQS counted: without a limit, letters
         # that come back could be moved for ever. Selected letters need no limit, and SQS's count may be too

@@ -283,7 +283,7 @@ def _redrives(stage: str, queue: str, only: list[str]) -> list[Redrive]:
     dead_queues = queues.named(None if queue == ALL else queue)
     if only and queue == ALL:
         raise Refused("Name the queue of these dead letters, as in --dead-letters mail.")
-    planned = [Redrive(queues.client, dead_queue, only) for dead_queue in dead_queues]
+    planned = [Redrive(queues, dead_queue, only) for dead_queue in dead_queues]
     return [redrive for redrive in planned if redrive.found or redrive.only]
 
 

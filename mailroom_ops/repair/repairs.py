@@ -15,6 +15,7 @@ from mailroom_ops.repair.dead_letter_queues import dead_queues
 from mailroom_ops.repair.judge import JUDGED_BY, Cure, Diagnosis, Judge, Memory, State
 from mailroom_ops.repair.redrive import DeadLetterMover
 from mailroom_ops.repair.requeuer import Requeuer
+from mailroom_ops.shared.deeds import thing_of
 from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.selected_messages import MessageRef
 from mailroom_ops.shared.stage_queues import DeployedStage, StoredMessage, Table
@@ -164,7 +165,7 @@ class Repairs:
             messages=messages,
         )
 
-    def repair(self, candidates: Candidates, answer: Repaired) -> Repaired:
+    def repair(self, candidates: Candidates, answer: Repaired, reason: str = "") -> Repaired:
         """Diagnose the candidates again, requeue those that are stuck, and redrive the dead letters of named
         messages. Return the answer with the numbers of repaired messages."""
         requeuer = Requeuer(self._stage)
@@ -172,6 +173,7 @@ class Repairs:
         failed = 0
         for batch in self.judged(candidates):
             cures = {message.key: self._cure(diagnosis, candidates) for diagnosis, message in batch}
+            self._stage.deeds.record("repair", (thing_of(key) for key, cure in cures.items() if cure), reason)
             redriven = self._redriven({key for key, cure in cures.items() if cure == "redrive"})
             repaired += Counter(key.event_type for key in redriven)
             # A message whose dead letter is no longer in a dead-letter queue is requeued.
@@ -181,12 +183,13 @@ class Repairs:
             failed += unqueued
         return structs.replace(answer, repaired=dict(sorted(repaired.items())), failed=failed)
 
-    def end(self, candidate: Judged, word: Word) -> str:
+    def end(self, candidate: Judged, word: Word, reason: str = "") -> str:
         """Record the outcome that an operator states for a message, unless the message has changed since it
         was diagnosed. Return why the outcome was not recorded, or an empty text if it was."""
         diagnosis, message = candidate
         if "end" not in diagnosis.cures or message.ledger is None:
             return diagnosis.not_ended
+        self._stage.deeds.record(f"record as {word}", [thing_of(message.key)], reason)
         token = token_hex(16)
         free_since = self._judge.free_since(message.key.event_type, self._stage.clock())
         ledger = self._stage.ledger(lambda: token)

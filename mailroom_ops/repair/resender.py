@@ -4,7 +4,7 @@ reopen ─── crash ─── queue      A message that was reopened but not 
                                 this command queues it when it is run again, and `repair --scan` finds it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from secrets import token_hex
@@ -26,6 +26,7 @@ from mailroom_ops.messages.advice import CANCELLED
 from mailroom_ops.messages.sets import WORKERS, MessageResult, found
 from mailroom_ops.messages.waiting import WAITS_FOR
 from mailroom_ops.repair.requeuer import Requeuer, fax_of, next_attempt
+from mailroom_ops.shared.deeds import thing_of
 from mailroom_ops.shared.selected_messages import MessageRef
 from mailroom_ops.shared.stage_queues import DeployedStage, awaits_queuing
 
@@ -123,9 +124,10 @@ class Resender:
         with ThreadPoolExecutor(WORKERS) as pool:
             return [message for message, _, _ in pool.map(self._evaluate, refs)]
 
-    def send(self, ready: Iterable[MessageResult]) -> list[MessageResult]:
-        """Reopen the ready messages, and then queue them. Each is evaluated once more, because it may have
-        changed."""
+    def send(self, ready: Sequence[MessageResult], reason: str = "") -> list[MessageResult]:
+        """Reopen the ready messages, for a reason or for none, and then queue them. Each is evaluated once
+        more, because it may have changed."""
+        self._stage.deeds.record("send again", map(thing_of, ready), reason)
         with ThreadPoolExecutor(WORKERS) as pool:
             done = list(pool.map(self._reopen, map(str, count()), ready))
         failed = self._requeuer.send(queued for _, queued in done if queued is not None)
@@ -232,7 +234,7 @@ class Resender:
         was read."""
         key = Key(item["id"], item["event_type"])
         token = token_hex(16)
-        attempt = self._stage.ledger(lambda: token).reopen(key, item, self._stage.caller(), arrived=twice)
+        attempt = self._stage.ledger(lambda: token).reopen(key, item, arrived=twice)
         if attempt is not None:
             return attempt
         ours = self._stage.written(key, token)

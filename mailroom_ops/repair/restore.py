@@ -219,8 +219,8 @@ def _show(answer: Restored, *, first: Sequence[Key]) -> None:
         print_line(
             "Each of these runs is paused, because it may have been stopped, paused or started again after "
             f"the backup. mailroom campaign status NAME --stage {answer.stage} shows it. If it has to go on: "
-            f"mailroom campaign resume {which} --why REASON. If not: mailroom campaign stop {which}. A run "
-            "that was stopped in the backup goes on with mailroom campaign start."
+            f"mailroom campaign resume {which} --why REASON. If not: mailroom campaign stop {which} --why "
+            "REASON. A run that was stopped in the backup goes on with mailroom campaign start."
         )
     if answer.too_large:
         print_line(

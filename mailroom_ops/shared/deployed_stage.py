@@ -3,12 +3,15 @@
 The stage may have been deployed by another version of Mailroom than this command.
 """
 
+import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from mailroom import environment
+from mailroom.aws.secret import CachedSecret
+from mailroom.search.rows import Rows
 from mailroom_ops.shared.screen import NotDeployed, Refused
 
 if TYPE_CHECKING:
@@ -31,6 +34,16 @@ def aws_session() -> "boto3.Session":
     import boto3
 
     return boto3.Session()
+
+
+class SearchFacts(Struct, frozen=True, kw_only=True, rename="upper"):
+    """Environment variables of the HTTP API's function that the search and the record of deeds read."""
+
+    ledger_table: str = ""
+    search_table: str = ""
+    search_key_name: str = ""
+    default_region: str = ""
+    ledger_ttl_seconds: float = 0.0
 
 
 class Depth(Struct, frozen=True):
@@ -63,12 +76,6 @@ def unprocessed_bucket(stage: str, account: str, region: str) -> str:
     """Return the name of the bucket for stream records that Lambda gave up on, because their function failed
     repeatedly."""
     return name(stage, f"unprocessed-{account}-{region}")
-
-
-def caller(session: "boto3.Session") -> str:
-    """Return the operator's identity: the ARN of the credentials. Commands store it with the operator's
-    changes, such as a resend or an erasure."""
-    return str(session.client("sts").get_caller_identity()["Arn"])
 
 
 def queue_urls(sqs: "SQSClient", stage: str) -> dict[str, str]:
@@ -119,6 +126,15 @@ def function_settings(functions: "LambdaClient", name: str, kind: type[T]) -> T:
             f"The settings of {name} are those of another version: {error}. Deploy this version, or use the "
             "command of the version that is deployed."
         ) from None
+
+
+def search_of(session: "boto3.Session", stage: str) -> tuple[SearchFacts, Rows | None]:
+    """Return the settings of a stage's search, and the object that makes the keys of its rows, which is None
+    for a stage without search. Raises NotDeployed."""
+    facts = function_settings(session.client("lambda"), name(stage, "messages-api"), SearchFacts)
+    if not facts.search_table:
+        return facts, None
+    return facts, Rows(CachedSecret(session.client("secretsmanager"), facts.search_key_name, time.time))
 
 
 def config_for_puts(workers: int) -> "Config":

@@ -4,7 +4,6 @@
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
@@ -17,7 +16,8 @@ from mailroom.environment import DispatchSettings
 from mailroom.ledger.batch import items_of
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key, Message
-from mailroom_ops.shared.deployed_stage import caller, config_for_invocations, function_settings
+from mailroom_ops.shared.deeds import Deeds
+from mailroom_ops.shared.deployed_stage import config_for_invocations, function_settings
 from mailroom_ops.shared.deployed_stage import name as stage_name
 from mailroom_ops.shared.selected_messages import MessageRef
 
@@ -61,12 +61,11 @@ class DeployedStage:
     functions: "LambdaClient"
     dispatch: DispatchSettings
     contracts: Mapping[str, type[Message]]
+    deeds: Deeds
+    """Record of what operators do."""
     clock: Clock = time.time
     versions: CurrentVersions | None = None
     """Current template versions; None for a stage without published templates."""
-    caller: Callable[[], str] = lambda: ""
-    """Function that returns the operator's identity for records:
-    `mailroom_ops.shared.deployed_stage.caller`."""
 
     @classmethod
     def of(cls, session: "boto3.Session", stage: str) -> "DeployedStage":
@@ -76,10 +75,10 @@ class DeployedStage:
         dispatch = function_settings(functions, stage_name(stage, "dispatch"), DispatchSettings)
         contracts = contracts_of(dispatch.default_region)
         dynamodb, sqs = session.client("dynamodb"), session.client("sqs")
-        operator = cache(partial(caller, session))
         bucket = dispatch.templates_bucket
         versions = CurrentVersions(session.client("s3"), bucket) if bucket else None
-        return cls(stage, dynamodb, sqs, functions, dispatch, contracts, versions=versions, caller=operator)
+        deeds = Deeds(session, stage)
+        return cls(stage, dynamodb, sqs, functions, dispatch, contracts, deeds, versions=versions)
 
     def name(self, short: str) -> str:
         """Return the physical name of a table, a queue or a function."""

@@ -7,7 +7,6 @@ is refused.
 """
 
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
@@ -18,7 +17,7 @@ from mailroom.content.templates import MAX_VERSION_BYTES, Version, read_version,
 from mailroom.content.versions import CURRENT, DEPLOYED, MAX_BEFORE, Choice, Choices, read_choices
 from mailroom.message.message import encode
 from mailroom_ops.messages.items import rules_of
-from mailroom_ops.shared.deployed_stage import caller
+from mailroom_ops.shared.deeds import Deeds
 from mailroom_ops.shared.screen import Refused
 from mailroom_stacks.templates.folder import Item, TemplateName
 
@@ -36,12 +35,11 @@ NOTHING = Choice(DEPLOYED, "", "")
 
 
 class Published(Struct, frozen=True):
-    """Bucket with the published versions of one stage. `by` returns the ARN of the operator, and is called
-    only for a write."""
+    """Bucket with the published versions of one stage."""
 
     client: "S3Client"
     bucket: str
-    by: Callable[[], str]
+    deeds: Deeds
     clock: Clock
 
     def choices(self) -> Choices:
@@ -84,10 +82,11 @@ class Published(Struct, frozen=True):
                 return version, False
         number = max(self.numbers(template), default=0) + 1
         identity = (template.channel, template.name, number)
-        version = Version(*identity, parts, examples, self.by(), iso(self.clock()), attached)
+        version = Version(*identity, parts, examples, self.deeds.by(), iso(self.clock()), attached)
         size = len(encode(version).encode())
         if size > MAX_VERSION_BYTES:
             raise Refused(f"{template.path} has {size:,} bytes; a version may have {MAX_VERSION_BYTES:,}.")
+        self.deeds.record(f"publish version {number}", [f"template#{template.path}"])
         self._put(version.key, version, IfNoneMatch="*")
         self._choose(template, number, choices, unchanged)
         return version, True
@@ -104,6 +103,7 @@ class Published(Struct, frozen=True):
             raise Refused(f"{template.path} is at {words_of(to)} already.")
         if to != DEPLOYED:
             self.version(template, to)
+        self.deeds.record(f"roll back to {words_of(to)}", [f"template#{template.path}"])
         self._choose(template, to, choices, unchanged)
         return to
 
@@ -116,7 +116,7 @@ class Published(Struct, frozen=True):
         current = choices.get(template.path, NOTHING)
         before = (*current.before, current.version)
         before = before[: before.index(number)] if number in before else before[-MAX_BEFORE:]
-        choice = Choice(number, self.by(), iso(self.clock()), before)
+        choice = Choice(number, self.deeds.by(), iso(self.clock()), before)
         self._put(CURRENT, {**choices, template.path: choice}, **unchanged)
 
     def _read(self) -> tuple[Choices, dict[str, Any]]:
@@ -155,4 +155,4 @@ def published_of(session: "boto3.Session", stage: str) -> Published:
             f'Stage {stage} does not publish templates. Set "templates": {{"publish": true}} in cdk.json and '
             "deploy it."
         )
-    return Published(session.client("s3"), bucket, lambda: caller(session), time.time)
+    return Published(session.client("s3"), bucket, Deeds(session, stage), time.time)

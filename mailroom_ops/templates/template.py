@@ -12,6 +12,7 @@ from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Version, engine_of
 from mailroom.content.versions import DEPLOYED
 from mailroom.message.message import encode
+from mailroom_ops.shared.deeds import with_names
 from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage, Yes
 from mailroom_ops.shared.screen import (
@@ -172,7 +173,7 @@ def show(
         print_json(msgspec.Raw(encode(content).encode()))
         return
     print_line(f"{template.path}, version {content.number} of {', '.join(map(str, numbers))}", "bold")
-    print_line(f"published {short(content.at)} by {content.by}")
+    print_line(f"published {short(content.at)} by {with_names(content.by)}")
     print_line(f"examples: {', '.join(content.examples)}")
     if content.attached:
         print_line(f"attached files: {', '.join(content.attached)}")
@@ -298,7 +299,7 @@ def _show_list(answer: TemplatesAnswer) -> None:
     table = table_of("template", right("version"), "since", "by")
     for line in answer.templates:
         number = f"{line.version}" if line.version else "deployed"
-        table.add_row(line.template, number, short(line.at) if line.at else "", line.by)
+        table.add_row(line.template, number, short(line.at) if line.at else "", with_names(line.by))
     screen.print(table)
     for line in answer.templates:
         if line.fault:

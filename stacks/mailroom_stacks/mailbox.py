@@ -54,6 +54,9 @@ class MailboxStack(StageStack):
         if copy := settings.deployment.second_copy:
             exported = [self.suppressions, self.preferences]
             export_daily(Construct(self, "SecondCopy"), settings, copy, exported)
+        # Deeds have a separate table, which exists without search too, and which functions do not use.
+        keys = {"key": "found_by", "sort_key": "asked_at", "time_to_live_attribute": TTL}
+        Table(self, "Deeds", settings, name="deeds", **keys)
         # Budgets have a separate table: in the ledger, each batch that is counted would invoke a function
         # through the stream.
         self.budgets = Table(self, "Budgets", settings, name="budgets", key="name")

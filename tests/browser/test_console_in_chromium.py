@@ -48,10 +48,11 @@ PATHS = [
     "/campaigns",
     "/campaigns?campaign=weekly-followers",
     "/campaigns/start?campaign=weekly-followers",
-    "/campaigns/pause?campaign=weekly-followers&run=gone",
-    "/campaigns/stop?campaign=weekly-followers&run=gone",
+    "/campaigns/change?campaign=weekly-followers&run=gone&do=pause",
+    "/campaigns/change?campaign=weekly-followers&run=gone&do=stop",
     "/templates",
     "/templates?name=weekly-followers",
+    "/deeds",
 ]
 
 

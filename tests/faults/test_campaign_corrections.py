@@ -298,7 +298,7 @@ def test_a_copy_of_an_earlier_start_does_not_cancel_what_is_resent_to_a_person_w
     world.queues.messages[AUDIENCE].clear()
     start = CampaignStart(run.campaign, run.run, world.campaign.run().valid_from)
     assert world.ledger.leave_out(key, "p0@example.com", "news", "opted_out", "has opted out", start)
-    attempt = world.ledger.reopen(key, world.ledger.items([key])[key], "an operator")
+    attempt = world.ledger.reopen(key, world.ledger.items([key])[key])
     world.enqueue({**body, "attempt": attempt, "campaign_start": structs.asdict(start)}, url=BULK)
     world.clock.now += FRESH
     world.play_on()

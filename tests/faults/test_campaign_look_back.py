@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from mailroom.campaigns.collector import LOOKS
-from mailroom.campaigns.runs import BY_ITSELF
 from tests.support.faults.campaign_world import COLLECT, RUN, CampaignWorld, address
 
 NewWorld = Callable[..., CampaignWorld]
@@ -39,7 +38,7 @@ def test_a_run_stops_with_a_reason_and_a_dead_letter_if_each_message_of_its_firs
     world = new_campaign_world()
     tallies = run_of(world, {"failed": 10})
     reason = "each of its first 10 messages has failed; `mailroom failures` has the reasons"
-    assert (world.run().state, world.run().trouble, world.run().stopped_by) == ("stopped", reason, BY_ITSELF)
+    assert (world.run().state, world.run().trouble) == ("stopped", reason)
     assert (len(world.queues.dead[COLLECT]), tallies.looks) == (1, 1)
 
 
@@ -145,6 +144,6 @@ def test_a_check_of_a_run_that_an_operator_has_stopped_does_not_become_a_dead_le
         world.clock.now += 1
         world.deliver(COLLECT, 1)
         assert (world.run().phase, world.run().trouble) == ("paused", "")
-    world.runs.stop("weekly", RUN, "ops")
+    world.runs.stop("weekly", RUN)
     world.settle()
     assert (world.run().state, world.run().trouble, world.dead()) == ("stopped", "", 0)

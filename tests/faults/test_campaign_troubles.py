@@ -82,7 +82,7 @@ def test_the_page_of_a_run_that_is_stopped_while_it_is_collected_ends_within_a_s
     page, counted = world.people.page, []
 
     def stopped_meanwhile(*arguments: Any) -> Found:
-        world.runs.stop("weekly", RUN, "ada")
+        world.runs.stop("weekly", RUN)
         return page(*arguments)
 
     world.start()
@@ -105,8 +105,8 @@ def test_a_stopped_run_collects_and_composes_nothing_more_until_it_is_started_ag
     world = new_campaign_world()
     world.start()
     world.deliver(COLLECT, 1)
-    assert world.runs.stop("weekly", RUN, "an operator")
-    assert not world.runs.stop("weekly", RUN, "an operator")
+    assert world.runs.stop("weekly", RUN)
+    assert not world.runs.stop("weekly", RUN)
     world.settle()
     assert world.mailbox() == {}
     assert (world.run().state, world.run().pages) == ("stopped", 1)
@@ -374,7 +374,7 @@ def test_a_run_that_is_stopped_while_a_page_is_read_stays_stopped(
     real = world.people.page
 
     def stopping(page: Page) -> Found:
-        assert world.runs.stop("weekly", RUN, "an operator")
+        assert world.runs.stop("weekly", RUN)
         return real(page)
 
     monkeypatch.setattr(world.people, "page", stopping)

@@ -149,7 +149,7 @@ def test_a_decision_that_a_person_makes_during_indexing_stays() -> None:
         world.runs.resume("spring", NAME, RESUMED)
 
     def stop(world: BadRunWorld) -> None:
-        world.runs.stop("spring", NAME, "ada")
+        world.runs.stop("spring", NAME)
 
     def pause(world: BadRunWorld) -> None:
         world.runs.pause("spring", NAME, "since noon by ada: a wrong link")

@@ -743,11 +743,12 @@ def test_the_page_of_campaigns_shows_the_progress_of_a_run_and_stops_it(world: W
     assert "This stage has no search, so the outcomes of the messages are not counted." in runs.words
     assert '<svg class="share" viewBox="0 0 40 1"' in runs.text
     assert '<rect class="accounted" x="0" width="32"' in runs.text
-    plan = browser.get("/campaigns/stop", campaign="weekly", run=RUN)
+    plan = browser.get("/campaigns/change", campaign="weekly", run=RUN, do="stop")
     assert "after some seconds sends no further message. 40 recipients were collected." in plan.words
     assert "Of 30 messages, those that are not sent yet are cancelled." in plan.words
-    assert browser.post("/campaigns/stop", plan.hidden()).status == 303
-    again = browser.get("/campaigns/stop", campaign="weekly", run=RUN)
+    assert browser.post("/campaigns/change", plan.hidden()).status == 400, "a stop needs a reason"
+    assert browser.post("/campaigns/change", {**plan.hidden(), "why": "a wrong list"}).status == 303
+    again = browser.get("/campaigns/change", campaign="weekly", run=RUN, do="stop")
     assert ("cannot be stopped" in again.words, "<button class" in again.text) == (True, False)
     found = world.runs.read("weekly", RUN)
     assert found is not None

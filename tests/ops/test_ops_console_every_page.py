@@ -46,8 +46,10 @@ QUERIES: dict[str, list[dict[str, str]]] = {
     "/campaigns": [{"campaign": "weekly"}, {"campaign": "nothing"}],
     "/campaigns/start": [{"campaign": "weekly"}, {"campaign": "weekly", "look": "1"}],
     "/campaigns/mail": [{"campaign": "weekly", "id": f"weekly#{RUN}#ada"}],
-    "/campaigns/stop": [{"campaign": "weekly", "run": RUN}],
-    "/campaigns/pause": [{"campaign": "weekly", "run": RUN}],
+    "/campaigns/change": [
+        *({"campaign": "weekly", "run": RUN, "do": do} for do in ("stop", "pause", "resume", "dance"))
+    ],
+    "/deeds": [{"text": "stop ada"}, {"cursor": "0"}],
     "/templates": [{"name": "weekly"}, {"name": "short"}],
     "/templates/mail": [{"name": "weekly"}],
     "/message/mail": [WHOLE],

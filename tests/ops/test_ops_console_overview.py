@@ -273,7 +273,7 @@ def test_the_newest_paused_runs_are_listed_with_their_reasons_until_they_go_on(
     assert "2 further runs See the campaigns" in words
     assert ("Run r-03 " in words, "Run r-02 " in words, "Run r-00 " in words) == (True, False, False)
     assert runs.resume("spring", "r-12", "since now")
-    assert runs.stop("spring", "r-11", "ada")
+    assert runs.stop("spring", "r-11")
     browser.site._kept.clear()
     words = browser.get("/").words
     assert ("r-12" in words, "r-11" in words, "r-10" in words, "further runs" in words) == (

@@ -135,7 +135,7 @@ def test_a_count_that_a_page_cannot_have_shown_starts_no_redrive(
 def test_a_run_that_was_stopped_and_started_again_can_be_stopped_and_shows_its_parts(world: World) -> None:
     browser = Browser(world.session).enter()
     world.collected(recipients=100, composed=60)
-    world.runs.stop("weekly", RUN, "an operator")
+    world.runs.stop("weekly", RUN)
     world.collected(start="s-2", recipients=100, existed=60)
     page = browser.get("/campaigns", campaign="weekly")
     assert "100 recipients found by the latest of its 2 starts, 100 by those before." in page.words
@@ -166,7 +166,7 @@ def test_a_run_can_be_stopped_unless_it_is_stopped_or_expired(world: World) -> N
     browser = Browser(world.session).enter()
     world.collected(recipients=40, composed=40)  # one may count twice: the sum proves nothing
     assert "Stop …" in browser.get("/campaigns", campaign="weekly").words
-    world.runs.stop("weekly", RUN, "an operator")
+    world.runs.stop("weekly", RUN)
     assert "Stop …" not in browser.get("/campaigns", campaign="weekly").words
 
 

@@ -9,9 +9,9 @@ from typer.testing import Result
 
 from mailroom.recipients.choices import Preferences
 from tests.support.dynamodb import in_memory_dynamodb
-from tests.support.ops.campaign import NOW
+from tests.support.ops.campaign import NOW, FakeFunctions
 from tests.support.ops.campaign import run as cli
-from tests.support.ops.shared import Session, make_table
+from tests.support.ops.shared import Session, make_deeds, make_table
 
 ADA = "ada@example.com"
 TABLE = "mailroom-dev-preferences"
@@ -21,8 +21,9 @@ TABLE = "mailroom-dev-preferences"
 def preferences(monkeypatch: pytest.MonkeyPatch) -> Iterator[Preferences]:
     """The account, with an empty table."""
     with mock_aws(), in_memory_dynamodb():
-        session = Session()
+        session = Session({"lambda": FakeFunctions()})
         make_table(session.client("dynamodb"), TABLE, "recipient", "topic")
+        make_deeds(session.client("dynamodb"))
         monkeypatch.setattr("boto3.Session", lambda: session)
         yield Preferences(session.client("dynamodb"), TABLE, lambda: NOW)
 

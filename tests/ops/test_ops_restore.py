@@ -106,7 +106,7 @@ def test_restored_runs_are_paused_and_other_runs_stay_as_they_are(dynamodb: Any)
     runs, present = backup(dynamodb), Runs(dynamodb, RUNS)
     for name in ("spring", "stopped", "paused"):
         assert runs.begin("weekly", name, "s-1", TIME)
-    assert runs.stop("weekly", "stopped", "ada")
+    assert runs.stop("weekly", "stopped")
     assert runs.pause("weekly", "paused", "since then by ada: a wrong link")
     assert runs.begin("weekly", "summer", "s-0", TIME)
     before = present.read("weekly", "summer")
@@ -114,7 +114,7 @@ def test_restored_runs_are_paused_and_other_runs_stay_as_they_are(dynamodb: Any)
     assert "Copied from runs-restored into the campaign-runs of dev: 3 of 4 items" in result.stdout
     for command in (
         "campaign resume NAME --run RUN --stage dev --why",
-        "campaign stop NAME --run RUN --stage dev",
+        "campaign stop NAME --run RUN --stage dev --why",
     ):
         assert f"mailroom {command}" in result.stdout
     words = r"since 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ: restored from a backup"
@@ -147,7 +147,7 @@ def test_messages_of_a_restored_run_wait_until_an_operator_stops_the_run(
     runs, present = backup(dynamodb), Runs(dynamodb, RUNS)
     assert runs.begin("weekly", "spring", "s-1", TIME)
     if stopped:
-        assert runs.stop("weekly", "spring", "ada")
+        assert runs.stop("weekly", "spring")
     start = CampaignStart("weekly", "spring", int(1_790_000_060e3))
 
     def halted() -> str:
@@ -155,9 +155,9 @@ def test_messages_of_a_restored_run_wait_until_an_operator_stops_the_run(
 
     restored()
     assert halted() == PAUSED
-    assert present.stop("weekly", "spring", "ada")
+    assert present.stop("weekly", "spring")
     assert halted() == STOPPED
-    assert not present.stop("weekly", "spring", "ada")
+    assert not present.stop("weekly", "spring")
 
 
 @pytest.mark.parametrize(

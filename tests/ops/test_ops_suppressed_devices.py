@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from mailroom.recipients.choices import Reason, Suppression, Suppressions
 from mailroom_ops import cli
 from tests.support.dynamodb import in_memory_dynamodb
-from tests.support.ops.shared import LambdaDouble, Session, client, make_table
+from tests.support.ops.shared import LambdaDouble, Session, client, make_deeds, make_table
 from tests.support.unit.aws_models import problems
 from tests.support.unit.fakes import client_error
 
@@ -26,6 +26,8 @@ class Functions(LambdaDouble):
         self.applications = applications
 
     def environment_of(self, name: str) -> dict[str, str] | None:
+        if name == "messages-api":
+            return {"LEDGER_TTL_SECONDS": "1"}
         if name != "send-push" or not self.applications:
             return None
         return {"PLATFORM_APPLICATIONS": json.dumps(self.applications)}
@@ -73,6 +75,7 @@ class Devices:
 def devices(monkeypatch: pytest.MonkeyPatch) -> Iterator[Devices]:
     with mock_aws(), in_memory_dynamodb():
         make_table(client("dynamodb"), "mailroom-dev-suppressions", "recipient", "channel")
+        make_deeds(client("dynamodb"))
         devices = Devices()
         session = Session({"sns": devices, "lambda": devices.functions})
         monkeypatch.setattr("boto3.Session", lambda: session)

@@ -12,8 +12,9 @@ from typer.testing import CliRunner, Result
 from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom_ops import cli
 from tests.support.dynamodb import in_memory_dynamodb
+from tests.support.ops.campaign import FakeFunctions
 from tests.support.ops.dead_letters import FakeSes
-from tests.support.ops.shared import Session, client, make_table
+from tests.support.ops.shared import Session, client, make_deeds, make_table
 
 AT = 1_795_251_600_000  # 2026-11-21T09:00:00Z
 ADA = "ada@example.com"
@@ -25,8 +26,9 @@ def ses(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSes]:
     """The account: an empty table, and SES."""
     with mock_aws(), in_memory_dynamodb():
         make_table(client("dynamodb"), "mailroom-dev-suppressions", "recipient", "channel")
+        make_deeds(client("dynamodb"))
         ses = FakeSes()
-        session = Session({"sesv2": ses})
+        session = Session({"sesv2": ses, "lambda": FakeFunctions()})
         monkeypatch.setattr("boto3.Session", lambda: session)
         yield ses
 

@@ -22,7 +22,7 @@ from mailroom_ops.templates.template import app
 from mailroom_stacks.templates.folder import TemplateName
 from tests.support.ops.dead_letters import Over
 from tests.support.ops.message import Stage, deployed
-from tests.support.ops.shared import ACCOUNT, REGION
+from tests.support.ops.shared import ACCOUNT, REGION, Recorded
 from tests.support.unit.fakes import client_error
 from tests.support.unit.shared import before_each_call
 from tests.support.unit.shelf import Shelf
@@ -40,7 +40,7 @@ class Desk:
         self.root = root
         self.shelf = Shelf(root / "mail")
         self.s3 = stage.s3
-        self.published = Published(stage.s3, BUCKET, lambda: "arn:me", lambda: NOW)
+        self.published = Published(stage.s3, BUCKET, Recorded(), lambda: NOW)
 
     def write(self, text: str, name: str = "a") -> None:
         self.shelf.put(name, subject="Hello {{ name }}", text=text)
@@ -50,7 +50,7 @@ class Desk:
 
     def put(self, text: str, by: str = "arn:me", template: TemplateName = A) -> Version:
         parts = {f"{template.name}/subject.txt": "Hello", f"{template.name}/body.txt": text}
-        publisher = Published(self.s3, BUCKET, lambda: by, lambda: NOW)
+        publisher = Published(self.s3, BUCKET, Recorded(by), lambda: NOW)
         return publisher.put(template, parts, {"ada": {"name": "Ada"}}, {})[0]
 
     def run(self, *words: str) -> Result:
@@ -357,7 +357,7 @@ def test_an_error_of_aws_is_not_taken_for_another_publisher(desk: Desk) -> None:
 
     client: Any = Over(desk.s3, put_object=refuse)
     with pytest.raises(ClientError, match="AccessDenied"):
-        Published(client, BUCKET, lambda: "arn:me", lambda: NOW).put(A, {"a/body.txt": "x"}, {}, {})
+        Published(client, BUCKET, Recorded(), lambda: NOW).put(A, {"a/body.txt": "x"}, {}, {})
 
 
 def test_the_current_object_contains_each_templates_version_with_its_operator(desk: Desk) -> None:

@@ -347,9 +347,7 @@ VERBS: dict[str, Callable[[Side, Call], Any]] = {
         call.message.key, call.to, None, "opted_out", call.word, START
     ),
     "reopen": lambda side, call: side.ledger.reopen(call.message.key, side.seen(call)),
-    "restart": lambda side, call: side.ledger.restart(
-        call.message.key, side.seen(call), START, call.account or ""
-    ),
+    "restart": lambda side, call: side.ledger.restart(call.message.key, side.seen(call), START),
     "settle": _settle,
     "observe": _observe,
     "cancel, erased": lambda side, call: side.erasure.cancel(call.message.key, ERASED_UNSENT),

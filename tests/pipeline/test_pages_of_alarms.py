@@ -106,7 +106,7 @@ def run_paused(pipeline: Pipeline, id_: str) -> Iterator[None]:
         ledger.complete(claimed(ledger, message), "ses", f"p-{number}")
         observe(ledger, [told(message.key, "bounced")])
     yield
-    runs.stop(CAMPAIGN, id_, "the test")
+    runs.stop(CAMPAIGN, id_)
 
 
 @contextmanager

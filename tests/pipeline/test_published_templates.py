@@ -11,6 +11,7 @@ from mailroom_local.stage import lifecycle
 from mailroom_ops.templates.published import Published
 from mailroom_stacks.templates.folder import TemplateName
 from tests.support import ROOT
+from tests.support.ops.shared import Recorded
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline
 
@@ -19,7 +20,7 @@ LETTER = TemplateName("mail", "letter")
 
 @pytest.fixture
 def published(pipeline: Pipeline) -> Published:
-    return Published(pipeline.s3, pipeline.output("TemplatesBucketName"), lambda: "arn:ci", time.time)
+    return Published(pipeline.s3, pipeline.output("TemplatesBucketName"), Recorded("arn:ci"), time.time)
 
 
 def parts(text: str) -> dict[str, str]:

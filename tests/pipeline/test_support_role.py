@@ -30,6 +30,7 @@ COMMANDS = (
     ("status", "in-line"),
     ("failures", "--since", "1h"),
     ("suppressions", "show", WHO),
+    ("deeds",),
     ("preferences", "show", WHO),
     ("campaign", "list"),
     ("campaign", "status", CAMPAIGN),

@@ -25,7 +25,6 @@ from mailroom.campaigns.drafts import expiry
 from mailroom.campaigns.queue_bodies import Chunk, Next, PageRequest, Start, as_json, chunked, collect_body
 from mailroom.campaigns.room import LOOK_AGAIN_SECONDS, PageRoom
 from mailroom.campaigns.runs import (
-    BY_ITSELF,
     MAX_FAULTS,
     PageClaim,
     PageOutOfSequence,
@@ -184,7 +183,7 @@ class Collector(Struct, frozen=True):
         """Begin a run, and return the request for its first page."""
         templates = None if self.versions is None else self.versions.of(definition.channel)
         of_start = (start.campaign, start.run, start.start)
-        if self.runs.begin(*of_start, start.scheduled_at, start.by, templates):
+        if self.runs.begin(*of_start, start.scheduled_at, templates):
             logger.info("run begins")
             count("RunsBegun")
         return Next(*of_start, 1)
@@ -261,7 +260,7 @@ class Collector(Struct, frozen=True):
         without = run.opted_out + run.left_out + run.failed + run.conflicts
         if failed and failed + without >= min(run.recipients, definition.page_size):
             trouble = f"each of its first {failed} messages has failed; `mailroom failures` has the reasons"
-            self.runs.stop(run.campaign, run.run, BY_ITSELF, trouble=trouble)
+            self.runs.stop(run.campaign, run.run, trouble=trouble)
             return self._dead("run is stopped", reason=trouble)
         if request.cursor < LOOKS:
             # While the run is paused, its messages get no outcome, so this check is not counted.

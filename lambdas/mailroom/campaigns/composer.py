@@ -166,7 +166,7 @@ class Composer(Struct, frozen=True):
             to = item.get("to") or item.get("email")
             self.ledger.leave_out(_key(draft), to, item.get("topic"), blocked.code, blocked.sentence, start)
         # Messages of an earlier start may be in the mailbox, in queues and in the ledger.
-        results = self._restarted(drafts, run, start) if is_later else self._put(drafts)
+        results = self._restarted(drafts, start) if is_later else self._put(drafts)
         self._tally(drafts, results, tally)
         if not (is_later and tally["failed"]):  # a chunk that comes back is counted when it is done
             self._count(chunk, tally)
@@ -232,14 +232,14 @@ class Composer(Struct, frozen=True):
                     logger.warning("not put into the mailbox", key=draft.key, reason=result.error)
                     tally["failed"] += 1
 
-    def _restarted(self, drafts: Sequence[Draft], run: Run, start: CampaignStart) -> list[PutResult]:
+    def _restarted(self, drafts: Sequence[Draft], start: CampaignStart) -> list[PutResult]:
         """Put the messages of a later start that the people of the present audience still have to get, and
         return the results. After a crash, the next try repeats what may be missing. Raises Unfinished."""
         items = self.ledger.items(_key(draft) for draft in drafts)
         entries: dict[str, list[Entry]] = {url: [] for url in self.queues.values()}
 
         def restart(draft: Draft) -> PutResult:
-            return self._restart(draft, items.get(_key(draft), {}), run, start, entries)
+            return self._restart(draft, items.get(_key(draft), {}), start, entries)
 
         results = [*in_order(restart, drafts, self.puts_at_once)]
         for url, batch in entries.items():
@@ -248,12 +248,7 @@ class Composer(Struct, frozen=True):
         return results
 
     def _restart(
-        self,
-        draft: Draft,
-        item: Mapping[str, Any],
-        run: Run,
-        start: CampaignStart,
-        entries: Mapping[str, list[Entry]],
+        self, draft: Draft, item: Mapping[str, Any], start: CampaignStart, entries: Mapping[str, list[Entry]]
     ) -> PutResult:
         """Put a message of a later start; `item` is its ledger item, or {}. The ledger is written first, so
         that copies from earlier starts are dropped, whether they are received before or after this write.
@@ -270,7 +265,7 @@ class Composer(Struct, frozen=True):
             return self.mailbox.put(draft.item)
         attempt: int | None = int(item.get("attempts", 0)) + 1
         if step == "restart":
-            attempt = self.ledger.restart(_key(draft), item, start, run.started_by)
+            attempt = self.ledger.restart(_key(draft), item, start)
         if attempt is None:
             return PutResult("failed", "its message of an earlier start has changed just now")
         result, queued = self.mailbox.replace({**draft.item, "attempt": attempt})

@@ -24,8 +24,6 @@ class Start(Struct, frozen=True):
     run: str
     start: str
     """Id of the start. Copies of the message have the same id."""
-    by: str = ""
-    """Operator who has started the run; empty if a schedule has started it."""
 
 
 class Next(Struct, frozen=True):

@@ -32,8 +32,7 @@ State = Literal["collecting", "collected", "stopped", "expired"]
 of its first page has failed. `expired`: the run has ended early because its messages have expired."""
 
 BY_ITSELF = "the run itself"
-"""Name in place of an operator, if Mailroom has stopped a run because each message of its first page has
-failed, or has paused it because of its bounces or complaints."""
+"""Name in place of an operator, if Mailroom has paused a run because of its bounces or complaints."""
 MAX_FAULTS = 20
 """Maximum number of faults whose texts are stored in a run; further faults are only counted."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._-]{0,39}", re.ASCII)
@@ -97,9 +96,6 @@ class Run(Struct, frozen=True, kw_only=True):
     templates: dict[str, int] | None = None
     """Versions of the templates of the run's messages, by the template's name. If None, each message gets the
     version that is current when the message is queued."""
-    started_by: str = ""
-    """Operator of the latest start; empty if a schedule has started the run."""
-    stopped_by: str = ""
     paused: str = ""
     """Time, operator and reason of the pause; empty if the run is not paused."""
     resumed: str = ""
@@ -265,13 +261,12 @@ class Runs(Struct, frozen=True):
         run: str,
         start: str,
         scheduled_at: str,
-        by: str = "",
         templates: Mapping[str, int] | None = None,
     ) -> bool:
         """Start a run, or restart it from its first page; pages and messages of earlier starts are then not
-        collected, composed and sent any more. The first start decides the run's time and its ids. `by` is the
-        operator, or empty for a schedule. `templates` is stored as `Run.templates`. Returns False if this
-        start was recorded before, or if the run is known only by the stop of a lost run: see `stop`."""
+        collected, composed and sent any more. The first start decides the run's time and its ids. `templates`
+        is stored as `Run.templates`. Returns False if this start was recorded before, or if the run is known
+        only by the stop of a lost run: see `stop`."""
         try:
             self._raise_number(
                 campaign,
@@ -279,7 +274,7 @@ class Runs(Struct, frozen=True):
                 f"""SET scheduled_at = if_not_exists(scheduled_at, :scheduled_at), #start = :start,
                 begun_at = if_not_exists(begun_at, :begun_at),
                 id_secret = if_not_exists(id_secret, :id_secret),
-                started_by = :by, templates = :templates,
+                templates = :templates,
                 #state = :collecting, next_page = :first, claimed_page = :zero, faults = :none,
                 {", ".join(f"{name} = :zero" for name in _FRESH)}, {_ADDED_UP}
             REMOVE startedAt, claim_token, #cursor, trouble, paused, waits_until
@@ -290,7 +285,6 @@ class Runs(Struct, frozen=True):
                     ":start": string(start),
                     ":begun_at": number(int(self.clock())),
                     ":id_secret": string(token_hex(16)),
-                    ":by": string(by),
                     ":templates": image_of({"templates": templates})["templates"],
                     ":starts": {"SS": [start]},
                     ":collecting": string("collecting"),
@@ -399,10 +393,10 @@ class Runs(Struct, frozen=True):
         values = {**released.values, **self._own(claim)}
         self._try(claim.run.campaign, claim.run.run, released.expression, _OWN, values)
 
-    def stop(self, campaign: str, run: str, by: str, *, trouble: str = "", lost: bool = False) -> bool:
+    def stop(self, campaign: str, run: str, *, trouble: str = "", lost: bool = False) -> bool:
         """Stop a run: the pages and messages of all its starts are not collected, composed or sent any more.
-        A worker that is collecting a page loses its claim. `by` is the operator, or BY_ITSELF, and `trouble`
-        is the reason. Returns False if the run is unknown or already stopped.
+        A worker that is collecting a page loses its claim. `trouble` is the reason
+        if Mailroom stops the run. Returns False if the run is unknown or already stopped.
 
         With `lost`, an unknown run is recorded as stopped, so that its messages do not wait for it any more.
         Such a run cannot be started: the secret of its ids is lost, so everybody would get a message again.
@@ -411,7 +405,6 @@ class Runs(Struct, frozen=True):
         values: Sets = {
             ":stopped": string("stopped"),
             ":token": string(token),
-            ":by": string(by),
             ":trouble": string(trouble),
         }
         first, condition = (
@@ -426,7 +419,7 @@ class Runs(Struct, frozen=True):
             self._raise_number(
                 campaign,
                 run,
-                f"""SET {first}#state = :stopped, stop_token = :token, stopped_by = :by, trouble = :trouble
+                f"""SET {first}#state = :stopped, stop_token = :token, trouble = :trouble
                 REMOVE startedAt, claim_token, paused, waits_until""",
                 condition,
                 values,

@@ -481,12 +481,9 @@ class Ledger(LedgerTable):
             return failed.item
         return None
 
-    def reopen(
-        self, key: Key, snapshot: Mapping[str, Any], by: str = "", *, arrived: bool = False
-    ) -> int | None:
+    def reopen(self, key: Key, snapshot: Mapping[str, Any], *, arrived: bool = False) -> int | None:
         """Clear the outcome of a message, so that an operator can resend the message. `snapshot` is the item
-        that the operator has read. `by` is the operator's name, or empty. `arrived` is true if the message
-        may have arrived already.
+        that the operator has read. `arrived` is true if the message may have arrived already.
 
         Returns the number of the next attempt. Returns None if the message has not ended, its recipient was
         erased, or the item has changed since the snapshot.
@@ -501,7 +498,6 @@ class Ledger(LedgerTable):
                 # A worker that still holds a claim from before the resend must not complete the resent
                 # message.
                 "claim_token": string(self.new_token()),
-                **({"reopened_by": string(by)} if by else {}),
             },
             adds={"generation": _ONE, **({ARRIVED_BEFORE: _ONE} if arrived else {})},
             # Events from before the resend are not about the resent message.
@@ -519,12 +515,10 @@ class Ledger(LedgerTable):
             return None
         return int(item.get("attempts", 0)) + 1
 
-    def restart(
-        self, key: Key, snapshot: Mapping[str, Any], start: CampaignStart, by: str = ""
-    ) -> int | None:
+    def restart(self, key: Key, snapshot: Mapping[str, Any], start: CampaignStart) -> int | None:
         """Prepare the next attempt of a message for a later start of its campaign's run, so that copies from
         earlier starts are dropped, whether they are claimed before or after this write. `snapshot` is the
-        item that the caller has read, or {}. `by` is the operator's name, or empty.
+        item that the caller has read, or {}.
 
         Returns the number of the next attempt. Returns None if the message may have been sent, has ended and
         was not cancelled, was erased, or has changed since the snapshot.
@@ -545,7 +539,6 @@ class Ledger(LedgerTable):
                 "claim_token": string(self.new_token()),
                 "attempts": number(attempts),
                 **start_of(start),
-                **({"reopened_by": string(by)} if by else {}),
             },
             once=self.first_values({}),
             adds={"generation": _ONE},

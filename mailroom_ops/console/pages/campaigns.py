@@ -1,6 +1,6 @@
 """Pages of campaigns: their state in the stage, runs and results, and the start, pause and stop of a run."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -54,16 +54,11 @@ class Runs(View, frozen=True):
     steps: tuple[str, ...] = STEPS
 
 
-class RunStop(View, frozen=True):
-    """Values of the question before a run is stopped."""
+class RunChange(View, frozen=True):
+    """Values of the question before a run is stopped, paused or resumed."""
 
     row: RunRow
-
-
-class RunPause(View, frozen=True):
-    """Values of the question before a run is paused or resumed."""
-
-    run: Run
+    verb: str
 
 
 class StartJob(Job):
@@ -149,26 +144,19 @@ def frame(site: Site, request: Request) -> Answer:
     return Frame(next((sample.html for sample in samples if sample.id == request["id"]), ""))
 
 
-def stop(site: Site, request: Request) -> Answer:
-    """Show the effect of a stop, and then stop the run. Raises Refused."""
-    name, campaigns = request["campaign"], _campaigns(site)
+def change(site: Site, request: Request) -> Answer:
+    """Show the effect of a stop, pause or resumption, ask for its reason, and then do it. Raises Refused."""
+    name, verb, campaigns = request["campaign"], request["do"], _campaigns(site)
+    changes: dict[str, Callable[[str, str, str], object]]
+    changes = {"stop": campaigns.stop, "pause": campaigns.pause, "resume": campaigns.resume}
+    if verb not in changes:
+        raise Refused("There is no such change.")
     run = campaigns.run(name, request["run"])
     if request.form is not None:
-        campaigns.stop(name, run.run)
+        changes[verb](name, run.run, request.typed("why"))
         return Goto(link("/campaigns", campaign=name))
     row = _row(site, run, files.settings_of(name, [run]))
-    return Shown(RunStop(row), f"Stop a run of {name}")
-
-
-def pause(site: Site, request: Request) -> Answer:
-    """Ask for the reason to pause a run, or to resume a paused one; then do it. Raises Refused."""
-    name, campaigns = request["campaign"], _campaigns(site)
-    run = campaigns.run(name, request["run"])
-    if request.form is not None:
-        change = campaigns.resume if request["resume"] else campaigns.pause
-        change(name, run.run, request.typed("why"))
-        return Goto(link("/campaigns", campaign=name))
-    return Shown(RunPause(run), f"Pause a run of {name}")
+    return Shown(RunChange(row, verb), f"{verb.capitalize()} a run of {name}")
 
 
 def _recent(site: Site, starting: RunStart) -> Run | None:

@@ -95,7 +95,7 @@ def redrive(site: Site, request: Request) -> Answer:
         job.stopping = True
         return _to(job.queue)
     (queue,) = _queues(site).named(request["queue"])
-    planned = Redrive(_queues(site).client, queue, request["only"].split())
+    planned = Redrive(_queues(site), queue, request["only"].split())
     if request.form is None or request["stop"]:
         return _plan(planned)
     if not planned.only and request["shown"] and planned.found > 2 * _count(request["shown"]) + FEW:

@@ -32,9 +32,9 @@ class EraseJob(Job):
         """Result of the erasure as JSON, for the person who asked for it."""
         return msgspec.json.format(msgspec.json.encode(self.answer), indent=2).decode()
 
-    def erase(self, *, keep_choices: bool) -> None:
-        """Erase the data that the survey found."""
-        self.begin(lambda: self._erase(keep_choices))
+    def erase(self, reason: str, *, keep_choices: bool) -> None:
+        """Erase the data that the survey found, for a reason or for none."""
+        self.begin(lambda: self._erase(reason, keep_choices))
 
     def _look(self) -> None:
         data = StageData(self._session, self.stage)
@@ -42,11 +42,11 @@ class EraseJob(Job):
         self._run = ErasureRun(data, Person(self._who, data.default_region))
         self.survey = take_stock(self._run)
 
-    def _erase(self, keep_choices: bool) -> None:
+    def _erase(self, reason: str, keep_choices: bool) -> None:
         run, survey = self._run, self.survey
         if run is not None and survey is not None:
             run.keep_choices = keep_choices
-            self.answer = carry_out(run, survey)
+            self.answer = carry_out(run, survey, reason)
 
     def _reported(self, table: str, count: int) -> None:
         self.step, self.read = table, count

@@ -33,6 +33,7 @@ from mailroom_ops.repair.judge import PATIENCE_SECONDS, Cure
 from mailroom_ops.repair.repair import FOLLOWS, SENTENCES
 from mailroom_ops.repair.repairs import Repairs, Word
 from mailroom_ops.repair.resender import FORCED, SUPPRESSED
+from mailroom_ops.shared.deeds import thing_of
 from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.selected_messages import MessageRef
 from mailroom_ops.shared.stage_queues import DeployedStage
@@ -177,7 +178,7 @@ def resend(site: Site, request: Request) -> Answer:
         if not ready:
             _refuse(request, "resend", message.why)
         _require_unchanged(request, "resend", digest)
-        (sent,) = resender.send([message])
+        (sent,) = resender.send([message], request["why"])
         if sent.result == "unqueued":
             raise Refused(f"{request['id']}: {sent.why}.")
         return _done(request, "resend") if sent.result == "resent" else _refuse(request, "resend", sent.why)
@@ -211,9 +212,11 @@ def repair(site: Site, request: Request) -> Answer:
             _refuse(request, "repair", diagnosis.not_ended or SENTENCES[diagnosis.state])
         _require_unchanged(request, "repair", digest)
         if request["cure"] in get_args(Word):
-            problem = repairs.end(judgement, "sent" if request["cure"] == "sent" else "failed")
+            problem = repairs.end(
+                judgement, "sent" if request["cure"] == "sent" else "failed", request["why"]
+            )
         else:
-            done = repairs.repair(candidates, repairs.look(candidates, dry_run=False))
+            done = repairs.repair(candidates, repairs.look(candidates, dry_run=False), request["why"])
             problem = "its queue or function did not accept it; look again" if done.failed else ""
         return _refuse(request, "repair", problem) if problem else _done(request, "repair")
     sentences = [f"It is {message.key.event_type} {request['id']}: {SENTENCES[diagnosis.state]}."]
@@ -236,6 +239,7 @@ def cancel(site: Site, request: Request) -> Answer:
         if request.form is not None:
             if waits:
                 _require_unchanged(request, "cancel", digest)
+                site.deeds.record("cancel", [thing_of(message)], request["why"])
             elif message.status != "cancelled":
                 _refuse(request, "cancel", not_waiting(message))
             states.cancel(id_, channel)

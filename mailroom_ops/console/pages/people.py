@@ -114,7 +114,7 @@ def erase(site: Site, request: Request) -> Answer:
                 raise Refused("The data has not been searched yet. Look first, then erase.")
             if request.typed("typed") != recipient:
                 raise Refused(f"The typed text is not {recipient}. Type the recipient as it is in the title.")
-            job.erase(keep_choices=bool(request["keep"]))
+            job.erase(request["why"], keep_choices=bool(request["keep"]))
         elif job is None or not job.running:
             site.jobs[EraseJob, recipient] = EraseJob(site.session, site.stage, recipient)
         return Goto(link("/people/erase", recipient=recipient, run="1"))

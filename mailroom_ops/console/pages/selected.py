@@ -188,7 +188,7 @@ def _act(site: Site, fields: Mapping[str, str]) -> Act:
         case "resend":
             return resender_at(site, force=False)
         case "cancel":
-            return Canceller(states_at(site), site.clock)
+            return Canceller(states_at(site), site.clock, site.deeds)
         case "correct":
             changes = [line for line in fields["changes"].splitlines() if line.strip()]
             return corrector_of(site.session, deployed_at(site), fields["name"].strip(), changes)

@@ -20,12 +20,16 @@ from mailroom_ops.messages.sets import MessageResult
 from mailroom_ops.repair.judge import Judge, Memory
 from mailroom_ops.repair.repairs import Candidates, Repairs
 from mailroom_ops.repair.resender import Resender
+from mailroom_ops.shared.deeds import Deeds
+from mailroom_ops.shared.deployed_stage import SearchFacts
 from mailroom_ops.shared.selected_messages import MessageRef
 from mailroom_ops.shared.stage_queues import DeployedStage
 from tests.support.faults import fax_world
 from tests.support.faults.fax_world import FaxWorld
 from tests.support.faults.outside import Outside, Stopped
 from tests.support.faults.world import BULK, MAIL, World
+from tests.support.ops.shared import Session
+from tests.support.tables import create_table
 
 OLDER_THAN = 900.0
 LONGEST_FAX = float(fax_world.TIMES.longest_fax)
@@ -128,7 +132,11 @@ def _stage(
     )
     watched = outside.watch(dynamodb, "update_item", "scan", "batch_get_item")
     functions: Any = outside.watch(Functions(handlers), "invoke")
-    return Here("dev", watched, sqs, functions, settings, CONTRACTS, clock)
+    if "mailroom-dev-deeds" not in dynamodb.tables:
+        create_table(dynamodb, "mailroom-dev-deeds", "found_by", "asked_at")
+    deeds = Deeds(Session({"dynamodb": outside.watch(dynamodb, "batch_write_item")}), "dev", clock)
+    vars(deeds).update(by=lambda: "ada", search=lambda: (SearchFacts(ledger_ttl_seconds=1e9), None))
+    return Here("dev", watched, sqs, functions, settings, CONTRACTS, deeds, clock)
 
 
 def resend(stage: Here, *ids: str, event_type: str = "mail", force: bool = False) -> list[MessageResult]:

@@ -26,7 +26,7 @@ class StopWorld(DayWorld):
 
     def stop(self) -> None:
         """Stop the run, as an operator does."""
-        self.campaign.runs.stop("weekly", RUN, "an operator")
+        self.campaign.runs.stop("weekly", RUN)
 
     def pause(self) -> None:
         """Pause the run, as an operator does."""

@@ -17,7 +17,15 @@ from mailroom_ops import cli
 from tests.support.ops.message import ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
-from tests.support.ops.shared import RUNS, LambdaDouble, Session, client, make_runs, make_table
+from tests.support.ops.shared import (
+    RUNS,
+    LambdaDouble,
+    Session,
+    client,
+    make_deeds,
+    make_runs,
+    make_table,
+)
 
 NOW = 1_795_269_634.0  # 2026-11-21T14:00:34Z
 RUN = "2026-11-21T14:00Z"
@@ -91,6 +99,7 @@ class World:
         self.sqs.create_queue(QueueName=COLLECT)
         if RUNS not in self.dynamodb.list_tables()["TableNames"]:  # a whole stage has them already
             make_runs(self.dynamodb)
+        make_deeds(self.dynamodb)
         for name, text in (("weekly", TOML), ("news", BY_HAND), ("draft", BY_HAND)):
             self.write(f"campaigns/{name}/campaign.toml", text)
         self.write("cdk.json", json.dumps(CDK))

@@ -21,7 +21,7 @@ from mailroom_ops.messages.status import status
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
-from tests.support.ops.shared import ACCOUNT, REGION, LambdaDouble, Session, client, make_table
+from tests.support.ops.shared import ACCOUNT, REGION, LambdaDouble, Session, client, make_deeds, make_table
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
@@ -75,6 +75,7 @@ class Stage:
         self.sqs: SQSClient = client("sqs")
         self._make()
         make_search(self.dynamodb)
+        make_deeds(self.dynamodb)
 
     def _make(self) -> None:
         self.s3.create_bucket(Bucket=PAYLOADS)

@@ -24,7 +24,15 @@ from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.message import ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
-from tests.support.ops.shared import REGION, LambdaDouble, Session, client, make_runs, make_table
+from tests.support.ops.shared import (
+    REGION,
+    LambdaDouble,
+    Session,
+    client,
+    make_deeds,
+    make_runs,
+    make_table,
+)
 
 LEDGER, MAILBOX = "mailroom-dev-ledger", "mailroom-dev-mailbox"
 QUEUES = ("mail", "mail-bulk", "sms", "webhook", "fax-retry")
@@ -123,6 +131,7 @@ class RepairStage:
             make_table(self.dynamodb, f"mailroom-dev-{name}", *keys, **INDEXES.get(name, {}))
         make_search(self.dynamodb)
         make_runs(self.dynamodb)
+        make_deeds(self.dynamodb)
         self.urls = {
             short: self.sqs.create_queue(
                 QueueName=f"mailroom-dev-{short}", Attributes={"VisibilityTimeout": "360"}

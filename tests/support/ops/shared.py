@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 from mailroom.campaigns.runs import BEGUN, PAUSES
 from mailroom.ledger.items import FAILURES
 from mailroom.message.message import Key
+from mailroom_ops.shared.deeds import Deeds
 from tests.support import tables
 
 if TYPE_CHECKING:
@@ -70,6 +71,26 @@ def make_runs(dynamodb: Any) -> None:
     make_table(
         dynamodb, RUNS, "campaign", "run", **{BEGUN: ("campaign", "begun_at"), PAUSES: ("paused", "begun_at")}
     )
+
+
+def make_deeds(dynamodb: Any) -> None:
+    """Create the table of deeds, unless it exists."""
+    if "mailroom-dev-deeds" not in dynamodb.tables:
+        make_table(dynamodb, "mailroom-dev-deeds", "found_by", "asked_at")
+
+
+class Recorded(Deeds):
+    """Record of deeds in memory, of an operator with this ARN."""
+
+    def __init__(self, by: str = "arn:me") -> None:
+        self.by = lambda: by
+        self.rows: list[tuple[str, list[str], str]] = []
+
+    def record(self, verb: str, things: Iterable[str], reason: str = "") -> None:
+        self.rows.append((verb, [*things], reason))
+
+    def person(self, typed: str) -> str:
+        return f"person#{typed}"
 
 
 def key(name: str) -> str:

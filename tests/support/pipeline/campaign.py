@@ -61,11 +61,22 @@ class Campaign:
     def start(self) -> None:
         """One start more."""
         start = RunStart(CAMPAIGN, self.run, f"{self._now:%Y-%m-%dT%H:%M:%SZ}")
-        self._pipeline.send(self._pipeline.output("CollectQueueUrl"), [start.body("")])
+        self._pipeline.send(self._pipeline.output("CollectQueueUrl"), [start.body()])
 
     def stop(self) -> None:
         """Stop the run as an operator does."""
-        words = ("campaign", "stop", CAMPAIGN, "--run", self.run, "--stage", STAGE, "--yes")
+        words = (
+            "campaign",
+            "stop",
+            CAMPAIGN,
+            "--run",
+            self.run,
+            "--why",
+            "a test",
+            "--stage",
+            STAGE,
+            "--yes",
+        )
         answer = operator(self._pipeline, *words)
         assert answer.exit_code == 0, answer.stderr
 

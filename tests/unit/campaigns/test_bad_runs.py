@@ -151,7 +151,7 @@ def test_bounces_that_come_late_during_a_pause_do_not_pause_the_run_again_after_
 
 
 def test_bounces_that_come_after_a_stop_do_not_pause_the_next_start(campaign: Campaign) -> None:
-    assert campaign.runs.stop("spring", NAME, "ada")
+    assert campaign.runs.stop("spring", NAME)
     campaign.count(delivered=320, bounced=80)
     campaign.runs.begin("spring", NAME, "s-2", NAME)
     campaign.count(delivered=340, bounced=85)
@@ -218,7 +218,7 @@ def test_a_decision_of_a_person_stays(campaign: Campaign, counted: Counted) -> N
     campaign.runs.pause("spring", NAME, "since noon by ada: a wrong link")
     campaign.count(bounced=1_000)
     assert campaign.run.paused == "since noon by ada: a wrong link"
-    campaign.runs.stop("spring", NAME, "ada")
+    campaign.runs.stop("spring", NAME)
     campaign.count(bounced=1_000)
     assert (campaign.run.state, campaign.run.paused) == ("stopped", "")
     assert "RunsPaused" not in counted()

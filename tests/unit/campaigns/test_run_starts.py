@@ -23,7 +23,7 @@ def test_each_start_and_stop_raises_the_number_even_if_the_clock_is_behind(
     numbers = [started(runs).valid_from]
     clock.advance(-3600)
     numbers.append(started(runs, start="again").valid_from)
-    assert runs.stop(*RUN, "an operator")
+    assert runs.stop(*RUN)
     numbers.append(read(runs).valid_from)
     numbers.append(started(runs, start="last").valid_from)
     assert numbers == [NOW_MS, NOW_MS + 1, NOW_MS + 2, NOW_MS + 3]
@@ -69,17 +69,17 @@ def test_a_stop_whose_response_was_lost_raises_the_number_once(
 ) -> None:
     started(runs)
     client: Any = Meddler(aws.dynamodb, update_item=asked_twice)
-    assert Runs(client, RUNS, clock=clock).stop(*RUN, "an operator")
+    assert Runs(client, RUNS, clock=clock).stop(*RUN)
     assert read(runs).valid_from == NOW_MS + 1
 
 
 def test_a_second_stop_does_not_raise_the_number(runs: Runs, clock: FakeClock) -> None:
     started(runs)
-    runs.stop(*RUN, "an operator")
+    runs.stop(*RUN)
     stopped = read(runs)
     for seconds in (0, 60, -3600):
         clock.advance(seconds)
-        assert not runs.stop(*RUN, "another operator")
+        assert not runs.stop(*RUN)
     assert read(runs) == stopped
 
 
@@ -87,7 +87,7 @@ def test_a_stop_of_a_stopped_run_that_is_paused_ends_the_pause_and_raises_the_nu
     runs: Runs, clock: FakeClock
 ) -> None:
     started(runs)
-    runs.stop(*RUN, "an operator")
+    runs.stop(*RUN)
     clock.advance(60)
     # A restore pauses the runs that it has read, in whatever state they are.
     runs.client.update_item(
@@ -96,15 +96,15 @@ def test_a_stop_of_a_stopped_run_that_is_paused_ends_the_pause_and_raises_the_nu
         UpdateExpression="SET paused = :why",
         ExpressionAttributeValues={":why": {"S": "restored from a backup"}},
     )
-    assert runs.stop(*RUN, "another operator")
+    assert runs.stop(*RUN)
     run = read(runs)
     assert (run.state, run.paused, run.valid_from) == ("stopped", "", NOW_MS + 60_000)
-    assert not runs.stop(*RUN, "another operator")
+    assert not runs.stop(*RUN)
 
 
 def test_the_pages_of_a_stopped_start_are_not_claimed_after_a_later_start(runs: Runs) -> None:
     started(runs)
-    runs.stop(*RUN, "an operator")
+    runs.stop(*RUN)
     started(runs, start="again")
     assert isinstance(runs.claim(*RUN, "again", 1), PageClaim)
 
@@ -113,7 +113,7 @@ def test_the_pages_of_a_stopped_start_are_not_claimed_after_a_later_start(runs: 
 
 
 def test_the_stop_of_an_unknown_run_that_is_not_lost_writes_no_item(runs: Runs) -> None:
-    assert not runs.stop(*RUN, "an operator")
+    assert not runs.stop(*RUN)
     assert runs.read(*RUN) is None
 
 
@@ -123,20 +123,20 @@ def test_a_lost_run_is_recorded_as_stopped_above_the_numbers_of_its_starts(
     start = started(runs)
     lose_run(aws)
     clock.advance(60)
-    assert runs.stop(*RUN, "an operator", lost=True)
+    assert runs.stop(*RUN, lost=True)
     run = read(runs)
-    assert (run.state, run.stopped_by, run.valid_from) == ("stopped", "an operator", NOW_MS + 60_000)
+    assert (run.state, run.valid_from) == ("stopped", NOW_MS + 60_000)
     assert run.valid_from > start.valid_from
 
 
 def test_a_known_run_is_not_stopped_as_a_lost_run(runs: Runs) -> None:
     run = started(runs)
-    assert not runs.stop(*RUN, "an operator", lost=True)
+    assert not runs.stop(*RUN, lost=True)
     assert read(runs) == run
 
 
 def test_a_lost_run_that_was_stopped_cannot_be_started_and_its_pages_are_not_claimed(runs: Runs) -> None:
-    runs.stop(*RUN, "an operator", lost=True)
+    runs.stop(*RUN, lost=True)
     stopped = read(runs)
     assert not runs.begin(*RUN, "again", AT)
     assert not any(isinstance(runs.claim(*RUN, start, 1), PageClaim) for start in ("again", ""))

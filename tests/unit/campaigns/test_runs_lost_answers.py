@@ -29,16 +29,16 @@ def twice(aws: Aws, clock: FakeClock) -> Runs:
 def test_a_stop_whose_response_was_lost_succeeds_when_the_sdk_repeats_the_write(
     runs: Runs, twice: Runs
 ) -> None:
-    assert twice.stop(*RUN, "an operator")
+    assert twice.stop(*RUN)
     found = runs.read(*RUN)
     assert found is not None
     assert found.state == "stopped"
 
 
 def test_a_second_stop_returns_that_the_run_was_stopped_already(runs: Runs, twice: Runs) -> None:
-    assert runs.stop(*RUN, "an operator")
-    assert not runs.stop(*RUN, "an operator")
-    assert not twice.stop(*RUN, "an operator")
+    assert runs.stop(*RUN)
+    assert not runs.stop(*RUN)
+    assert not twice.stop(*RUN)
 
 
 def test_a_count_whose_response_was_lost_is_added_once(runs: Runs, twice: Runs) -> None:
@@ -51,6 +51,6 @@ def test_a_count_whose_response_was_lost_is_added_once(runs: Runs, twice: Runs) 
 
 
 def test_an_unknown_run_is_neither_stopped_nor_counted(runs: Runs, twice: Runs) -> None:
-    assert not twice.stop("weekly", "r-9", "an operator")
+    assert not twice.stop("weekly", "r-9")
     twice.count("weekly", "r-9", {"composed": 5})
     assert runs.read("weekly", "r-9") is None

@@ -40,7 +40,7 @@ Timed = Callable[[], dict[str, list[float]]]
 def stopped(runs: Runs) -> list[Item]:
     """Ten messages of a run that is stopped."""
     run = started(runs)
-    runs.stop("weekly", "r", "an operator")
+    runs.stop("weekly", "r")
     return [item(**of_run(run, f"p{number}"), lane="bulk") for number in range(10)]
 
 
@@ -197,7 +197,7 @@ def test_release_cancels_the_messages_of_a_stopped_run_without_using_the_daily_l
     people = [mail_of(run, key) for key in ("ada", "bob")]
     waiting.limit(1)
     waiting.line_up(*people, "m-2")
-    runs.stop("weekly", "r", "an operator")
+    runs.stop("weekly", "r")
     waiting.release_line()
     assert [entry["MessageBody"].count('"m-2"') for entry in waiting.sent] == [1]
     ended = [waiting.aws.item(message.id) for message in people]
@@ -213,7 +213,7 @@ def test_release_cancels_a_message_of_a_stopped_run_even_if_the_history_of_the_m
 ) -> None:
     message = mail_of(started(runs), "ada")
     waiting.line_up(message)
-    runs.stop("weekly", "r", "an operator")
+    runs.stop("weekly", "r")
     entries = {"L": [{"M": {"status": {"S": "retrying"}, "at": {"N": "1"}}}] * 50}
     waiting.aws.dynamodb.update_item(
         TableName=waiting.ledger._table,
@@ -268,7 +268,7 @@ def test_messages_of_a_lost_run_end_as_cancelled_if_an_operator_stops_the_run(
     lose_run(waiting.aws)
     waiting.hold(message, RUN_UNKNOWN, NOW, lines_up=True)
     waiting.clock.advance(60)
-    assert runs.stop("weekly", "r", "an operator", lost=True)
+    assert runs.stop("weekly", "r", lost=True)
     waiting.release_line()
     assert waiting.aws.item(message.id)["error"]["code"] == "stopped"
     assert (waiting.sent, waiting.marked, waiting.held) == ([], [], [])

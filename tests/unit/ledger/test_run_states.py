@@ -14,7 +14,7 @@ from tests.support.unit.shared import RUNS, Aws, FakeClock
 def test_each_start_has_the_state_of_its_own_run(runs: Runs, aws: Aws, clock: FakeClock) -> None:
     stopped, paused, running = (start_of(started(runs, name)) for name in ("r", "s", "t"))
     missing = CampaignStart("weekly", "u", running.start)
-    runs.stop("weekly", "r", "an operator")
+    runs.stop("weekly", "r")
     runs.pause("weekly", "s", "a wrong link")
     halted = RunStates(aws.dynamodb, RUNS, clock).halted([stopped, None, paused, running, missing])
     assert halted == {stopped: STOPPED, paused: PAUSED, missing: RUN_UNKNOWN}
@@ -66,7 +66,7 @@ def test_a_stop_is_in_force_within_seconds_and_needs_no_second_look(
     client: Any = Meddler(aws.dynamodb)
     states = RunStates(client, RUNS, clock)
     assert states.halted([start]) == {}
-    runs.stop("weekly", "r", "an operator")
+    runs.stop("weekly", "r")
     clock.advance(FRESH_SECONDS)
     assert [states.halted([start]), states.halted([start])] == [{start: STOPPED}] * 2
     assert client.names() == ["batch_get_item"] * 2
@@ -132,6 +132,6 @@ def test_a_lost_run_that_an_operator_has_stopped_is_stopped(runs: Runs, aws: Aws
     start = start_of(started(runs))
     lose_run(aws)
     clock.advance(60)
-    assert runs.stop("weekly", "r", "an operator", lost=True)
+    assert runs.stop("weekly", "r", lost=True)
     assert RunStates(aws.dynamodb, RUNS, clock).halted([start]) == {start: STOPPED}
     assert read(runs).start == ""

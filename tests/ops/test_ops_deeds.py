@@ -1,0 +1,262 @@
+"""The record of deeds: written before each deed, shown at its thing and as a list, without addresses."""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from mailroom.message.message import Key
+from mailroom_ops import cli
+from mailroom_ops.shared.deeds import LIST, Deed, Deeds, thing_of, with_names
+from tests.support.ops.campaign import NOW, RUN
+from tests.support.ops.console import Browser
+from tests.support.ops.dead_letters import FakeSes, Stage, erasable
+from tests.support.ops.whole import ADA, WholeStage, whole_stage
+from tests.support.unit.fakes import client_error
+
+STAGE = erasable
+WHY = ("--why", "a wrong list")
+DEEDS: dict[str, tuple[str, ...]] = {
+    f"start again run {RUN}": ("campaign", "start", "weekly", "--run", RUN, "--yes"),
+    f"stop run {RUN}": ("campaign", "stop", "weekly", "--run", RUN, "--yes", *WHY),
+    f"pause run {RUN}": ("campaign", "pause", "weekly", "--run", RUN, *WHY),
+    "pause mail bulk": ("lane", "pause", "mail", "bulk", *WHY),
+    "send again": ("resend", "failed", "--force", "--yes"),
+    "cancel": ("cancel", "waits"),
+    "correct as new-link": ("correct", "new-link", "failed", "--set", "subject=Hello", "--yes"),
+    "repair": ("repair", "stuck", "--yes"),
+    "record as sent": ("repair", "stuck", "--as", "sent", "--yes"),
+    "put back 2 of mail": ("repair", "--dead-letters", "mail", "--yes"),
+    "erase 1 message": ("erase", "eve@example.com", "--yes", *WHY),
+    "suppress mail": ("suppressions", "add", "bob@example.com", "--channel", "mail", "--reason", "asked"),
+    "lift mail": ("suppressions", "lift", ADA, "--channel", "mail", "--reason", "asked", "--yes"),
+    "opt out of offers": ("preferences", "opt-out", ADA, "--topic", "offers"),
+    "opt in to news": ("preferences", "opt-in", ADA, "--topic", "news"),
+}
+"""Commands by the verbs of their deeds. `templates` has its own tests."""
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(cli.app, words, env={"COLUMNS": "80"})
+
+
+@pytest.fixture
+def whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[WholeStage, Browser]]:
+    """A stage with a message for each deed."""
+    with whole_stage(tmp_path, monkeypatch) as (stage, browser):
+        stage.fill()
+        stage.put({"id": "failed", "event_type": "mail", "to": ADA, "subject": "Hi", "text": "Hi"})
+        stage.know("stuck", status="sending", startedAt=1, attempts=0, ttl=1 << 33)
+        stage.put(
+            {"id": "stuck", "event_type": "mail", "to": "bob@example.com", "text": "Hi", "subject": "Hi"}
+        )
+        stage.know("eve", status="sent", completedAt=2, attempts=1, to="eve@example.com", ttl=1 << 33)
+        stage.close_the_day()
+        stage.session.instead["sesv2"] = FakeSes()
+        yield stage, browser
+
+
+def state(stage: WholeStage) -> str:
+    """Return what a deed may change."""
+    tables = [name for name in stage.dynamodb.tables if name != "mailroom-dev-deeds"]
+    items = {name: stage.dynamodb.scan(TableName=name)["Items"] for name in tables}
+    queues = {name: stage.bodies(name) for name in stage.urls}
+    changed = (items, queues, stage.functions.mappings, stage.functions.invoked, stage.world.started())
+    return json.dumps(changed, default=str, sort_keys=True)
+
+
+def deeds_of(stage: Any, thing: str = LIST) -> list[Deed]:
+    return [*Deeds(stage.session, "dev").of(thing)]
+
+
+@pytest.mark.parametrize(("verb", "words"), DEEDS.items(), ids=DEEDS)
+def test_a_deed_is_recorded_before_it_is_done(
+    whole: tuple[WholeStage, Browser], verb: str, words: tuple[str, ...]
+) -> None:
+    stage, _ = whole
+    before, states = state(stage), list[str]()
+    write = stage.dynamodb.batch_write_item
+
+    def watched(**request: Any) -> Any:
+        if "mailroom-dev-deeds" in request["RequestItems"]:
+            states.append(state(stage))
+        return write(**request)
+
+    stage.dynamodb.batch_write_item = watched
+    result = run(*words, "--stage", "dev")
+    assert result.exit_code == 0, (result.stdout, result.stderr, result.exception)
+    assert states[0] == before
+    assert state(stage) != before
+    recorded = deeds_of(stage)
+    assert verb in [deed.verb for deed in recorded]
+    assert {(deed.way, with_names(deed.by)) for deed in recorded} == {("command", "moto")}
+
+
+@pytest.mark.parametrize("words", DEEDS.values(), ids=DEEDS)
+def test_nothing_is_done_if_the_deed_cannot_be_recorded(
+    whole: tuple[WholeStage, Browser], words: tuple[str, ...]
+) -> None:
+    stage, _ = whole
+    before = state(stage)
+
+    def denied(**_: Any) -> None:
+        raise client_error("AccessDeniedException")
+
+    stage.dynamodb.batch_write_item = denied
+    assert run(*words, "--stage", "dev").exit_code in (1, 2)
+    assert state(stage) == before
+
+
+def test_a_set_of_messages_has_one_row_in_the_list_and_one_at_each_message(stage: Stage) -> None:
+    keys = [Key(f"m-{number}", "mail") for number in range(60)]
+    Deeds(stage, "dev").record("send again", map(thing_of, [*keys, *keys]), " a wrong link ")
+    (listed,) = [*Deeds(stage, "dev").of(LIST)]
+    assert (listed.thing, listed.why, len(stage.items("deeds"))) == ("60 messages", "a wrong link", 61)
+    for key in keys:
+        (deed,) = [*Deeds(stage, "dev").of(thing_of(key))]
+        assert (deed.verb, deed.thing) == ("send again", thing_of(key))
+
+
+def test_without_things_nothing_is_recorded(stage: Stage) -> None:
+    Deeds(stage, "dev").record("send again", [])
+    assert not stage.items("deeds")
+
+
+def test_a_deed_is_kept_as_long_as_the_ledgers_items(stage: Stage) -> None:
+    Deeds(stage, "dev", lambda: NOW).record("stop run r", ["campaign#weekly"])
+    assert {row["ttl"] for row in stage.items("deeds")} == {int(NOW) + 7_776_000}
+
+
+@pytest.mark.parametrize(
+    ("arn", "name"),
+    [
+        ("arn:aws:iam::123456789012:root", "the account's root user"),
+        ("arn:aws:iam::123456789012:user/team/ada", "ada"),
+        ("arn:aws:sts::123456789012:assumed-role/support/ada", "support / ada"),
+        ("arn:aws-cn:sts::123456789012:assumed-role/support/ada@x.example", "support / ada@x.example"),
+        (
+            "arn:aws:sts::123456789012:assumed-role/AWSReservedSSO_Support_0123456789abcdef/ada",
+            "Support / ada",
+        ),
+        ("arn:aws:sns:eu-west-1:123456789012:endpoint/a", "arn:aws:sns:eu-west-1:123456789012:endpoint/a"),
+    ],
+)
+def test_an_operator_has_a_name_wherever_the_arn_is_in_a_text(arn: str, name: str) -> None:
+    assert (
+        with_names(f"since noon by {arn}: it is wrong ({arn})")
+        == f"since noon by {name}: it is wrong ({name})"
+    )
+
+
+def test_the_list_is_read_page_by_page_and_by_words(stage: Stage) -> None:
+    for number in range(120):
+        deeds = Deeds(stage, "dev", partial(float, NOW + number))
+        deeds.record("lift mail" if number % 2 else "stop run r", ["campaign#weekly"], f"reason {number}")
+    browser = Browser(stage).enter()
+    pages, where = [], "/deeds"
+    while where:
+        page = browser.get(where)
+        pages.append(page.words)
+        where = page.text.partition('id="older" href="')[2].partition('"')[0].replace("&amp;", "&")
+    assert len(pages) == 3
+    assert [f"reason {number}" in pages[0] for number in (119, 70, 69)] == [True, True, False]
+    assert ["reason 19 " in pages[1], "reason 19 " in pages[2], "reason 0 " in pages[2]] == [
+        False,
+        True,
+        True,
+    ]
+    found = browser.get("/deeds", text="MOTO stop 4").words
+    assert ("reason 40" in found, "reason 41" in found) == (True, False)
+    assert "No matching entry" in browser.get("/deeds", text="nobody").words
+
+
+def test_the_command_lists_the_deeds_of_a_time_at_80_columns(whole: tuple[WholeStage, Browser]) -> None:
+    stage, _ = whole
+    Deeds(stage.session, "dev", lambda: 1.0).record("stop run r", ["campaign#weekly"], "long ago")
+    assert run("lane", "pause", "mail", "bulk", *WHY).exit_code == 0
+    result = run("deeds", "--since", "1h")
+    assert "pause mail bulk: lanes" in " ".join(result.stdout.split())
+    assert "by moto (command): a wrong list" in " ".join(result.stdout.split())
+    assert ("long ago" in result.stdout, max(map(len, result.stdout.splitlines()))) == (False, 80)
+    (deed,) = json.loads(run("deeds", "--since", "1h", "--json").stdout)
+    assert (deed["verb"], deed["by"][:8], deed["way"]) == ("pause mail bulk", "arn:aws:", "command")
+
+
+def test_a_page_shows_the_deeds_on_its_thing_with_operator_way_and_reason(
+    whole: tuple[WholeStage, Browser],
+) -> None:
+    stage, browser = whole
+    change = {"campaign": "weekly", "run": RUN, "do": "stop"}
+    assert browser.post("/campaigns/change", change).status == 400, "a stop needs a reason"
+    assert browser.post("/campaigns/change", {**change, "why": "a wrong link"}).status == 303
+    assert (
+        f"Stop run {RUN} by moto (console): a wrong link"
+        in browser.get("/campaigns", campaign="weekly").words
+    )
+    plan = browser.get("/message/cancel", id="waits", channel="mail")
+    browser.post("/message/cancel", {**plan.hidden(), "why": "she asked"})
+    assert "Cancel by moto (console): she asked" in browser.get("/message", id="waits", channel="mail").words
+    Deeds(stage.session, "dev").record("publish version 2", ["template#mail/weekly"])
+    assert "Publish version 2 by moto (command)" in browser.get("/templates", name="weekly").words
+    run("repair", "--dead-letters", "mail", "--yes")
+    assert "Put back 2 of mail by moto (command)" in browser.get("/dead-letters").words
+    listed = browser.get("/deeds")
+    link = 'href="/message?id=waits&amp;channel=mail">Cancel: message mail waits</a>'
+    assert link in listed.text
+    assert f"Stop run {RUN}: campaign weekly by moto (console): a wrong link" in listed.words
+
+
+SPELLINGS = {
+    "mail": ("ada@example.com", "Ada <ADA@Example.com>", " ada@EXAMPLE.com "),
+    "sms": ("+16175551234", "(617) 555-1234", "+1 617 555 1234", "617-555-1234"),
+}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_deed_contains_the_address_after_an_erasure_which_the_page_of_the_person_still_shows(
+    stage: Stage, seed: int
+) -> None:
+    random = Random(seed)
+    channel = random.choice(sorted(SPELLINGS))
+
+    def somehow() -> str:
+        return random.choice(SPELLINGS[channel])
+
+    stage.put("ledger", id="m-1", event_type=channel, to=somehow(), status="sent", attempts=1, updatedAt="x")
+    stage.put("mailbox", id="m-1", event_type=channel, to=somehow())
+    commands = (
+        ("suppressions", "add", somehow(), "--channel", channel, "--reason", f"asked by {somehow()}, today"),
+        ("suppressions", "lift", somehow(), "--channel", channel, "--yes", "--reason", f"for {somehow()}"),
+        ("preferences", "opt-out", somehow(), "--topic", "news"),
+        ("preferences", "opt-in", somehow(), "--topic", "news"),
+    )
+    for words in random.sample(commands, random.randint(0, 4)):
+        assert run(*words).exit_code in (0, 1)
+    stage.put(
+        "ledger", id="m-1", event_type=channel, to=somehow(), completedAt=2, updatedAt="x", status="sent"
+    )
+    result = run("erase", somehow(), "--yes", "--why", f"ticket 2026-11-21 of {somehow()}")
+    assert result.exit_code == 0, (result.stdout, result.stderr, result.exception)
+    rows = json.dumps(stage.items("deeds"), default=str).casefold()
+    assert not re.search(r"ada@|555[^0-9]{0,3}1234", rows)
+    assert "ticket 2026-11-21 of" in rows
+    page = Browser(stage).enter().get("/people", recipient=somehow())
+    assert "Erase 1 message by moto (command): ticket 2026-11-21 of" in page.words
+
+
+def test_a_stage_without_search_shows_that_somebody_was_erased_in_the_list_only(stage: Stage) -> None:
+    for environment in (stage.functions.environment, stage.functions.environments["dispatch"]):
+        environment.pop("SEARCH_TABLE", None)
+    assert run("erase", ADA, "--yes").exit_code == 0
+    assert [
+        row["found_by"] for row in map(dict, stage.items("deeds")) if row["verb"].startswith("erase")
+    ] == [LIST]
+    browser = Browser(stage).enter()
+    assert "Erase 0 messages: person" in browser.get("/deeds").words
+    assert "Erase 0 messages" not in browser.get("/people", recipient=ADA).words
