@@ -625,6 +625,26 @@ def test_failures_are_shown_as_a_list_and_as_bars_that_filter_it(monkeypatch: py
         assert "3 messages" in browser.get("/failures", more="1").words
 
 
+def test_two_messages_of_a_day_with_the_same_template_and_subject_are_named_together(
+    stage: RepairStage, browser: Browser
+) -> None:
+    day = 1_795_251_600_000
+    for at, (id_, subject) in enumerate((("a", "Prices"), ("b", "Prices"), ("c", "Other"), ("d", "Prices"))):
+        put_at = day + 1_000 * at + (DAY_MS if id_ == "d" else 0)
+        stage.know(id_, status="sent", to="ada@example.com", subject=subject, putAt=put_at, ttl=TTL)
+    for id_ in "ef":
+        stage.know(id_, "sms", status="sent", to="+16175551234", putAt=day, ttl=TTL)
+    index(stage.dynamodb)
+    words = browser.get("/messages", q="ada@example.com").words
+    assert (
+        "2 messages of one day have the same template and subject: "
+        "b , 2026-11-21 09:00:01 UTC; a , 2026-11-21 09:00:00 UTC."
+    ) in words
+    assert words.count("the same template and subject") == 1
+    assert "the same template" not in browser.get("/messages", q="+16175551234").words
+    assert "the same template" not in browser.get("/messages").words
+
+
 def failed(stage: Stage, id_: str, code: str, channel: str = "mail", **more: Any) -> str:
     """A message that failed a moment ago, as the ledger has it; the day of that."""
     at = time.time() - 1

@@ -1,12 +1,15 @@
 """Page of messages: the newest ones, or the messages of a recipient or an id."""
 
+from collections import defaultdict
+from collections.abc import Sequence
+
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.search.finder import Finder
 from mailroom_ops.console.site import Answer, Download, Request, Shown, Site, View
 from mailroom_ops.messages.failures_csv import csv_lines
 from mailroom_ops.messages.filters import MessageFilter, bounds
 from mailroom_ops.messages.items import Rules, rules_of
-from mailroom_ops.messages.search import PARTS, FoundAnswer, Lookup, finder_of
+from mailroom_ops.messages.search import PARTS, FoundAnswer, Lookup, MessageRow, finder_of
 from mailroom_ops.messages.waiting import unlisted
 from mailroom_ops.repair.resender import Resender
 from mailroom_ops.shared.stage_queues import DeployedStage
@@ -20,6 +23,8 @@ class Messages(View, frozen=True):
     off: bool
     """Whether the stage has no search."""
     unlisted: str
+    alike: list[list[MessageRow]]
+    """Messages to the same person within a day that have the same channel, template and subject."""
     parts_hint: str = PARTS
     statuses: tuple[str, ...] = MessageFilter.statuses
     channels: tuple[str, ...] = tuple(CONTRACTS)
@@ -33,8 +38,17 @@ def show(site: Site, request: Request) -> Answer:
     answer = lookup.answer(request["cursor"])
     if request["csv"]:
         return Download(f"messages {site.stage}.csv", csv_lines(lookup.every()))
-    view = Messages(answer, selection != MessageFilter(), finder is None, unlisted(answer.queued))
+    alike = _alike(answer.messages) if answer.by == "recipient" else []
+    view = Messages(answer, selection != MessageFilter(), finder is None, unlisted(answer.queued), alike)
     return Shown(view, f"Messages to {text}" if answer.by == "recipient" else text or "Messages")
+
+
+def _alike(rows: Sequence[MessageRow]) -> list[list[MessageRow]]:
+    groups = defaultdict[tuple[str | None, ...], list[MessageRow]](list)
+    for row in rows:
+        if row.template or row.subject:
+            groups[row.event_type, row.template, row.subject, (row.put_at or "")[:10]].append(row)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def filter_of(site: Site, request: Request) -> MessageFilter:
