@@ -41,6 +41,7 @@ def main() -> None:
                 ended = subprocess.run(
                     words,
                     env=os.environ | running.variables(),
+                    stdin=subprocess.DEVNULL,  # a question must end the command
                     stdout=subprocess.PIPE,
                     text=True,
                     check=False,

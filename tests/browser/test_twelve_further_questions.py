@@ -84,15 +84,17 @@ def test_was_the_fax_confirmed_and_when_for_a_court(desk: Desk) -> None:
 
 
 def test_who_stopped_this_campaign_when_and_why(desk: Desk) -> None:
+    stop = ("campaign", "stop", "weekly-followers", "--run", "n-stop", "--why", "The link was wrong", "--yes")
+    desk.stage.mailroom("lane", "pause", "mail", "bulk", "--why", "The test needs time")
     desk.stage.mailroom("campaign", "start", "weekly-followers", "--run", "n-stop", "--new", "--yes")
-    desk.stage.mailroom(
-        "campaign", "stop", "weekly-followers", "--run", "n-stop", "--why", "The link was wrong"
-    )
     menu(desk, "/campaigns")
     desk.click("main a[href*='campaign=weekly-followers']")
     run = desk.page.get_by_role("region", name="Run n-stop")
+    expect(run).to_be_visible(timeout=SECONDS)  # the run begins some seconds after its start
+    desk.stage.mailroom(*stop)
     expect(run).to_contain_text("The link was wrong", timeout=SECONDS)
     expect(run).to_contain_text("root user")
+    desk.stage.mailroom("lane", "resume", "mail", "bulk")
 
 
 def test_send_again_to_these_with_a_corrected_link(desk: Desk) -> None:
