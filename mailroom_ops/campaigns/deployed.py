@@ -138,7 +138,7 @@ class DeployedCampaigns:
         earlier = self._read(campaign, name)
         if lost and earlier:
             raise Refused(f"The table of runs has run {name} of {campaign}: stop it without --lost.")
-        if earlier and earlier.phase == "stopped":
+        if (earlier.phase == "stopped") if earlier else not lost:
             return False
         self._record("stop", campaign, name, reason)
         return self._runs.stop(campaign, name, lost=lost)
@@ -155,9 +155,11 @@ class DeployedCampaigns:
     def _change(
         self, verb: str, change: Callable[[str, str, str], bool], run: Run, reason: str, refusal: str
     ) -> Run:
-        self._record(verb, run.campaign, run.run, reason)
+        fits = bool(run.paused) if verb == "resume" else run.phase != "stopped"
+        if fits:
+            self._record(verb, run.campaign, run.run, reason)
         words = f"since {_iso(self.clock())} by {self.deeds.by()}: {reason}"
-        if not change(run.campaign, run.run, words):
+        if not (fits and change(run.campaign, run.run, words)):
             raise Refused(f"Run {run.run} of {run.campaign} {refusal}.")
         return self.run(run.campaign, run.run)
 

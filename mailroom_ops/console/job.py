@@ -34,6 +34,9 @@ class Job:
                 work()
             except aws_fault_types() as error:
                 self.sentences = sentences_of(error, self.stage) + self.remains()
+            except Exception:
+                self.sentences = ["It ended with an error of the console; see its terminal.", *self.remains()]
+                raise
 
         self._thread = threading.Thread(target=run)
         self._thread.start()

@@ -34,6 +34,11 @@ def _line(cells: Iterable[str]) -> str:
     return line.getvalue()
 
 
+def uncelled(cell: str) -> str:
+    """Return the text of which `_cell` made a cell."""
+    return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell[1:]) else cell
+
+
 def _cell(text: str) -> str:
     """Return a cell's text, which may come from a provider or a producer. A text that may be a formula gets
     an apostrophe before it, so that spreadsheets show it as text."""

@@ -12,6 +12,7 @@ from mailroom.campaigns.runs import Run, Runs
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import epoch, iso, milliseconds
 from mailroom.ledger.items import DEAD_LETTER
+from mailroom.ledger.status_reader import MessageStatus
 from mailroom.search.finder import Filter
 from mailroom_ops.shared.deployed_stage import name as stage_name
 from mailroom_ops.shared.screen import Refused
@@ -43,6 +44,12 @@ class MessageFilter(Filter, frozen=True):
     def stands(self, message: Any) -> bool:
         facts = {DEAD_LETTER: "dead_lettered_at" in message.times, NOT_SENT: message.status not in GOT}
         return facts.get(self.status, super().stands(message))
+
+    def takes_named(self, message: MessageStatus) -> bool:
+        """Return whether a message that was found by its id matches the filter, with the time of its put."""
+        (first, last), put_at = self.span(""), message.times.get("putAt")
+        place = f"{milliseconds(epoch(put_at)):013d}" if put_at else ""
+        return self.takes(message) and (not (self.since or self.until) or first <= place < last)
 
 
 def bounds(since: str, until: str, now_s: float) -> dict[str, str]:

@@ -2,7 +2,8 @@
 commands and the console."""
 
 import csv
-from collections.abc import Iterator, Sequence
+import io
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,55 +11,55 @@ from mailroom.errors import Invalid
 from mailroom.ledger.status_reader import LedgerReader, MessageStatus
 from mailroom.message.message import Key
 from mailroom.search.finder import Filter, Finder
+from mailroom_ops.messages.failures_csv import uncelled
+from mailroom_ops.messages.filters import MessageFilter
 from mailroom_ops.shared.screen import Refused
 
 _WORKERS = 16
 
 
-def lines_of(file: Path) -> list[str]:
-    """Return the lines of a file. Raises Refused if it cannot be read."""
+def text_of(file: Path) -> str:
+    """Return the text of a file. Raises Refused if it cannot be read."""
     try:
-        return file.read_text("utf-8-sig").splitlines()
+        return file.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise Refused(f"--ids {file} cannot be read: {error}.") from None
 
 
-def entries_of(lines: Sequence[str]) -> list[tuple[str, str | None]]:
+def entries_of(text: str) -> list[tuple[str, str | None]]:
     """Return the entries of a list: texts, and the channels that a CSV file names."""
-    header = next(csv.reader(lines[:1]), [])
-    if {"id", "event_type"} <= {*header}:
-        rows = csv.DictReader(lines)
-        # The CSV file has an apostrophe before a text that a spreadsheet would take for a formula.
-        return [(f"{row['id']}".removeprefix("'"), row["event_type"]) for row in rows if row["id"]]
-    return [(line.strip(), None) for line in lines if line.strip()]
+    rows = csv.DictReader(io.StringIO(text, newline=""))
+    if {"id", "event_type"} <= {*(rows.fieldnames or ())}:
+        return [(uncelled(row["id"]), row["event_type"]) for row in rows if row["id"]]
+    return [(line.strip(), None) for line in text.splitlines() if line.strip()]
 
 
 def listed(
-    reader: LedgerReader, finder: Finder | None, lines: Sequence[str], criteria: Filter
+    reader: LedgerReader, finder: Finder | None, text: str, criteria: MessageFilter
 ) -> tuple[list[MessageStatus], list[str]]:
     """Return the messages of a list that a filter matches, in the order of the list, and the entries without
     a message. An address or number means all messages to it. Raises Refused for an address if the
     setting `search` is off, and for an unknown status, and botocore's errors."""
 
     def of(entry: tuple[str, str | None]) -> list[MessageStatus]:
-        text, channel = entry
-        if messages := [message for message in reader.find(text, channel) if criteria.takes(message)]:
+        name, channel = entry
+        if messages := [message for message in reader.find(name, channel) if criteria.takes_named(message)]:
             return messages
-        if "@" not in text and not text.startswith("+"):
+        if "@" not in name and not name.startswith("+"):
             return []
         if finder is None:
-            raise Refused(f"{text} is an address, and the stage has no search; use ids.")
-        return [*_to(finder, text, criteria)]
+            raise Refused(f"{name} is an address, and the stage has no search; use ids.")
+        return [*_to(finder, name, criteria)]
 
     try:
         criteria.check("")
     except Invalid as fault:
         raise Refused(f"{fault}.") from None
-    entries = list(dict.fromkeys(entries_of(lines)))
+    entries = list(dict.fromkeys(entries_of(text)))
     with ThreadPoolExecutor(_WORKERS) as pool:
         matches = list(pool.map(of, entries))
     by_key = {Key(message.id, message.event_type): message for messages in matches for message in messages}
-    missing = [text for (text, _), messages in zip(entries, matches, strict=True) if not messages]
+    missing = [name for (name, _), messages in zip(entries, matches, strict=True) if not messages]
     return [*by_key.values()], missing
 
 

@@ -26,7 +26,7 @@ from mailroom_ops.messages import filters
 from mailroom_ops.messages.failed_messages import Failure, failed_round, failure_of
 from mailroom_ops.messages.failures_csv import print_csv
 from mailroom_ops.messages.filters import MessageFilter
-from mailroom_ops.messages.listed import lines_of, listed
+from mailroom_ops.messages.listed import listed, text_of
 from mailroom_ops.messages.status import STYLES, first_recipient, reader_of
 from mailroom_ops.messages.waiting import WAITS_FOR, queued, unlisted
 from mailroom_ops.shared.deployed_stage import aws_session, search_of
@@ -208,7 +208,7 @@ def _print(
         failures: Iterator[Failure]
         with errors.status("reading the ledger"):
             if ids_file is not None:
-                messages, missing = listed(reader_of(session, stage), finder, lines_of(ids_file), criteria)
+                messages, missing = listed(reader_of(session, stage), finder, text_of(ids_file), criteria)
                 failures = (failure_of(message, full=True) for message in messages)
                 answer = FoundAnswer(stage, "list", [*map(row_of, messages)], False, None, None, None)
                 print_line(f"{quantity(len(missing), 'entry has', 'entries have')} no message.", "", errors)
@@ -303,7 +303,8 @@ class Lookup(Struct, frozen=True):
         reference = Reference.found_in(text)
         ids = [text] if reference is None else [text, reference.id]
         find = reader_of(self.session, self.stage).find
-        by_id = [] if cursor else [message for id_ in ids for message in find(id_) if criteria.takes(message)]
+        messages_by_id = (message for id_ in ids for message in find(id_))
+        by_id = [] if cursor else [*filter(criteria.takes_named, messages_by_id)]
         if finder is None:
             return FoundPage(by_id, None), "id"
         try:

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from mailroom.errors import quantity
 from mailroom.ledger.status_reader import REMEMBERED_SECONDS
-from mailroom_ops.messages.listed import lines_of
+from mailroom_ops.messages.listed import text_of
 from mailroom_ops.shared.screen import (
     Refused,
     bar,
@@ -111,7 +111,7 @@ def refs_of(
     Refused, also if the command names none."""
     if not ids and file is None:
         raise Refused("Name the messages: by their ids, with --ids FILE, or with - for standard input.")
-    lines = lines_of(file) if file else []
+    lines = text_of(file).splitlines() if file else []
     typed = [*(ids or ()), *(line.strip() for line in lines if line.strip() not in ("", "-"))]
     return selected(typed, channel, sys.stdin, stage)
 

@@ -38,7 +38,7 @@ def correct(
 
     A correction is a new message with the id ID~NAME. If the command is run again, even after a crash, each
     correction is sent once. A message without an outcome is refused, because it would be sent besides its
-    correction: cancel it, if it waits. Without --set, publish a corrected template first.
+    correction, and so is a cancelled one. Without --set, publish a corrected template first.
 
     The command asks as mailroom resend does. Exit code 1: some messages were not corrected. 2: the command
     could not do its work.

@@ -96,7 +96,10 @@ class Corrector:
             return result.refused("its recipient was erased"), {}
         if "completedAt" not in ledger:
             # The old message would still be sent, too.
-            return result.refused(f"{status}: it has no outcome yet; cancel it if it waits"), {}
+            return result.refused(f"{status}: it has no outcome yet"), {}
+        if status == "cancelled":
+            # Its producer, its `unless` or a stop decided that the recipient gets no message.
+            return result.refused("cancelled: it was not meant to be sent; put another message instead"), {}
         item = next(iter(self._stage.items("mailbox", key)), None)
         if item is None:
             return result.refused("its item is no longer in the mailbox"), {}
@@ -105,6 +108,9 @@ class Corrector:
             self._check(correction)
         except (Invalid, Malformed) as fault:
             return result.refused(f"its correction would fail: {fault}"), {}
+        put_before = next(iter(self._stage.items("mailbox", Key(correction["id"], key.event_type))), {})
+        if {**put_before, "ttl": None} == {**correction, "ttl": None}:
+            return structs.replace(result, result="corrected", why=f"{correction['id']} was put before"), {}
         return structs.replace(result, why=f"{status}: its correction is {correction['id']}"), correction
 
     def _put(self, ready: MessageResult) -> MessageResult:

@@ -48,7 +48,8 @@ def correct(staged: Staged[World], *ids: str) -> list[MessageResult]:
     with suppress(Stopped):
         corrector = Corrector(staged.stage, writer, lambda _: Preview(), "new-link", ["first_name=Countess"])
         looked = corrector.evaluate([MessageRef(id_, "mail") for id_ in ids or IDS])
-        results = corrector.send([each for each in looked if each.result == "ready"])
+        done = corrector.send([each for each in looked if each.result == "ready"])
+        results = [*done, *(each for each in looked if each.result != "ready")]
     world.items = [item for item in mailbox(world) if item["id"] not in before]
     return results
 

@@ -146,6 +146,21 @@ def test_a_set_that_is_stopped_does_no_further_message(
     assert {each["id"] for each in stage.bodies("mail")} == {"a", "b", "c"}
 
 
+def test_an_unexpected_error_is_shown_and_the_set_cannot_go_on(
+    stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("a reason of a newer version")
+
+    raised: list[object] = []
+    monkeypatch.setattr("threading.excepthook", raised.append)  # it would print the error at the terminal
+    monkeypatch.setattr("mailroom_ops.repair.resender.Resender.evaluate", broken)
+    url, page = look(browser, "resend", "a")
+    assert "It ended with an error of the console; see its terminal." in page.words
+    assert len(raised) == 1
+    assert browser.post(url, {"step": "do"}).status == 400
+
+
 @pytest.mark.parametrize(
     ("form", "words"),
     [
@@ -214,6 +229,23 @@ def test_selected_messages_are_downloaded_with_full_addresses(
     ]
     pasted = browser.post("/selected", {"list": reply.text.removeprefix("\ufeff")})
     assert pasted.words.count("ada@example.com") == 1
+
+
+def test_days_count_for_ids_too_and_a_csv_file_gives_back_each_id(
+    stage: RepairStage, browser: Browser
+) -> None:
+    ids = ["=1", "'a", " b", "c\nd", 'e"f', "g"]
+    for id_ in ids:
+        times: dict[str, Any] = {"completedAt": 1, "putAt": 1_700_000_000_000, "ttl": 9_999_999_999}
+        stage.know(id_, status="sent", to="x@y.example", **times)
+    text = browser.post("/selected/act", {"act": "csv", "m": lines(*ids)}).text.removeprefix("\ufeff")
+    page = browser.post("/selected", {"list": text.replace("\r\n", "\n")})
+    values = re.findall(r'name="m" value="([^"]*)"', page.text)
+    assert [json.loads(html.unescape(value))[1] for value in values] == ids
+    days = {"since": "2023-11-14", "until": "2023-11-14"}
+    assert "1 message." in browser.post("/selected", {"list": "g", **days}).words
+    days = {"since": "2023-11-13", "until": "2023-11-13"}
+    assert "0 messages; 1 entry has none." in browser.post("/selected", {"list": "g", **days}).words
 
 
 def test_entries_without_a_message_are_listed_and_a_long_list_is_refused(

@@ -53,6 +53,8 @@ def test_the_same_correction_again_is_harmless_and_another_of_its_name_is_refuse
     sent(stage, "a")
     for _ in range(2):
         assert corrected("fix", "a", "--set", "first_name=Eve")[1]["a"]["result"] == "corrected"
+    looked = corrected("fix", "a", "--set", "first_name=Eve", "--dry-run")[1]["a"]
+    assert (looked["result"], looked["why"]) == ("corrected", "a~fix was put before")
     code, results = corrected("fix", "a", "--set", "first_name=Joan")
     assert (code, results["a"]["result"]) == (1, "refused")
     assert results["a"]["why"] == "a~fix exists with other content; use another name"
@@ -62,12 +64,16 @@ def test_the_same_correction_again_is_harmless_and_another_of_its_name_is_refuse
 @pytest.mark.parametrize(
     ("ledger", "why"),
     [
-        ({"status": "scheduled"}, "scheduled: it has no outcome yet; cancel it if it waits"),
-        ({"status": "retrying", "startedAt": 1}, "retrying: it has no outcome yet; cancel it if it waits"),
+        ({"status": "scheduled"}, "scheduled: it has no outcome yet"),
+        ({"status": "retrying", "startedAt": 1}, "retrying: it has no outcome yet"),
+        (
+            {"status": "cancelled", "completedAt": 1, "error": {"code": "unless"}},
+            "cancelled: it was not meant to be sent; put another message instead",
+        ),
         ({"status": "sent", "completedAt": 1, ERASED_AT: 1}, "its recipient was erased"),
     ],
 )
-def test_a_message_that_is_under_way_or_erased_gets_no_correction(
+def test_a_message_that_is_under_way_cancelled_or_erased_gets_no_correction(
     stage: RepairStage, ledger: dict[str, Any], why: str
 ) -> None:
     stage.put(mail("a"))

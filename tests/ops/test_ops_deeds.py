@@ -260,3 +260,15 @@ def test_a_stage_without_search_shows_that_somebody_was_erased_in_the_list_only(
     browser = Browser(stage).enter()
     assert "Erase 0 messages: person" in browser.get("/deeds").words
     assert "Erase 0 messages" not in browser.get("/people", recipient=ADA).words
+
+
+def test_a_change_of_a_run_that_is_refused_is_not_recorded(whole: tuple[WholeStage, Browser]) -> None:
+    stage, _ = whole
+    change = ("--run", RUN, *WHY)
+    assert run("campaign", "resume", "weekly", *change).exit_code == 2  # it is not paused
+    assert run("campaign", "stop", "weekly", "--run", "unknown", "--yes", *WHY).exit_code != 0
+    assert deeds_of(stage) == []
+    assert run("campaign", "stop", "weekly", *change, "--yes").exit_code == 0
+    assert run("campaign", "pause", "weekly", *change).exit_code == 2
+    assert run("campaign", "stop", "weekly", *change, "--yes").exit_code == 1
+    assert [deed.verb for deed in deeds_of(stage)] == [f"stop run {RUN}"]

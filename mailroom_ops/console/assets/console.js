@@ -75,7 +75,7 @@ document.addEventListener("click", async ({ target }) => {
 
 // The first checkbox of a bar selects all messages of its list, and a file is read into its text field.
 document.addEventListener("change", async ({ target }) => {
-  if ("all" in target.dataset) for (const box of target.form.elements.m) box.checked = target.checked;
+  if ("all" in target.dataset) for (const box of target.form.querySelectorAll("[name=m]")) box.checked = target.checked;
   if (target.dataset.into) document.getElementById(target.dataset.into).value = await target.files[0].text();
 });
 
