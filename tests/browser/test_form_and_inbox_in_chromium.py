@@ -23,8 +23,10 @@ NO_PAGES = {
     "/templates/mail",
     "/send/mail",
     "/selected/act",
+    "/message/receipt",
 }
-"""Paths that answer with a frame's document, or lead to a page."""
+"""Paths that answer with a frame's document, or lead to a page; and the receipt, whose test needs a delivered
+fax."""
 
 
 def text(id_: str, words: str) -> dict[str, str]:
