@@ -1,14 +1,14 @@
-"""Further questions of a support desk, each in at most five clicks from the overview, without a command. The
-twelfth, how a newsletter looks in another language, is in tests/ops/test_ops_console_templates.py, because
-the templates of the stage have one language."""
+"""Twelve further questions of a support desk, each in at most five clicks from the overview, without a
+command."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Stage
+from tests.browser.conftest import ROOT, Stage
 from tests.browser.test_console_in_chromium import SECONDS, mail
 from tests.browser.test_twelve_questions import FOLLOWERS, Desk
 
@@ -153,3 +153,27 @@ def test_the_wrong_person_was_erased_by_whom_and_when(desk: Desk) -> None:
     desk.find("wrong@example.com")
     desk.click("#person")
     desk.shows("Erase", "Ticket 12")
+
+
+@pytest.fixture
+def bilingual() -> Iterator[str]:
+    """A template in two languages, which exists during the test only."""
+    name = "desk-news"
+    folder = ROOT / "templates" / "mail" / name
+    shutil.rmtree(folder, ignore_errors=True)
+    for path, words in (("", "Hello"), ("fr", "Bonjour")):
+        (folder / path).mkdir(parents=True, exist_ok=True)
+        (folder / path / "subject.txt").write_text(f"{words} {{{{ name }}}}\n")
+        (folder / path / "body.txt").write_text(f"{words}, {{{{ name }}}}.\n")
+    (folder / "examples").mkdir()
+    (folder / "examples" / "one.json").write_text('{"name": "Ada"}\n')
+    yield name
+    shutil.rmtree(folder)
+
+
+def test_the_newsletter_in_french(desk: Desk, bilingual: str) -> None:
+    menu(desk, "/templates")
+    desk.click(f"main a[href*='name={bilingual}']")
+    desk.page.get_by_label("Language").select_option("fr")
+    desk.click(desk.page.locator("main").get_by_role("button", name="Show"))
+    desk.shows("Bonjour Ada", "Bonjour, Ada.")
