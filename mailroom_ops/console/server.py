@@ -41,7 +41,6 @@ from mailroom_ops.console.pages import (
     selected,
     templates,
 )
-from mailroom_ops.console.pages.deeds import LISTED
 from mailroom_ops.console.site import Answer, Download, Frame, Goto, Page, Request, Shown, Site, View, link
 from mailroom_ops.shared.deeds import with_names
 from mailroom_ops.shared.screen import Refused, aws_fault_types, percent, print_line, sentences_of
@@ -198,8 +197,6 @@ def environment_of(site: Site, home: str) -> Environment:
         "menu": menu,
         "link": located,
         "htmx": _HTMX,
-        "deeds_of": lambda thing: [*itertools.islice(site.deeds.of(thing), LISTED)],
-        "person_of": lambda recipient: site.deeds.person(recipient),
         "most_shown": _MOST_SHOWN,
     }
     return environment
@@ -226,8 +223,6 @@ def _route(site: Site, environment: Environment, page: Page) -> Route:
 def _respond(site: Site, environment: Environment, page: Page, request: Request, home: str) -> Response:
     try:
         answer: Answer = page.show(site, request)
-        if isinstance(answer, Shown):  # its template may read the record of deeds
-            return _rendered(site, environment, page, request, answer)
     except aws_fault_types() as error:
         ours = isinstance(error, Refused)
         unsure = request.form is not None and request["step"] != "preview" and not ours

@@ -5,6 +5,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlencode
 
@@ -12,13 +13,15 @@ from msgspec import Struct
 
 from mailroom.clock import Clock
 from mailroom_ops.console.job import Job
-from mailroom_ops.shared.deeds import Deeds
+from mailroom_ops.shared.deeds import Deed, Deeds
 
 if TYPE_CHECKING:
     import boto3
 
 T = TypeVar("T")
 J = TypeVar("J", bound=Job)
+NEWEST_DEEDS = 50
+"""Maximum number of deeds on a page."""
 KEPT_SECONDS = 60.0
 """Seconds for which clients and a stage's settings are cached, and so the delay before a deployment is
 noticed."""
@@ -119,7 +122,7 @@ class _Session:
     """Session that creates clients under a lock. Threads may share clients, but not a session."""
 
     way = "console"
-    """Way of the deeds that are done with this session: see `Deeds.of_stage`."""
+    """Way of the deeds that are done with this session: see `Deed.way`."""
 
     def __init__(self, session: "boto3.Session") -> None:
         self._session, self._lock = session, threading.Lock()
@@ -165,6 +168,10 @@ class Site:
     def deeds(self) -> Deeds:
         """Record of deeds."""
         return self.kept("deeds", lambda: Deeds(self.session, self.stage, self.clock))
+
+    def deeds_on(self, thing: str) -> list[Deed]:
+        """Return the newest deeds on a thing."""
+        return [*islice(self.deeds.of(thing), NEWEST_DEEDS)]
 
     def client(self, service: str) -> Any:
         """Return the client of an AWS service."""

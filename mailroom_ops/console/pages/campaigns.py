@@ -20,6 +20,7 @@ from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site,
 from mailroom_ops.costs.configured_lanes import lane_of, read_settings
 from mailroom_ops.costs.days import DayShare
 from mailroom_ops.costs.message_cost import message_parts
+from mailroom_ops.shared.deeds import Deed
 from mailroom_ops.shared.screen import Refused
 from mailroom_stacks.settings.sentences import SettingsError
 
@@ -51,6 +52,8 @@ class Runs(View, frozen=True):
     runs: list[RunRow]
     enabled: bool
     conflict: str
+    deeds: list[Deed]
+    """Deeds on all runs of the campaign."""
     steps: tuple[str, ...] = STEPS
 
 
@@ -103,7 +106,7 @@ def show(site: Site, request: Request) -> Answer:
     settings = files.settings_of(name, runs)
     rows = [_row(site, run, settings) for run in runs]
     enabled = name in files.enabled(site.stage)
-    return Shown(Runs(name, rows, enabled, CONFLICT), name)
+    return Shown(Runs(name, rows, enabled, CONFLICT, site.deeds_on(f"campaign#{name}")), name)
 
 
 def start(site: Site, request: Request) -> Answer:

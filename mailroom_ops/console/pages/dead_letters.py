@@ -11,6 +11,7 @@ from mailroom_ops.console.site import Answer, Goto, Request, Shown, Site, View, 
 from mailroom_ops.repair.dead_letter_queues import DeadQueues
 from mailroom_ops.repair.dead_letters import DeadLetterCounts, DeadLettersShown, count_letters, find_letters
 from mailroom_ops.repair.redrive import Redrive, Redriven
+from mailroom_ops.shared.deeds import Deed
 from mailroom_ops.shared.screen import Refused
 
 LISTED = 50
@@ -63,6 +64,7 @@ class DeadLetters(View, frozen=True):
     counts: list[DeadLetterCounts]
     found: DeadLettersShown | None
     """Dead letters of the selected queue; None without a selection."""
+    deeds: list[Deed]
 
 
 class DeadLettersRedrive(View, frozen=True):
@@ -82,7 +84,7 @@ def show(site: Site, request: Request) -> Answer:
     # A queue is read only on request: reading takes a second or more, and hides the letters for a while.
     queue = request["queue"]
     letters = find_letters(queues, queue, site.stage, None, LISTED, body=False) if queue else None
-    return Shown(DeadLetters(counts, letters))
+    return Shown(DeadLetters(counts, letters, site.deeds_on("dead letters")))
 
 
 def redrive(site: Site, request: Request) -> Answer:

@@ -2,10 +2,9 @@
 
 from itertools import islice
 
+from mailroom_ops.console.site import NEWEST_DEEDS as LISTED
 from mailroom_ops.console.site import Answer, Request, Shown, Site, View
 from mailroom_ops.shared.deeds import LIST, Deed
-
-LISTED = 50
 
 
 class Deeds(View, frozen=True):

@@ -33,7 +33,7 @@ from mailroom_ops.repair.judge import PATIENCE_SECONDS, Cure
 from mailroom_ops.repair.repair import FOLLOWS, SENTENCES
 from mailroom_ops.repair.repairs import Repairs, Word
 from mailroom_ops.repair.resender import FORCED, SUPPRESSED
-from mailroom_ops.shared.deeds import thing_of
+from mailroom_ops.shared.deeds import Deed, thing_of
 from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.selected_messages import MessageRef
 from mailroom_ops.shared.stage_queues import DeployedStage
@@ -81,6 +81,8 @@ class Message(View, frozen=True):
     topic: str
     actions: dict[Action, str]
     """Names of the actions that may help."""
+    deeds: list[Deed]
+    """Deeds on the message; empty if only the live part is shown."""
     copyable: bool
     """Whether the content still exists, so that a copy can be sent to another recipient."""
     done: str
@@ -153,6 +155,7 @@ def show(site: Site, request: Request) -> Answer:
         of_template=titled(message.template or "", message.template_version),
         topic=f"{(item or {}).get('topic') or ''}",
         actions={action: _VERBS[action] for action in _actions(message, site.clock())},
+        deeds=[] if request.update else site.deeds_on(thing_of(message)),
         copyable=item is not None,
         done=_DONE.get(request["done"], ""),
     )

@@ -10,6 +10,7 @@ from mailroom_ops.console.site import Answer, Goto, Request, Shown, Site, View, 
 from mailroom_ops.messages.search import MessageRow, row_of
 from mailroom_ops.people.preferences import OptedOut, OptOuts
 from mailroom_ops.people.suppressions import CHANNELS, FAULTS, Lists, SuppressedRecipient
+from mailroom_ops.shared.deeds import Deed
 from mailroom_ops.shared.screen import Refused
 
 LISTED = 10
@@ -40,6 +41,8 @@ class People(View, frozen=True):
     off: bool = False
     """Whether the stage has no search."""
     done: str = ""
+    deeds: Sequence[Deed] = ()
+    """Deeds on the person, if the stage has a search: without it, all persons are one thing."""
     channels: tuple[str, ...] = CHANNELS
 
 
@@ -77,7 +80,9 @@ def show(site: Site, request: Request) -> Answer:
     rows = [row_of(message) for message in finder.to(recipient).messages[:LISTED]] if finder else []
     done = change.after.format(**_named(request)) if change else ""
     channels = tuple(channel for channel in CHANNELS if (channel == "mail") == ("@" in recipient))
-    return Shown(People(recipient, suppressions, opt_outs, rows, finder is None, done, channels), recipient)
+    deeds = site.deeds_on(site.deeds.person(recipient)) if finder else []
+    off = finder is None
+    return Shown(People(recipient, suppressions, opt_outs, rows, off, done, deeds, channels), recipient)
 
 
 def change(site: Site, request: Request) -> Answer:

@@ -12,6 +12,7 @@ from mailroom_ops.console.pages.form import reach
 from mailroom_ops.console.pages.messages import rules_at
 from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.send import new_id, put
+from mailroom_ops.shared.deeds import Deed
 from mailroom_ops.shared.screen import Refused, ended
 from mailroom_ops.templates.folder import TemplateFolder
 from mailroom_ops.templates.published import words_of
@@ -44,6 +45,7 @@ class Template(View, frozen=True):
     sources: dict[str, str]
     counts: str
     reach: str
+    deeds: list[Deed]
 
 
 def show(site: Site, request: Request) -> Answer:
@@ -78,6 +80,7 @@ def show(site: Site, request: Request) -> Answer:
         sources={path: _numbered(text) for path, text in folder.parts(template).items()},
         counts=words_of(counts.get(template.path, DEPLOYED)),
         reach=reach(site, template.channel),
+        deeds=site.deeds_on(f"template#{template.path}"),
     )
     return Shown(view, template.path)
 
