@@ -155,12 +155,12 @@ class DeployedCampaigns:
     def _change(
         self, verb: str, change: Callable[[str, str, str], bool], run: Run, reason: str, refusal: str
     ) -> Run:
-        fits = bool(run.paused) if verb == "resume" else run.phase != "stopped"
-        if fits:
-            self._record(verb, run.campaign, run.run, reason)
-        words = f"since {_iso(self.clock())} by {self.deeds.by()}: {reason}"
-        if not (fits and change(run.campaign, run.run, words)):
-            raise Refused(f"Run {run.run} of {run.campaign} {refusal}.")
+        refusal_error = Refused(f"Run {run.run} of {run.campaign} {refusal}.")
+        if not run.paused if verb == "resume" else run.phase == "stopped":
+            raise refusal_error
+        self._record(verb, run.campaign, run.run, reason)
+        if not change(run.campaign, run.run, f"since {_iso(self.clock())} by {self.deeds.by()}: {reason}"):
+            raise refusal_error
         return self.run(run.campaign, run.run)
 
     def deeds_of(self, run: Run) -> list[Deed]:

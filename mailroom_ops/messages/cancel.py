@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -11,14 +10,12 @@ from mailroom.api.answers import ApiError
 from mailroom.api.messages import States
 from mailroom.clock import Clock
 from mailroom.ledger import cancellation
-from mailroom.ledger.status_reader import MessageStatus
 from mailroom.ledger.table import LedgerTable
-from mailroom_ops.messages.sets import WORKERS, DryRun, Ids, IdsFile, MessageResult, act_on, refs_of
+from mailroom.mailbox import in_order
+from mailroom_ops.messages.sets import WORKERS, DryRun, Ids, IdsFile, MessageResult, act_on
 from mailroom_ops.messages.status import ChannelOfId, reader_of
 from mailroom_ops.shared.deeds import Deeds, thing_of
-from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage, Yes
-from mailroom_ops.shared.screen import aws_faults
 from mailroom_ops.shared.selected_messages import MessageRef
 from mailroom_ops.shared.stage_queues import DeployedStage
 
@@ -44,20 +41,11 @@ def cancel(
 
     Example: mailroom cancel reminder-42 --stage prod
     """
-    with aws_faults(stage):
-        refs = refs_of(ids, ids_file, channel, stage)
-        session = aws_session()
-        deployed = DeployedStage.of(session, stage)
-        act_on(
-            Canceller(states_of(session, deployed), time.time, deployed.deeds),
-            refs,
-            stage,
-            "Cancel {}",
-            dry_run=dry_run,
-            yes=yes,
-            piped="-" in (ids or ()),
-            as_json=as_json,
-        )
+
+    def act_of(session: "boto3.Session", deployed: DeployedStage) -> Canceller:
+        return Canceller(states_of(session, deployed), time.time, deployed.deeds)
+
+    act_on((ids, ids_file, channel), stage, act_of, "Cancel {}", dry_run=dry_run, yes=yes, as_json=as_json)
 
 
 class Canceller:
@@ -70,14 +58,12 @@ class Canceller:
 
     def evaluate(self, refs: Iterable[MessageRef]) -> list[MessageResult]:
         """Return for each message whether it waits, without a change."""
-        with ThreadPoolExecutor(WORKERS) as pool:
-            return list(pool.map(self._evaluate, refs))
+        return [*in_order(self._evaluate, refs, WORKERS)]
 
-    def send(self, ready: Sequence[MessageResult]) -> list[MessageResult]:
-        """Cancel the ready messages."""
-        self._deeds.record("cancel", map(thing_of, ready))
-        with ThreadPoolExecutor(WORKERS) as pool:
-            return list(pool.map(self._cancel, ready))
+    def send(self, ready: Sequence[MessageResult], reason: str = "") -> list[MessageResult]:
+        """Cancel the ready messages, for a reason or for none."""
+        self._deeds.record("cancel", map(thing_of, ready), reason)
+        return [*in_order(self._cancel, ready, WORKERS)]
 
     def _evaluate(self, ref: MessageRef) -> MessageResult:
         try:
@@ -87,7 +73,11 @@ class Canceller:
         result = MessageResult(message.id, message.event_type, message.status, "ready", "it waits to be sent")
         if message.status == "cancelled":
             return structs.replace(result, result="cancelled", why="it is cancelled")
-        return result if cancellation.waits(message, self._clock()) else result.refused(not_waiting(message))
+        if cancellation.waits(message, self._clock()):
+            return result
+        return result.refused(
+            f"the message is {message.status} and does not wait; only a waiting one can be cancelled"
+        )
 
     def _cancel(self, ready: MessageResult) -> MessageResult:
         try:
@@ -95,11 +85,6 @@ class Canceller:
         except ApiError as refusal:
             return ready.refused(refusal.detail)
         return structs.replace(ready, result="cancelled")
-
-
-def not_waiting(message: MessageStatus) -> str:
-    """Return the reason why a message cannot be cancelled."""
-    return f"the message is {message.status} and does not wait; only a waiting one can be cancelled"
 
 
 def states_of(session: "boto3.Session", deployed: DeployedStage, clock: Clock = time.time) -> States:

@@ -4,11 +4,11 @@ commands and the console."""
 import csv
 import io
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mailroom.errors import Invalid
 from mailroom.ledger.status_reader import LedgerReader, MessageStatus
+from mailroom.mailbox import in_order
 from mailroom.message.message import Key
 from mailroom.search.finder import Filter, Finder
 from mailroom_ops.messages.failures_csv import uncelled
@@ -56,8 +56,7 @@ def listed(
     except Invalid as fault:
         raise Refused(f"{fault}.") from None
     entries = list(dict.fromkeys(entries_of(text)))
-    with ThreadPoolExecutor(_WORKERS) as pool:
-        matches = list(pool.map(of, entries))
+    matches = [*in_order(of, entries, _WORKERS)]
     by_key = {Key(message.id, message.event_type): message for messages in matches for message in messages}
     missing = [name for (name, _), messages in zip(entries, matches, strict=True) if not messages]
     return [*by_key.values()], missing

@@ -6,10 +6,10 @@ of a message that was done before.
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 import typer
 from msgspec import Struct
@@ -17,8 +17,10 @@ from msgspec import Struct
 from mailroom.errors import quantity
 from mailroom.ledger.status_reader import REMEMBERED_SECONDS
 from mailroom_ops.messages.listed import text_of
+from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.screen import (
     Refused,
+    aws_faults,
     bar,
     confirm,
     errors,
@@ -31,6 +33,9 @@ from mailroom_ops.shared.screen import (
 from mailroom_ops.shared.selected_messages import MessageRef, selected
 from mailroom_ops.shared.stage_queues import DeployedStage
 from mailroom_ops.shared.tables import parts
+
+if TYPE_CHECKING:
+    import boto3
 
 AT_ONCE = 50
 """Number of messages of one step. A crash can leave as many messages half done, which a repetition ends."""
@@ -104,9 +109,7 @@ def found(stage: DeployedStage, ref: MessageRef) -> Mapping[str, Any] | str:
     return "there is no such message in the ledger"
 
 
-def refs_of(
-    ids: Sequence[str] | None, file: Path | None, channel: str | None, stage: str
-) -> list[MessageRef]:
+def _refs(ids: Sequence[str] | None, file: Path | None, channel: str | None, stage: str) -> list[MessageRef]:
     """Return references to the messages that a command names, in order and without duplicates. Raises
     Refused, also if the command names none."""
     if not ids and file is None:
@@ -117,34 +120,37 @@ def refs_of(
 
 
 def act_on(
-    act: Act,
-    refs: Sequence[MessageRef],
+    selection: tuple[Sequence[str] | None, Path | None, str | None],
     stage: str,
+    act_of: "Callable[[boto3.Session, DeployedStage], Act]",
     question: str,
     *,
     dry_run: bool,
     yes: bool,
-    piped: bool,
     as_json: bool,
 ) -> None:
-    """Show what an act would do, ask, do it, and print the results. `question` has a place for the number of
-    messages. Ends the command, with exit code 1 if some messages were not done."""
-    looked: list[MessageResult] = []
-    with bar("looking", quiet=as_json) as report:
-        for step in parts(refs, AT_ONCE):
-            looked += act.evaluate(step)
-            report(len(looked), len(refs))
-    if not as_json:
-        _show(looked)
-    ready = [message for message in looked if message.result == "ready"]
-    done = ready
-    if ready and not dry_run:
-        _confirm(question, stage, ready, yes=yes, piped=piped)
-        done = []
-        with bar("doing", quiet=as_json) as report:
-            for messages in parts(ready, AT_ONCE):
-                done += act.send(messages)
-                report(len(done), len(ready))
+    """Show what an act would do, ask, do it, and print the results. `selection` has the ids, the file and the
+    channel that the command got, and `question` a place for the number of messages. Ends the command, with
+    exit code 1 if some messages were not done."""
+    piped, looked = "-" in (selection[0] or ()), list[MessageResult]()
+    with aws_faults(stage):
+        refs, session = _refs(*selection, stage), aws_session()
+        act = act_of(session, DeployedStage.of(session, stage))
+        with bar("looking", quiet=as_json) as report:
+            for step in parts(refs, AT_ONCE):
+                looked += act.evaluate(step)
+                report(len(looked), len(refs))
+        if not as_json:
+            _show(looked)
+        ready = [message for message in looked if message.result == "ready"]
+        done = ready
+        if ready and not dry_run:
+            _confirm(question, stage, ready, yes=yes, piped=piped)
+            done = []
+            with bar("doing", quiet=as_json) as report:
+                for messages in parts(ready, AT_ONCE):
+                    done += act.send(messages)
+                    report(len(done), len(ready))
     results = [*done, *(message for message in looked if message.result != "ready")]
     counts = Counter(message.result for message in results)
     answer = SetAnswer(stage, dry_run, dict(sorted(counts.items())), results)

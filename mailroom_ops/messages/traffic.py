@@ -76,7 +76,7 @@ class Traffic:
                     for stat in ("p50", "p99"):
                         queries.append(_query(channel, stat, "PutToAccepted", sender, 5 * MINUTE, stat))
         of_hours = [query for query in queries if query[1]["Period"] == HOUR]
-        of_minutes = [query for query in queries if query not in of_hours]
+        of_minutes = [query for query in queries if query[1]["Period"] != HOUR]
         hour, self._minute = (moment // period * period for period in (HOUR, MINUTE))
         self._starts = [hour - back * HOUR for back in reversed(range(HOURS))]
         try:

@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mailroom_ops.messages.items import rules_of
-from mailroom_ops.messages.sets import DryRun, Ids, IdsFile, act_on, refs_of
+from mailroom_ops.messages.sets import DryRun, Ids, IdsFile, act_on
 from mailroom_ops.repair.corrector import Corrector
-from mailroom_ops.shared.deployed_stage import aws_session, config_for_puts
+from mailroom_ops.shared.deployed_stage import config_for_puts
 from mailroom_ops.shared.options import AsJson, Stage, Yes
-from mailroom_ops.shared.screen import aws_faults
 from mailroom_ops.shared.stage_queues import DeployedStage
 
 if TYPE_CHECKING:
@@ -45,20 +44,12 @@ def correct(
 
     Example: mailroom correct new-link --ids forty.txt --set link=https://example.com/prices --stage prod
     """
-    with aws_faults(stage):
-        refs = refs_of(ids, ids_file, channel, stage)
-        session = aws_session()
-        act = corrector_of(session, DeployedStage.of(session, stage), name, set_ or ())
-        act_on(
-            act,
-            refs,
-            stage,
-            "Send corrections of {}",
-            dry_run=dry_run,
-            yes=yes,
-            piped="-" in (ids or ()),
-            as_json=as_json,
-        )
+
+    def act_of(session: "boto3.Session", deployed: DeployedStage) -> Corrector:
+        return corrector_of(session, deployed, name, set_ or ())
+
+    question = "Send corrections of {}"
+    act_on((ids, ids_file, channel), stage, act_of, question, dry_run=dry_run, yes=yes, as_json=as_json)
 
 
 def corrector_of(

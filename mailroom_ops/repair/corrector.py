@@ -6,7 +6,6 @@ this id is new. So the same correction can be put any number of times, also afte
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from msgspec import structs
@@ -14,7 +13,7 @@ from msgspec import structs
 from mailroom.channels.preview import Preview
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.items import ERASED_AT
-from mailroom.mailbox import MailboxWriter, original
+from mailroom.mailbox import MailboxWriter, in_order, original
 from mailroom.message import CAMPAIGN_START
 from mailroom.message.message import Key
 from mailroom_ops.messages.items import set_values
@@ -64,14 +63,12 @@ class Corrector:
 
     def evaluate(self, refs: Iterable[MessageRef]) -> list[MessageResult]:
         """Return for each message whether it can be corrected, without a change."""
-        with ThreadPoolExecutor(WORKERS) as pool:
-            return [result for result, _ in pool.map(self._evaluate, refs)]
+        return [result for result, _ in in_order(self._evaluate, refs, WORKERS)]
 
     def send(self, ready: Sequence[MessageResult]) -> list[MessageResult]:
         """Put the corrections of the ready messages. Each is evaluated once more."""
         self._stage.deeds.record(f"correct as {self._name}", map(thing_of, ready))
-        with ThreadPoolExecutor(WORKERS) as pool:
-            return list(pool.map(self._put, ready))
+        return [*in_order(self._put, ready, WORKERS)]
 
     def of(self, item: Item) -> dict[str, Any]:
         """Return the correction of a mailbox item. Raises Refused for a change that is not a pair, or whose

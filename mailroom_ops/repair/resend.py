@@ -1,16 +1,17 @@
 """The command `resend`: sends messages again."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mailroom_ops.messages.items import rules_of
-from mailroom_ops.messages.sets import DryRun, Ids, IdsFile, act_on, refs_of
+from mailroom_ops.messages.sets import DryRun, Ids, IdsFile, act_on
 from mailroom_ops.repair.resender import Resender
-from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage, Yes
-from mailroom_ops.shared.screen import aws_faults
 from mailroom_ops.shared.stage_queues import DeployedStage
+
+if TYPE_CHECKING:
+    import boto3
 
 
 def resend(
@@ -40,19 +41,10 @@ def resend(
 
     Example: mailroom failures --since 2h --stage prod --json | mailroom resend - --stage prod --yes
     """
-    with aws_faults(stage):
-        refs = refs_of(ids, ids_file, channel, stage)
-        session = aws_session()
-        deployed = DeployedStage.of(session, stage)
+
+    def act_of(session: "boto3.Session", deployed: DeployedStage) -> Resender:
         previews = rules_of(session, stage).previews(session.client("s3"))
-        resender = Resender(deployed, previews.look, force=force)
-        act_on(
-            resender,
-            refs,
-            stage,
-            "Send {} again",
-            dry_run=dry_run,
-            yes=yes,
-            piped="-" in (ids or ()),
-            as_json=as_json,
-        )
+        return Resender(deployed, previews.look, force=force)
+
+    selection = (ids, ids_file, channel)
+    act_on(selection, stage, act_of, "Send {} again", dry_run=dry_run, yes=yes, as_json=as_json)

@@ -4,11 +4,15 @@ import json
 import random
 from collections.abc import Callable
 from functools import partial
+from unittest.mock import Mock
 
 import pytest
 
 from mailroom.aws.dynamo_values import image_of
 from mailroom.campaigns.runs import Runs
+from mailroom_ops.console.site import KEPT_SECONDS
+from mailroom_ops.messages.traffic import Traffic
+from tests.support import ROOT
 from tests.support.ops.calls import CountedCalls
 from tests.support.ops.campaign import NOW
 from tests.support.ops.console import Browser
@@ -131,3 +135,19 @@ def test_the_overview_costs_a_call_for_each_queue_and_eight_more(
     assert calls.total() == 8
     for words in shown:
         assert words in page.words
+
+
+def test_the_page_on_the_console_quotes_the_price_of_an_hour_of_the_overview() -> None:
+    client = Mock()
+    client.get_metric_data.return_value = {"MetricDataResults": []}
+    routes = {
+        channel: {"normal": f"https://q/mailroom-prod-{queues[0]}"}
+        for channel, queues in CHANNELS.items()
+        if channel != "letter"
+    }
+    routes["mail"]["bulk"] = "https://q/mailroom-prod-mail-bulk"
+    Traffic(client, "prod", routes, NOW)
+    metrics = sum(len(call.kwargs["MetricDataQueries"]) for call in client.get_metric_data.mock_calls)
+    dollars = metrics * 3_600 / KEPT_SECONDS * 0.01 / 1_000  # $0.01 for 1,000 metrics
+    page = (ROOT / "docs" / "how-to" / "support-team.md").read_text()
+    assert f"for about ${dollars:.2f} an hour" in page

@@ -11,6 +11,7 @@ from mailroom.telemetry import (
     about,
     count,
     count_by,
+    impersonal,
     instrumented,
     logger,
     masked,
@@ -171,3 +172,17 @@ def test_a_line_stays_json_where_an_address_follows_a_character_that_json_escape
     (line,) = log()
     assert line["kind"].endswith("***@example.com")
     assert "incent" not in line["kind"]
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("the list of 2026-11-18", "the list of 2026-11-18"),
+        ("since 2026-11-18, +1 415 555 0100 calls", "since 2026-11-18, …00 calls"),
+        ("4155-55-01 00", "…00"),
+        ("2026-11-18 415 555 0100", "2026-…00"),
+        ("12026-11-18", "…18"),
+    ],
+)
+def test_a_date_is_not_a_telephone_number_but_a_number_beside_it_is_masked(text: str, masked: str) -> None:
+    assert impersonal(text) == masked

@@ -395,8 +395,8 @@ class Runs(Struct, frozen=True):
 
     def stop(self, campaign: str, run: str, *, trouble: str = "", lost: bool = False) -> bool:
         """Stop a run: the pages and messages of all its starts are not collected, composed or sent any more.
-        A worker that is collecting a page loses its claim. `trouble` is the reason
-        if Mailroom stops the run. Returns False if the run is unknown or already stopped.
+        A worker that is collecting a page loses its claim. `trouble` is the reason if Mailroom stops the
+        run. Returns False if the run is unknown or already stopped.
 
         With `lost`, an unknown run is recorded as stopped, so that its messages do not wait for it any more.
         Such a run cannot be started: the secret of its ids is lost, so everybody would get a message again.
@@ -407,10 +407,8 @@ class Runs(Struct, frozen=True):
             ":token": string(token),
             ":trouble": string(trouble),
         }
-        first, condition = (
-            "",
-            "attribute_exists(campaign) AND (#state <> :stopped OR attribute_exists(paused))",
-        )
+        first = ""
+        condition = "attribute_exists(campaign) AND (#state <> :stopped OR attribute_exists(paused))"
         if lost:
             first = "scheduled_at = :empty, #start = :empty, id_secret = :empty, begun_at = :begun_at, "
             condition = "attribute_not_exists(campaign)"

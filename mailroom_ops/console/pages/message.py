@@ -7,9 +7,8 @@ from decimal import Decimal
 from typing import Any, Literal, NoReturn, get_args
 
 from botocore.exceptions import BotoCoreError, ClientError
-from msgspec import field, structs
+from msgspec import field
 
-from mailroom.api.answers import ApiError
 from mailroom.api.messages import States
 from mailroom.channels.contracts import CHANNELS
 from mailroom.channels.preview import Preview
@@ -23,7 +22,7 @@ from mailroom_ops.campaigns.dry_run import Samples
 from mailroom_ops.console.pages.messages import deployed_at, finder_at, resender_at, rules_at
 from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.advice import CANCELLED, advice, buttons
-from mailroom_ops.messages.cancel import not_waiting, states_of
+from mailroom_ops.messages.cancel import Canceller, states_of
 from mailroom_ops.messages.items import attributes_of, text_of
 from mailroom_ops.messages.search import row_of
 from mailroom_ops.messages.status import MessageView, reader_of, titled, view_of
@@ -234,23 +233,17 @@ def repair(site: Site, request: Request) -> Answer:
 
 def cancel(site: Site, request: Request) -> Answer:
     """Show the effect of a cancel, and then cancel the message as the HTTP API does."""
-    states, (id_, channel) = states_at(site), structs.astuple(_ref(request))
-    digest = _seen(deployed_at(site), request)
-    try:
-        message = states.of(id_, channel)
-        waits = cancellation.waits(message, site.clock())
-        if request.form is not None:
-            if waits:
-                _require_unchanged(request, "cancel", digest)
-                site.deeds.record("cancel", [thing_of(message)], request["why"])
-            elif message.status != "cancelled":
-                _refuse(request, "cancel", not_waiting(message))
-            states.cancel(id_, channel)
-            return _done(request, "cancel")
-    except ApiError as refusal:
-        _refuse(request, "cancel", refusal.detail)
-    if not waits:
-        return _plan(request, "cancel", [f"{not_waiting(message).capitalize()}."], None)
+    canceller, digest = Canceller(states_at(site), site.clock, site.deeds), _seen(deployed_at(site), request)
+    (message,) = canceller.evaluate([_ref(request)])
+    if request.form is not None:
+        if message.result == "ready":
+            _require_unchanged(request, "cancel", digest)
+            (message,) = canceller.send([message], request["why"])
+        if message.result != "cancelled":
+            _refuse(request, "cancel", message.why)
+        return _done(request, "cancel")
+    if message.result != "ready":
+        return _plan(request, "cancel", [f"{message.why.capitalize()}."], None)
     sentences = [
         "It ends as cancelled, and is not sent. If it has a callback URL, a callback is sent to the URL.",
         "To send it after all, put it under a new id.",
