@@ -27,7 +27,7 @@ PANELS = {
         "list": "mailroom_ops.messages.search:list_",
         "cancel": "mailroom_ops.messages.cancel:cancel",
         "failures": "mailroom_ops.messages.failures:failures",
-        "deeds": "mailroom_ops.messages.deeds:deeds",
+        "activity": "mailroom_ops.messages.deeds:deeds",
         "console": "mailroom_ops.console.console:console",
         "doctor": "mailroom_ops.doctor.doctor:doctor",
         "docs": "mailroom_ops.setup.docs:docs",
@@ -68,9 +68,7 @@ PANELS = {
         "dead-letters": "mailroom_ops.repair.dead_letters:app",
     },
     "People": {
-        "erase": "mailroom_ops.people.erase:erase",
-        "suppressions": "mailroom_ops.people.suppressions:app",
-        "preferences": "mailroom_ops.people.preferences:app",
+        "people": "mailroom_ops.people.commands:app",
     },
     "Building": {
         "schema": "mailroom_ops.setup.schema:schema",

@@ -9,6 +9,7 @@ from msgspec import structs
 
 from mailroom.campaigns.runs import Run
 from mailroom.errors import quantity
+from mailroom.search.finder import PAGE
 from mailroom_ops.campaigns import files
 from mailroom_ops.campaigns import report as view
 from mailroom_ops.campaigns.day import CampaignDay
@@ -18,6 +19,7 @@ from mailroom_ops.campaigns.ending import end_of, figures_of
 from mailroom_ops.campaigns.progress import Progress
 from mailroom_ops.campaigns.report import CampaignsAnswer, RunsAnswer, RunStarted, run_status
 from mailroom_ops.campaigns.results import Results, ResultsReader
+from mailroom_ops.messages.filters import Limit
 from mailroom_ops.shared.deeds import with_names
 from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage, Yes
@@ -37,20 +39,22 @@ LATEST = 10
 
 
 @app.command("list")
-def list_(stage: Stage = "dev", *, as_json: AsJson = False) -> None:
-    """List the campaigns of this folder, and the state of each in a stage.
+def list_(stage: Stage = "dev", *, limit: Limit = None, as_json: AsJson = False) -> None:
+    """List the campaigns of this folder, sorted by name, and the state of each in a stage.
 
     Example: mailroom campaign list --stage prod
     """
     with aws_faults(stage):
-        enabled = files.enabled(stage)
-        rows = files.campaign_rows(DeployedCampaigns(aws_session(), stage))
+        enabled, total = files.enabled(stage), len(files.names())
+        rows = files.campaign_rows(DeployedCampaigns(aws_session(), stage), limit or PAGE)
     if as_json:
-        print_json(CampaignsAnswer(stage, rows))
+        print_json(CampaignsAnswer(stage, total, rows))
         return
     if rows:
         screen.print(view.campaigns_table(rows))
-    screen.print(f"{quantity(len(rows), 'campaign')}, {len(enabled):,} enabled in {stage}.")
+    screen.print(f"{quantity(total, 'campaign')}, {len(enabled):,} enabled in {stage}.")
+    if len(rows) < total:
+        screen.print(f"More: --limit {total}")
 
 
 @app.command()

@@ -84,15 +84,15 @@ class CampaignRow(Struct, frozen=True):
     """Latest run and its state; empty before the first run."""
 
 
-def campaign_rows(campaigns: DeployedCampaigns) -> list[CampaignRow]:
-    """Return all campaigns of the project, with their state in the stage. Raises Refused if cdk.json does not
-    have the stage, or if a campaign's file cannot be parsed."""
+def campaign_rows(campaigns: DeployedCampaigns, limit: int | None = None) -> list[CampaignRow]:
+    """Return the campaigns of the project, up to a `limit`, with their state in the stage. Raises Refused if
+    cdk.json does not have the stage, or if a campaign's file cannot be parsed."""
     section = campaigns_of(campaigns.stage)
     # The schedules are read even if no campaign is enabled: the stack of a disabled campaign keeps its
     # schedule until somebody deletes the stack.
     schedules = campaigns.schedules()
     rows = []
-    for name in names():
+    for name in names()[:limit]:
         settings = merged(read(name), section.get("overrides", {}).get(name, {}))
         schedule = settings.get("schedule")
         deployment: Deployment = "still_deployed" if name in schedules else "not_enabled"

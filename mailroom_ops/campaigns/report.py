@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import Struct
 from rich.panel import Panel
 from rich.table import Table
+from rich.text import Text
 
 from mailroom.campaigns.runs import Run
 from mailroom.errors import quantity
@@ -15,7 +16,7 @@ from mailroom_ops.campaigns.files import CampaignRow
 from mailroom_ops.campaigns.results import Results
 from mailroom_ops.costs.days import days_table
 from mailroom_ops.shared.deeds import Deed, with_names
-from mailroom_ops.shared.screen import fold, lines, plain, print_line, right, screen, table_of, whole
+from mailroom_ops.shared.screen import fold, lines, plain, print_line, right, screen, stacked, table_of, whole
 from mailroom_ops.shared.times import short
 
 SHOWN_FAULTS = 20
@@ -57,9 +58,11 @@ class RunsAnswer(Struct, frozen=True):
 
 
 class CampaignsAnswer(Struct, frozen=True):
-    """Output of the command `campaign list`: the campaigns of this project, sorted by name."""
+    """Output of the command `campaign list`: the campaigns of this project, sorted by name. `total` is their
+    number without --limit."""
 
     stage: str
+    total: int
     campaigns: list[CampaignRow]
 
 
@@ -142,19 +145,13 @@ def runs_table(runs: Iterable[Run]) -> Table:
 
 
 def campaigns_table(rows: Iterable[CampaignRow]) -> Table:
-    headings = ("campaign", "channel", "audience", "schedule", "deployment", "last run")
-    cells = (
-        (
-            row.campaign,
-            row.channel,
-            row.audience,
-            row.schedule,
-            row.deployment.replace("_", " "),
-            row.last_run,
-        )
-        for row in rows
-    )
-    return table_of(*map(fold, headings), rows=cells)
+    columns = (whole("campaign"), whole("channel"), fold("audience, schedule, state and last run", ratio=1))
+    return table_of(*columns, rows=map(_cells, rows))
+
+
+def _cells(row: CampaignRow) -> tuple[str | Text, ...]:
+    state = f"{row.deployment.replace('_', ' ')}  {row.last_run}".rstrip()
+    return row.campaign, row.channel, stacked(f"{row.audience}  {row.schedule}", state)
 
 
 def print_faults(faults: Iterable[str], faulty: int) -> None:

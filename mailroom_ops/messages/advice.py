@@ -67,10 +67,10 @@ def commands(message: MessageStatus, stage: str) -> Steps:
         end=f"mailroom repair {which} --as sent (or failed)",
         overview=f"the overview of mailroom console --stage {stage}",
         dead_letter=f"mailroom dead-letters show {quote(message.id)} --stage {stage}",
-        opt_outs=f"mailroom preferences show RECIPIENT --stage {stage}",
-        suppression=f"see mailroom suppressions show RECIPIENT --stage {stage}; to remove the entry, use "
-        "mailroom suppressions lift",
-        suppressions=f"mailroom suppressions list --stage {stage}",
+        opt_outs=f"mailroom people show RECIPIENT --stage {stage}",
+        suppression=f"see mailroom people show RECIPIENT --stage {stage}; to remove the entry, use "
+        "mailroom people allow",
+        suppressions=f"mailroom people list --stage {stage}",
         cancel=f"mailroom cancel {which}",
     )
 

@@ -25,10 +25,10 @@ from mailroom_ops.shared.screen import (
     aws_faults,
     errors,
     fold,
-    plain,
     print_answer,
     right,
     screen,
+    stacked,
     table_of,
     whole,
 )
@@ -151,9 +151,9 @@ def _show(answer: FailuresAnswer) -> None:
 
 
 def _cells(failure: Failure) -> tuple[str | Text, ...]:
-    # Ids and sentences have a line each: side by side they would be cut at 80 columns.
-    lines = (failure.id, f"to {failure.to}", f"{failure.status}, {failure.why}: {failure.message}")
-    return short(failure.at).removesuffix(" UTC"), failure.event_type, Text("\n").join(map(plain, lines))
+    sentence = f"{failure.status}, {failure.why}: {failure.message}"
+    message = stacked(failure.id, f"to {failure.to}", sentence)
+    return short(failure.at).removesuffix(" UTC"), failure.event_type, message
 
 
 def _grouped(
@@ -179,7 +179,7 @@ def _grouped(
 def _show_groups(answer: GroupsAnswer) -> None:
     span = f"since {short(answer.since)} in {answer.stage}"
     if answer.groups:
-        columns = (right("messages"), whole("first (UTC)"), whole("channel"), fold("reason", ratio=1))
+        columns = (right("messages"), whole("first (UTC), channel"), fold("reason", ratio=1))
         screen.print(table_of(*columns, rows=map(_cells_of_group, answer.groups)))
     else:
         screen.print(f"No message failed or is tried again {span}.")
@@ -198,6 +198,6 @@ def _show_groups(answer: GroupsAnswer) -> None:
 def _cells_of_group(group: FailureGroup) -> tuple[str | Text, ...]:
     of = f"{group.template}: " if group.template else ""
     code = f"{group.reason} ({group.field})" if group.field else group.reason
-    lines = (f"{of}{group.status}, {code}", group.message, f"such as {group.example}")
-    first = short(group.since).removesuffix(" UTC")
-    return f"{group.messages:,}", first, group.event_type, Text("\n").join(map(plain, lines))
+    reason = stacked(f"{of}{group.status}, {code}", group.message, f"such as {group.example}")
+    first = stacked(short(group.since).removesuffix(" UTC"), group.event_type)
+    return f"{group.messages:,}", first, reason

@@ -7,6 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
+from msgspec import Struct
 
 from mailroom.campaigns.runs import Run, Runs
 from mailroom.channels.contracts import CONTRACTS
@@ -29,6 +30,7 @@ Template = Annotated[str, typer.Option(help="Only messages of this template.")]
 Campaign = Annotated[str, typer.Option(help="Only messages of this campaign, or of one run: NAME#RUN.")]
 Since = Annotated[str, typer.Option(help="The earliest time: 24h, 2d, 2026-11-20 or an ISO time.")]
 Until = Annotated[str, typer.Option(help="The latest day, or another time like that of --since.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Print at most this many; default: 50.")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print all messages as CSV.")]
 NOT_SENT = "not-sent"
 """Name in place of a status: the recipient did not get the message, or not yet."""
@@ -61,6 +63,25 @@ def bounds(since: str, until: str, now_s: float) -> dict[str, str]:
     if times.get("since", 0) > now_s or times.get("since", 0) >= times.get("until", inf):
         raise Refused(f"--since {since} is in the future, or after --until; use an earlier time.")
     return {name: f"{milliseconds(seconds):013d}" for name, seconds in times.items()}
+
+
+class Period(Struct, frozen=True):
+    """Period of a list, in epoch milliseconds: from `since`, to before `until`."""
+
+    since: int = 0
+    until: float = inf
+
+    @classmethod
+    def of(cls, since: str, until: str, now_s: float) -> "Period":
+        """Parse the options --since and --until. Raises Refused like `bounds`."""
+        return cls(**{name: int(text) for name, text in bounds(since, until, now_s).items()})
+
+    def contains(self, at_ms: int) -> bool:
+        """Return whether a time is in the period."""
+        return self.since <= at_ms < self.until
+
+
+ALWAYS = Period()
 
 
 def _moment(text: str, now_s: float, option: str) -> float:

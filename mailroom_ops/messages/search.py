@@ -36,10 +36,12 @@ from mailroom_ops.shared.screen import (
     aws_faults,
     errors,
     fold,
+    narrow,
     plain,
     print_answer,
     print_line,
     screen,
+    stacked,
     table_of,
     whole,
 )
@@ -338,11 +340,11 @@ def _cells(message: MessageRow) -> tuple[str | Text, ...]:
     put_at = short(message.put_at).removesuffix(" UTC") if message.put_at else ""
     lines = dict.fromkeys((message.headline, f"to {message.recipient}", message.id))
     status = Text(message.standing, STYLES.get(message.status, ""))
-    return put_at, message.event_type, status, Text("\n").join(map(plain, lines))
+    return stacked(put_at, message.event_type), status, stacked(*lines)
 
 
 def _show(answer: FoundAnswer, *, text: str, filtered: bool) -> None:
-    columns = (whole("put (UTC)"), whole("channel"), whole("status"), fold("message", ratio=1))
+    columns = (whole("put (UTC), channel"), narrow("status", 11), fold("message", ratio=1))
     if answer.messages:
         screen.print(table_of(*columns, rows=map(_cells, answer.messages)))
     count = len(answer.messages)

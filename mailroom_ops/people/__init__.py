@@ -1,1 +1,1 @@
-"""The commands about people: `suppressions`, `preferences` and `erase`."""
+"""The commands `people`: who gets no messages and why, and changes of that; and erasure."""

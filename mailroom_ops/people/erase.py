@@ -1,4 +1,4 @@
-"""The command `erase`: erases a person from all data that a stage stores for longer than a month."""
+"""The command `people erase`: erases a person from all data that a stage stores for longer than a month."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -80,7 +80,7 @@ def erase(
     some data is left; run the command again later.
     You can run it at any time. For logs and backups, see `mailroom docs erase-a-person`.
 
-    Example: mailroom erase ada@example.com --stage prod
+    Example: mailroom people erase ada@example.com --stage prod
     """
     with aws_faults(stage):
         data = StageData(aws_session(), stage)

@@ -1,10 +1,7 @@
-"""The commands `preferences`: show the topics that people have opted out of, and change them on their
-behalf."""
+"""Topics that people have opted out of, and changes of them on people's behalf."""
 
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
-import typer
 from msgspec import Struct
 
 from mailroom.aws.dynamo_values import plain as plain_item
@@ -12,23 +9,12 @@ from mailroom.aws.dynamo_values import string
 from mailroom.clock import iso
 from mailroom.recipients.choices import OptOut, Preferences, opt_out_of
 from mailroom_ops.people.recipients import canonical_at, forms_at
-from mailroom_ops.people.suppressions import Recipient
 from mailroom_ops.shared.deeds import Deeds
-from mailroom_ops.shared.deployed_stage import aws_session, name
-from mailroom_ops.shared.options import AsJson, Stage
-from mailroom_ops.shared.screen import aws_faults, print_answer, print_line
+from mailroom_ops.shared.deployed_stage import name
 from mailroom_ops.shared.times import short
 
 if TYPE_CHECKING:
     import boto3
-
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    help="Show and change the topics that people have opted out of.",
-)
-
-Topic = Annotated[str, typer.Option(help="The topic, as in the messages' attribute topic.")]
 
 _BY = {
     "one_click": "with the button of their mail program",
@@ -51,13 +37,11 @@ class OptedOut(Struct, frozen=True):
         by: Literal["one_click", "page", "operator"] = "one_click" if choice.by == "one-click" else choice.by
         return cls(choice.recipient, choice.topic, iso(choice.opted_out_at / 1000), by)
 
-
-class PreferencesAnswer(Struct, frozen=True):
-    """Output of the commands `preferences`: the recipient's present opt-outs. For `opt-in`, the opt-outs that
-    it has ended."""
-
-    stage: str
-    opt_outs: list[OptedOut]
+    @property
+    def sentence(self) -> str:
+        """Sentence for people."""
+        since = short(self.since)
+        return f"{self.recipient} has received no {self.topic} since {since}: opted out {_BY[self.by]}."
 
 
 class OptOuts:
@@ -75,19 +59,19 @@ class OptOuts:
         choices = [OptedOut.of(choice) for form in forms for choice in self._of(form)]
         return [choice for choice in choices if topic in (None, choice.topic)]
 
-    def opt_out(self, recipient: str, topic: str) -> bool:
-        """Opt a recipient out of a topic. Return False if the recipient had opted out before. Raises Refused
-        if the text is not a recipient."""
+    def opt_out(self, recipient: str, topic: str, reason: str = "") -> bool:
+        """Opt a recipient out of a topic, for the reason. Return False if the recipient had opted out before.
+        Raises Refused if the text is not a recipient."""
         form = canonical_at(self._session, self._stage, recipient)
-        self._deeds.record(f"opt out of {topic}", [self._deeds.person(form)])
+        self._deeds.record(f"opt out of {topic}", [self._deeds.person(form)], reason)
         return self._preferences.opt_out(form, topic, "operator")
 
-    def opt_in(self, recipient: str, topic: str) -> list[OptedOut]:
-        """End an opt-out of a topic. Return the removed entries; the list is empty if the recipient had not
-        opted out."""
+    def opt_in(self, recipient: str, topic: str, reason: str = "") -> list[OptedOut]:
+        """End an opt-out of a topic, for the reason. Return the removed entries; the list is empty if the
+        recipient had not opted out."""
         choices = self.of(recipient, topic)
         people = {self._deeds.person(choice.recipient) for choice in choices}
-        self._deeds.record(f"opt in to {topic}", people)
+        self._deeds.record(f"opt in to {topic}", people, reason)
         return [choice for choice in choices if self._preferences.opt_in(choice.recipient, choice.topic)]
 
     def _of(self, recipient: str) -> list[OptOut]:
@@ -99,57 +83,3 @@ class OptOuts:
         )
         items = (opt_out_of(plain_item(item)) for page in pages for item in page["Items"])
         return [choice for choice in items if choice is not None]
-
-
-@app.command()
-def show(recipient: Recipient, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
-    """Print the topics that a recipient has opted out of. Exit code 1: there are none.
-
-    Example: mailroom preferences show ada@example.com --stage prod
-    """
-    with aws_faults(stage):
-        opt_outs = OptOuts(aws_session(), stage).of(recipient)
-    show_choices = partial(_print, otherwise=f"{recipient} has not opted out in {stage}.")
-    print_answer(PreferencesAnswer(stage, opt_outs), show_choices, as_json=as_json)
-    raise typer.Exit(0 if opt_outs else 1)
-
-
-@app.command("opt-out")
-def opt_out(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
-    """Opt a recipient out of a topic, at their request. Exit code 1: they had opted out already.
-
-    Example: mailroom preferences opt-out ada@example.com --topic followers --stage prod
-    """
-    with aws_faults(stage):
-        choices = OptOuts(aws_session(), stage)
-        changed = choices.opt_out(recipient, topic)
-        opt_outs = choices.of(recipient, topic)
-    print_answer(PreferencesAnswer(stage, opt_outs), _print, as_json=as_json)
-    raise typer.Exit(0 if changed else 1)
-
-
-@app.command("opt-in")
-def opt_in(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
-    """Opt a recipient into a topic again. Do this only if the recipient has asked for it.
-
-    Exit code 1: they had not opted out.
-
-    Example: mailroom preferences opt-in ada@example.com --topic followers --stage prod
-    """
-    with aws_faults(stage):
-        old = OptOuts(aws_session(), stage).opt_in(recipient, topic)
-    sentence = f"{recipient} has not opted out of {topic} in {stage}."
-    if old:
-        sentence = f"{old[0].recipient} gets {topic} of {stage} again."
-    print_answer(PreferencesAnswer(stage, old), lambda _: print_line(sentence), as_json=as_json)
-    raise typer.Exit(0 if old else 1)
-
-
-def _print(answer: PreferencesAnswer, otherwise: str = "") -> None:
-    for sentence in [*map(_sentence, answer.opt_outs)] or [otherwise]:
-        print_line(sentence)
-
-
-def _sentence(choice: OptedOut) -> str:
-    since = short(choice.since)
-    return f"{choice.recipient} has received no {choice.topic} since {since}: opted out {_BY[choice.by]}."

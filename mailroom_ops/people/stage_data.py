@@ -52,7 +52,7 @@ class Goes(Struct, frozen=True):
 
 
 class Erased(Struct, frozen=True):
-    """Output of the command `erase`."""
+    """Output of the command `people erase`."""
 
     stage: str
     dry_run: bool

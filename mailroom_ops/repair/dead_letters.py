@@ -1,6 +1,8 @@
 """The commands `dead-letters`: list the dead letters of a stage, and show single ones with their causes."""
 
+import time
 from collections import Counter
+from functools import partial
 from itertools import islice
 from typing import Annotated, Any
 
@@ -10,6 +12,7 @@ from msgspec import Struct
 from mailroom.clock import iso
 from mailroom.dead_letters.cause import Cause, ExplainedDeadLetter
 from mailroom.errors import quantity
+from mailroom_ops.messages import filters
 from mailroom_ops.repair.dead_letter_queues import DeadQueue, DeadQueues
 from mailroom_ops.shared.deployed_stage import aws_session, depth
 from mailroom_ops.shared.options import AsJson, Stage
@@ -30,8 +33,6 @@ app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="List dead letters, and show why they are dead."
 )
 
-LOOKED_AT = 100
-"""Maximum number of dead letters of a queue that `list` reads."""
 Queue = Annotated[str | None, typer.Option(help="Only dead letters of this queue, such as mail or fax.")]
 
 
@@ -79,42 +80,55 @@ class ShownDeadLetter(Struct, frozen=True):
 
 class DeadLettersShown(Struct, frozen=True):
     """Output of the command `dead-letters show`. `looked_at` is the number of dead letters that were read.
-    The queues in `incomplete` could not be read to their end."""
+    The queues in `incomplete` could not be read to their end. `more` is whether --limit has left out dead
+    letters."""
 
     stage: str
     looked_at: int
     letters: list[ShownDeadLetter]
     incomplete: list[str] = []
+    more: bool = False
 
 
 @app.command("list")
 def list_(
     stage: Stage = "dev",
     queue: Queue = None,
+    since: filters.Since = "",
+    until: filters.Until = "",
+    limit: Annotated[
+        int, typer.Option(min=1, help="Read at most this many dead letters of each queue.")
+    ] = 100,
     *,
     as_json: AsJson = False,
 ) -> None:
     """Print the number of dead letters of each queue, the time of the oldest one, and the causes.
 
-    The command reads the first 100 dead letters of each queue, and does not remove them. It finds the causes
-    in the ledger, which shows the present state. The exit code is 0 even if there are dead letters.
+    The command reads the first dead letters of each queue, and does not remove them. It finds the causes in
+    the ledger, which shows the present state. --since and --until are compared with the time when a message
+    was queued (a fax: when it became a dead letter). They restrict the causes and the oldest time, but not
+    the number of dead letters. The exit code is 0 even if there are dead letters.
 
-    Example: mailroom dead-letters list --stage prod
+    Example: mailroom dead-letters list --since 24h --stage prod
     """
     with aws_faults(stage):
+        period = filters.Period.of(since, until, time.time())
         queues = DeadQueues(aws_session(), stage)
         with bar("reading", quiet=as_json) as advance:
             dead_queues = queues.named(queue)
             all_counts = []
             for number, dead_queue in enumerate(dead_queues, 1):
-                all_counts.append(count_letters(queues, dead_queue, LOOKED_AT))
+                all_counts.append(count_letters(queues, dead_queue, limit, period))
                 advance(number, len(dead_queues))
     answer = DeadLettersListed(stage, sum(counts.letters for counts in all_counts), all_counts)
-    print_answer(answer, _print_counts, as_json=as_json)
+    print_answer(answer, partial(_print_counts, limit=limit), as_json=as_json)
 
 
-def count_letters(queues: DeadQueues, queue: DeadQueue, limit: int) -> DeadLetterCounts:
-    """Return the number of dead letters in a queue, and the causes of the first ones, up to a `limit`."""
+def count_letters(
+    queues: DeadQueues, queue: DeadQueue, limit: int, period: filters.Period = filters.ALWAYS
+) -> DeadLetterCounts:
+    """Return the number of dead letters in a queue, and the causes of the first ones, up to a `limit`, that
+    were queued in the period."""
     queue_depth = depth(queues.client, queue.url)
     # Letters in flight are hidden: another reader has received them, and not yet put them back.
     total, hidden = queue_depth.all, queue_depth.in_flight
@@ -122,17 +136,20 @@ def count_letters(queues: DeadQueues, queue: DeadQueue, limit: int) -> DeadLette
         return DeadLetterCounts(queue.queue, total, hidden)
     with queues.scan(queue) as dead_letters:
         letters = list(islice(dead_letters, limit))
-    causes = Counter(letter.cause.code for letter in letters)
-    oldest = min((letter.dead_letter.sent_at for letter in letters), default=None)
+    in_period = [letter for letter in letters if period.contains(letter.dead_letter.sent_at)]
+    causes = Counter(letter.cause.code for letter in in_period)
+    oldest = min((letter.dead_letter.sent_at for letter in in_period), default=None)
     since = None if oldest is None else iso(oldest / 1000)
     return DeadLetterCounts(queue.queue, total, hidden, len(letters), since, dict(causes.most_common()))
 
 
-def _print_counts(answer: DeadLettersListed) -> None:
+def _print_counts(answer: DeadLettersListed, limit: int) -> None:
     counts = map(right, ("dead letters", "hidden"))
     columns = (whole("queue"), *counts, whole("oldest"), fold("causes", ratio=1))
     screen.print(table_of(*columns, rows=map(_cells, answer.queues)))
     screen.print(f"{quantity(answer.letters, 'dead letter')} in {answer.stage}.")
+    if any(limit == counts.looked_at < counts.letters for counts in answer.queues):
+        screen.print(f"More: --limit {max(counts.letters for counts in answer.queues)}")
 
 
 def _cells(counts: DeadLetterCounts) -> tuple[str, ...]:
@@ -150,6 +167,8 @@ def show(
     ] = None,
     stage: Stage = "dev",
     queue: Queue = None,
+    since: filters.Since = "",
+    until: filters.Until = "",
     limit: Annotated[int, typer.Option(min=1, help="Show at most this many dead letters.")] = 10,
     *,
     body: Annotated[bool, typer.Option("--body", help="Print bodies too, with personal data.")] = False,
@@ -158,35 +177,45 @@ def show(
     """Print dead letters: their messages, their causes, and the messages' status in the ledger.
 
     The command does not remove dead letters. From a FIFO queue it can read only the first ten of each message
-    group. Bodies contain addresses and content, so they are printed only with --body. Exit code 1: no such
-    dead letter was found.
+    group. --since and --until have the same meaning as those of mailroom dead-letters list. Bodies contain
+    addresses and content, so they are printed only with --body. Exit code 1: no such dead letter was found.
 
     Example: mailroom dead-letters show order-42 --stage prod
     """
     with aws_faults(stage):
-        answer = find_letters(DeadQueues(aws_session(), stage), queue, stage, which, limit, body)
+        period = filters.Period.of(since, until, time.time())
+        queues = DeadQueues(aws_session(), stage)
+        answer = find_letters(queues, queue, stage, which, limit, body, period)
     print_answer(answer, _print_letters, as_json=as_json)
     raise typer.Exit(0 if answer.letters else 1)
 
 
 def find_letters(
-    queues: DeadQueues, name: str | None, stage: str, which: str | None, limit: int, body: bool
+    queues: DeadQueues,
+    name: str | None,
+    stage: str,
+    which: str | None,
+    limit: int,
+    body: bool,
+    period: filters.Period = filters.ALWAYS,
 ) -> DeadLettersShown:
-    """Return up to `limit` dead letters of the queue `name`, or of all queues. If `which` is not None, return
-    only dead letters with this SQS id or message id."""
+    """Return up to `limit` dead letters of the queue `name`, or of all queues, that were queued in the
+    period. If `which` is not None, return only dead letters with this SQS id or message id."""
     letters: list[ShownDeadLetter] = []
     incomplete: list[str] = []
     looked_at = 0
     for queue in queues.named(name):
         with queues.scan(queue) as dead_letters:
             for letter in dead_letters:
-                if len(letters) == limit:
-                    break
+                key, dead_letter = letter.subject.key, letter.dead_letter
+                match = which in (None, dead_letter.message_id, key and key.id)
+                match = match and period.contains(dead_letter.sent_at)
+                if match and len(letters) == limit:
+                    return DeadLettersShown(stage, looked_at, letters, incomplete, more=True)
                 looked_at += 1
-                key = letter.subject.key
-                if which in (None, letter.dead_letter.message_id, key and key.id):
+                if match:
                     letters.append(_shown(letter, queue.queue, body=body))
-            if len(letters) < limit and not dead_letters.complete():
+            if not dead_letters.complete():
                 incomplete.append(queue.queue)
     return DeadLettersShown(stage, looked_at, letters, incomplete)
 
@@ -212,6 +241,8 @@ def _shown(letter: ExplainedDeadLetter, queue: str, *, body: bool) -> ShownDeadL
 def _print_letters(answer: DeadLettersShown) -> None:
     for letter in answer.letters:
         _print(letter)
+    if answer.more:
+        screen.print(f"More: --limit {10 * len(answer.letters)}")
     if not answer.letters:
         screen.print(f"No such dead letter among the {answer.looked_at} that were read in {answer.stage}.")
     if answer.incomplete:

@@ -41,7 +41,7 @@ ARRIVED = {
 }
 FORCED = "; --force sends it all the same"
 """End of the reason of a refusal that --force overrides."""
-SUPPRESSED = "; see mailroom suppressions"
+SUPPRESSED = "; see mailroom people show"
 """End of the reason if all recipients are suppressed or opted out."""
 _UNREACHED = ("undelivered", "bounced", "suppressed")
 """Statuses, in the ledger's `recipients`, of recipients who have not received the message."""

@@ -222,6 +222,17 @@ def right(heading: str = "", footer: str = "") -> Column:
     return Column(heading, footer, justify="right")
 
 
+def stacked(*parts: str) -> Text:
+    """Return a cell with each part on a line of its own, without empty parts. Side by side, long parts would
+    be cut at 80 columns."""
+    return Text("\n").join(plain(part) for part in parts if part)
+
+
+def narrow(heading: str, width: int) -> Column:
+    """Return a column that has a maximum width unless the terminal is wide."""
+    return Column(heading, max_width=None if screen.width >= WIDE else width)
+
+
 def fold(heading: str = "", **options: Any) -> Column:
     """Return a column that breaks long words instead of cutting them."""
     return Column(heading, overflow="fold", **options)

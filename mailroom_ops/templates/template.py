@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 import typer
 from msgspec import Struct
+from rich.text import Text
 
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Version, engine_of
@@ -19,13 +20,16 @@ from mailroom_ops.shared.screen import (
     Refused,
     aws_faults,
     confirm,
+    fold,
     print_answer,
     print_json,
     print_line,
     print_lines,
     right,
     screen,
+    stacked,
     table_of,
+    whole,
 )
 from mailroom_ops.shared.times import short
 from mailroom_ops.templates.folder import TemplateFolder, named
@@ -296,11 +300,14 @@ def _show_rollback(answer: RollbackAnswer) -> None:
 
 
 def _show_list(answer: TemplatesAnswer) -> None:
-    table = table_of("template", right("version"), "since", "by")
-    for line in answer.templates:
-        number = f"{line.version}" if line.version else "deployed"
-        table.add_row(line.template, number, short(line.at) if line.at else "", with_names(line.by))
-    screen.print(table)
+    columns = (fold("template", ratio=1), right("version"), whole("since (UTC)"))
+    screen.print(table_of(*columns, rows=map(_cells, answer.templates)))
     for line in answer.templates:
         if line.fault:
             print_line(f"{line.template} does not render: {line.fault}. Correct it, and publish it.", "red")
+
+
+def _cells(line: TemplateLine) -> tuple[str | Text, ...]:
+    template = stacked(line.template, f"by {with_names(line.by)}" if line.by else "")
+    number = f"{line.version}" if line.version else "deployed"
+    return template, number, short(line.at).removesuffix(" UTC") if line.at else ""

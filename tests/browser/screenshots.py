@@ -105,7 +105,7 @@ def _send(stage: Stage) -> None:
         stage.bury("mail", {**mail, "id": f"late-{at}", "to": f"{who}@example.com", "attempt": 1})
     stage.list_at_ses(EVE)
     stage.put(**mail, id="welcome-eve", to=EVE)
-    stage.mailroom("preferences", "opt-out", EVE, "--topic", "followers")
+    stage.mailroom("people", "stop", EVE, "--topic", "followers")
     stage.put(**mail, id="reminder-1", to="ada@", **told)
     stage.put(id="reminder-2", event_type="mail", to="ada@example.com", template="reminder")
     texts = (

@@ -146,7 +146,7 @@ def test_how_many_are_to_go_and_when_is_it_done(desk: Desk) -> None:
 
 def test_the_wrong_person_was_erased_by_whom_and_when(desk: Desk) -> None:
     desk.stage.put(**mail("n-erased", to="wrong@example.com"))
-    desk.stage.mailroom("erase", "wrong@example.com", "--why", "Ticket 12", "--yes")
+    desk.stage.mailroom("people", "erase", "wrong@example.com", "--why", "Ticket 12", "--yes")
     menu(desk, "/deeds")
     desk.shows("Erase", "root user", "Ticket 12")
     expect(desk.page.locator("main")).not_to_contain_text("wrong@example.com")

@@ -153,7 +153,7 @@ def test_bob_wants_no_texts_but_mails(desk: Desk) -> None:
     desk.click(desk.page.get_by_role("button", name="Suppress").locator("visible=true"))
     desk.click(desk.button("Suppress"))
     expect(desk.page.locator(".switches li.off b")).to_have_text("sms")
-    assert "He asked by phone" in desk.asks("suppressions", "show", "617 555 1239")
+    assert "He asked by phone" in desk.asks("people", "show", "617 555 1239")
 
 
 def test_carol_is_erased_and_gets_a_receipt(desk: Desk) -> None:
@@ -166,7 +166,7 @@ def test_carol_is_erased_and_gets_a_receipt(desk: Desk) -> None:
     desk.type(desk.page.get_by_label("Type carol@example.com"), "carol@example.com")
     desk.click(desk.button("Erase"))
     expect(desk.page.locator("#receipt")).to_be_visible(timeout=SECONDS)
-    assert '"by"' in desk.asks("erase", "dora@example.com", "--yes", "--json")
+    assert '"by"' in desk.asks("people", "erase", "dora@example.com", "--yes", "--json")
 
 
 def test_a_run_with_a_wrong_link_is_stopped_and_goes_on(desk: Desk) -> None:

@@ -33,6 +33,15 @@ def test_the_list_contains_every_campaign_with_its_schedule_its_stage_and_its_la
     assert rows[-1] == "3 campaigns, 2 enabled in dev."
 
 
+def test_the_list_of_campaigns_is_cut_at_the_limit_which_is_named(world: World) -> None:
+    world.schedule("weekly")
+    answer = json.loads(run("campaign", "list", "--limit", "2", "--json").stdout)
+    assert ([each["campaign"] for each in answer["campaigns"]], answer["total"]) == (["draft", "news"], 3)
+    lines = run("campaign", "list", "--limit", "2").stdout.splitlines()
+    assert lines[-2:] == ["3 campaigns, 2 enabled in dev.", "More: --limit 3"]
+    assert "More" not in run("campaign", "list", "--limit", "3").stdout
+
+
 def test_a_disabled_or_undeployed_schedule_is_listed_as_such(world: World) -> None:
     assert listed()["weekly"]["standing"] == "not_deployed"
     world.schedule("weekly", "DISABLED")

@@ -59,15 +59,15 @@ def test_a_dialled_number_is_the_same_person_on_the_page_and_in_every_command(
     index(stage.dynamodb)
     plan = browser.get("/people/change", do="suppress", recipient=typed, channel="sms", why="by phone")
     browser.post("/people/change", plan.hidden())
-    assert cli("preferences", "opt-out", typed, "--topic", "news").exit_code == 0
+    assert cli("people", "stop", typed, "--topic", "news").exit_code == 0
     page = browser.get("/people", recipient=typed).words
     for sentence in ("sms Off since", "news Opted out since", "delivered s-1 +16175551234"):
         assert sentence in page
-    survey = json.loads(cli("erase", typed, "--dry-run", "--json").stdout)
+    survey = json.loads(cli("people", "erase", typed, "--dry-run", "--json").stdout)
     places = {place["place"]: place["found"] for place in survey["places"]}
     assert (places["ledger"], places["suppressions"], places["preferences"]) == (1, 1, 1)
-    assert cli("suppressions", "lift", typed, "--channel", "sms", "--yes").exit_code == 0
-    assert cli("preferences", "opt-in", typed, "--topic", "news").exit_code == 0
+    assert cli("people", "allow", typed, "--channel", "sms", "--yes").exit_code == 0
+    assert cli("people", "allow", typed, "--topic", "news", "--yes").exit_code == 0
 
 
 @pytest.mark.parametrize(("who", "channels"), [(ADA, ["mail"]), ("+16175551234", ["sms", "push"])])

@@ -135,5 +135,46 @@ def test_letters_that_are_received_again_do_not_end_a_look(stage: Stage) -> None
 def test_the_limit_bounds_the_number_of_printed_letters(stage: Stage) -> None:
     for number in range(4):
         stage.send("mail-dlq", {**MAIL, "id": f"m-{number}"})
-    assert len(json.loads(run(app, "show", "--limit", "3", "--json").stdout)["letters"]) == 3
+    shown = json.loads(run(app, "show", "--limit", "3", "--json").stdout)
+    assert (len(shown["letters"]), shown["more"]) == (3, True)
+    assert "More: --limit 30" in run(app, "show", "--limit", "3").stdout
+    shown = json.loads(run(app, "show", "--limit", "4", "--json").stdout)
+    assert (len(shown["letters"]), shown["more"]) == (4, False)
+    assert "More" not in run(app, "show", "--limit", "4").stdout
     assert len(stage.waiting("mail-dlq")) == 4
+
+
+def test_the_limit_bounds_the_number_of_letters_that_a_count_reads(stage: Stage) -> None:
+    for number in range(12):
+        stage.send("mail-dlq", {**MAIL, "id": f"m-{number}"})
+    (mail,) = json.loads(run(app, "list", "--queue", "mail", "--limit", "5", "--json").stdout)["queues"]
+    assert (mail["letters"], mail["looked_at"], mail["causes"]) == (12, 5, {"unclaimed": 5})
+    assert "More: --limit 12" in run(app, "list", "--queue", "mail", "--limit", "5").stdout
+    assert "More" not in run(app, "list", "--queue", "mail").stdout
+
+
+def test_letters_are_selected_by_the_time_when_they_were_queued(stage: Stage) -> None:
+    stage.send("mail-dlq", MAIL)
+    stage.send("mail-dlq", {**MAIL, "id": "m-2"})
+    seconds = {"m-1": 2, "m-2": 5}
+
+    def receive(**arguments: object) -> object:
+        reply = stage.sqs.receive_message(**arguments)
+        for letter in reply.get("Messages", []):
+            sent_at = seconds[json.loads(letter["Body"])["id"]] * 1_000
+            letter["Attributes"]["SentTimestamp"] = str(sent_at)
+        return reply
+
+    stage.sqs_calls = {"receive_message": receive}
+    for options, names in (
+        (("--since", "1970-01-01T00:00:03Z"), ["m-2"]),
+        (("--until", "1970-01-01T00:00:05Z"), ["m-1"]),
+        (("--since", "1970-01-01T00:00:02Z", "--until", "1970-01-01T00:00:06Z"), ["m-1", "m-2"]),
+        (("--since", "1970-01-01T00:00:06Z"), []),
+    ):
+        shown = json.loads(run(app, "show", "--queue", "mail", *options, "--json").stdout)
+        assert sorted(letter["id"] for letter in shown["letters"]) == names
+        (mail,) = json.loads(run(app, "list", "--queue", "mail", *options, "--json").stdout)["queues"]
+        assert (mail["letters"], mail["causes"]) == (2, {"unclaimed": len(names)} if names else {})
+        first = min((seconds[name] for name in names), default=None)
+        assert mail["oldest"] == (first and f"1970-01-01T00:00:0{first}.000Z")

@@ -33,11 +33,11 @@ DEEDS: dict[str, tuple[str, ...]] = {
     "repair": ("repair", "stuck", "--yes"),
     "record as sent": ("repair", "stuck", "--as", "sent", "--yes"),
     "put back 2 of mail": ("repair", "--dead-letters", "mail", "--yes"),
-    "erase 1 message": ("erase", "eve@example.com", "--yes", *WHY),
-    "suppress mail": ("suppressions", "add", "bob@example.com", "--channel", "mail", "--reason", "asked"),
-    "lift mail": ("suppressions", "lift", ADA, "--channel", "mail", "--reason", "asked", "--yes"),
-    "opt out of offers": ("preferences", "opt-out", ADA, "--topic", "offers"),
-    "opt in to news": ("preferences", "opt-in", ADA, "--topic", "news"),
+    "erase 1 message": ("people", "erase", "eve@example.com", "--yes", *WHY),
+    "suppress mail": ("people", "stop", "bob@example.com", "--channel", "mail", "--why", "asked"),
+    "lift mail": ("people", "allow", ADA, "--channel", "mail", "--why", "asked", "--yes"),
+    "opt out of offers": ("people", "stop", ADA, "--topic", "offers"),
+    "opt in to news": ("people", "allow", ADA, "--topic", "news", "--yes"),
 }
 """Commands by the verbs of their deeds. `templates` has its own tests."""
 
@@ -180,12 +180,29 @@ def test_the_command_lists_the_deeds_of_a_time_at_80_columns(whole: tuple[WholeS
     stage, _ = whole
     Deeds(stage.session, "dev", lambda: 1.0).record("stop run r", ["campaign#weekly"], "long ago")
     assert run("lane", "pause", "mail", "bulk", *WHY).exit_code == 0
-    result = run("deeds", "--since", "1h")
+    result = run("activity", "--since", "1h")
     assert "pause mail bulk: lanes" in " ".join(result.stdout.split())
     assert "by moto (command): a wrong list" in " ".join(result.stdout.split())
-    assert ("long ago" in result.stdout, max(map(len, result.stdout.splitlines()))) == (False, 80)
-    (deed,) = json.loads(run("deeds", "--since", "1h", "--json").stdout)
+    assert "long ago" not in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    answer = json.loads(run("activity", "--since", "1h", "--json").stdout)
+    (deed,) = answer["deeds"]
+    assert (answer["stage"], answer["more"]) == ("dev", False)
     assert (deed["verb"], deed["by"][:8], deed["way"]) == ("pause mail bulk", "arn:aws:", "command")
+
+
+def test_the_activity_of_a_period_is_cut_at_the_limit_which_is_named(stage: Stage) -> None:
+    for second in range(1, 6):
+        Deeds(stage, "dev", partial(float, second)).record(f"stop run {second}", ["campaign#weekly"])
+    period = ("activity", "--since", "1970-01-01T00:00:02Z", "--until", "1970-01-01T00:00:05Z", "--json")
+    answer = json.loads(run(*period).stdout)
+    assert ([deed["verb"][-1] for deed in answer["deeds"]], answer["more"]) == (["4", "3", "2"], False)
+    answer = json.loads(run(*period, "--limit", "2").stdout)
+    assert ([deed["verb"][-1] for deed in answer["deeds"]], answer["more"]) == (["4", "3"], True)
+    assert "More: --limit 20" in run(*period[:-1], "--limit", "2").stdout
+    assert "More" not in run(*period[:-1], "--limit", "3").stdout
+    refused = run("activity", "--since", "yesterday")
+    assert (refused.exit_code, "--since 'yesterday' is not a time" in refused.stderr) == (2, True)
 
 
 def test_a_page_shows_the_deeds_on_its_thing_with_operator_way_and_reason(
@@ -231,17 +248,17 @@ def test_no_deed_contains_the_address_after_an_erasure_which_the_page_of_the_per
     stage.put("ledger", id="m-1", event_type=channel, to=somehow(), status="sent", attempts=1, updatedAt="x")
     stage.put("mailbox", id="m-1", event_type=channel, to=somehow())
     commands = (
-        ("suppressions", "add", somehow(), "--channel", channel, "--reason", f"asked by {somehow()}, today"),
-        ("suppressions", "lift", somehow(), "--channel", channel, "--yes", "--reason", f"for {somehow()}"),
-        ("preferences", "opt-out", somehow(), "--topic", "news"),
-        ("preferences", "opt-in", somehow(), "--topic", "news"),
+        ("people", "stop", somehow(), "--channel", channel, "--why", f"asked by {somehow()}, today"),
+        ("people", "allow", somehow(), "--channel", channel, "--yes", "--why", f"for {somehow()}"),
+        ("people", "stop", somehow(), "--topic", "news", "--why", f"asked by {somehow()}, today"),
+        ("people", "allow", somehow(), "--topic", "news", "--yes", "--why", f"for {somehow()}"),
     )
     for words in random.sample(commands, random.randint(0, 4)):
         assert run(*words).exit_code in (0, 1)
     stage.put(
         "ledger", id="m-1", event_type=channel, to=somehow(), completedAt=2, updatedAt="x", status="sent"
     )
-    result = run("erase", somehow(), "--yes", "--why", f"ticket 2026-11-21 of {somehow()}")
+    result = run("people", "erase", somehow(), "--yes", "--why", f"ticket 2026-11-21 of {somehow()}")
     assert result.exit_code == 0, (result.stdout, result.stderr, result.exception)
     rows = json.dumps(stage.items("deeds"), default=str).casefold()
     assert not re.search(r"ada@|555[^0-9]{0,3}1234", rows)
@@ -253,7 +270,7 @@ def test_no_deed_contains_the_address_after_an_erasure_which_the_page_of_the_per
 def test_a_stage_without_search_shows_that_somebody_was_erased_in_the_list_only(stage: Stage) -> None:
     for environment in (stage.functions.environment, stage.functions.environments["dispatch"]):
         environment.pop("SEARCH_TABLE", None)
-    assert run("erase", ADA, "--yes").exit_code == 0
+    assert run("people", "erase", ADA, "--yes").exit_code == 0
     assert [
         row["found_by"] for row in map(dict, stage.items("deeds")) if row["verb"].startswith("erase")
     ] == [LIST]

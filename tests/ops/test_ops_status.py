@@ -181,14 +181,14 @@ def trouble(code: str, message: str) -> dict[str, Any]:
                 ("failed", "content_gone", "still wants it to be sent, put it under a new id."),
                 ("failed", "outcome_unknown", "ask the recipient"),
                 ("failed", "rejected", "mailroom resend m --channel mail --stage dev"),
-                ("suppressed", "opted_out", "mailroom preferences show"),
+                ("suppressed", "opted_out", "mailroom people show"),
                 (
                     "suppressed",
                     "not_allowed_here",
                     "mailroom.dev.recipients.only in cdk.json and deploy, then: ",
                 ),
-                ("suppressed", "bounce", "mailroom suppressions show"),
-                ("bounced", "", "mailroom suppressions list"),
+                ("suppressed", "bounce", "mailroom people show"),
+                ("bounced", "", "mailroom people list"),
                 ("cancelled", "", "under a new id"),
                 (
                     "cancelled",

@@ -92,7 +92,7 @@ def the_list() -> Suppressions:
 
 
 def lift(recipient: str) -> Result:
-    return CliRunner().invoke(cli.app, ["suppressions", "lift", recipient, "--channel", "push", "--yes"])
+    return CliRunner().invoke(cli.app, ["people", "allow", recipient, "--channel", "push", "--yes"])
 
 
 @pytest.mark.parametrize("by_token", [True, False])

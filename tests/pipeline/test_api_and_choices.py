@@ -143,13 +143,13 @@ def test_one_click_opts_out_of_that_topic_only_and_the_ledger_records_the_reason
 
 def test_an_operator_opts_a_recipient_out_and_in_again_on_request(pipeline: Pipeline) -> None:
     who = ("reader-7@example.org", "--stage", "local")
-    assert operator(pipeline, "preferences", "opt-out", *who, "--topic", "gardening").exit_code == 0
+    assert operator(pipeline, "people", "stop", *who, "--topic", "gardening").exit_code == 0
     pipeline.put(mail("gardening-7", email="reader-7@example.org", topic="gardening"))
     pipeline.until_ended("gardening-7")
     assert pipeline.ledger("gardening-7")["status"] == "suppressed"
-    shown = operator(pipeline, "preferences", "show", *who)
+    shown = operator(pipeline, "people", "show", *who)
     assert "reader-7@example.org has received no gardening since" in shown.stdout
-    assert operator(pipeline, "preferences", "opt-in", *who, "--topic", "gardening").exit_code == 0
+    assert operator(pipeline, "people", "allow", *who, "--topic", "gardening", "--yes").exit_code == 0
     pipeline.put(mail("gardening-8", email="reader-7@example.org", topic="gardening"))
     pipeline.one_mail("gardening-8")
 

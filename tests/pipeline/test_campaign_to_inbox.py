@@ -94,7 +94,7 @@ def by_hand(pipeline: Pipeline) -> Campaign:
         assert start.exit_code == 0, start.stderr
         campaign.until_ended()
     finally:
-        opt_in = ("preferences", "opt-in", address, "--topic", TOPIC, "--stage", "local")
+        opt_in = ("people", "allow", address, "--topic", TOPIC, "--stage", "local", "--yes")
         assert operator(pipeline, *opt_in).exit_code == 0
     return campaign
 

@@ -52,7 +52,7 @@ def test_a_person_is_erased_everywhere_and_receives_no_further_mail(
     assert WHO in everything(pipeline).lower()
     taken = len(pipeline.mails("erase-1"))
 
-    result = operator(pipeline, "erase", GRACE, "--stage", STAGE, "--yes", "--json")
+    result = operator(pipeline, "people", "erase", GRACE, "--stage", STAGE, "--yes", "--json")
 
     answer = json.loads(result.stdout)
     assert (result.exit_code, answer["left"], answer["remains"]) == (0, 0, []), answer

@@ -29,9 +29,8 @@ COMMANDS = (
     ("status", "for-support"),
     ("status", "in-line"),
     ("failures", "--since", "1h"),
-    ("suppressions", "show", WHO),
-    ("deeds",),
-    ("preferences", "show", WHO),
+    ("people", "show", WHO),
+    ("activity",),
     ("campaign", "list"),
     ("campaign", "status", CAMPAIGN),
 )

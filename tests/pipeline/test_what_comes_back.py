@@ -191,7 +191,7 @@ def test_a_device_that_sns_disabled_gets_pushes_again_after_a_lift(pipeline: Pip
     pipeline.put(push("while-disabled", token))
     pipeline.until_ended("while-disabled", event_type="push", seconds=SECONDS)
     assert listed(pipeline, f"android#{token}", "push")
-    words = ("suppressions", "lift", f"android#{token}", "--channel", "push", "--yes", "--stage", STAGE)
+    words = ("people", "allow", f"android#{token}", "--channel", "push", "--yes", "--stage", STAGE)
     assert operator(pipeline, *words).exit_code == 0
     pipeline.put(push("after-the-lift", token))
     pipeline.until_ended("after-the-lift", event_type="push", seconds=SECONDS)

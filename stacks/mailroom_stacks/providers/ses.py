@@ -94,14 +94,14 @@ def watch_reputation(scope: Construct, settings: Settings) -> None:
     bounces = (
         "bounced permanently. SES reviews an account at 5 %, and may pause its sending. Addresses are old, "
         "invented, or bought",
-        f"mailroom suppressions list --stage {settings.stage} --channel mail (the newest first: which "
+        f"mailroom people list --stage {settings.stage} --channel mail (the newest first: which "
         "producer or campaign do they come from?), and stop that one (mailroom campaign list --stage "
         f"{settings.stage} names it)",
     )
     complaints = (
         "were reported as spam. SES reviews an account at 0.1 %, and may pause its sending. People get "
         "messages that they do not want, or cannot opt out of",
-        f"mailroom suppressions list --stage {settings.stage} --channel mail (the newest first: which topic "
+        f"mailroom people list --stage {settings.stage} --channel mail (the newest first: which topic "
         f"or campaign do they come from?), stop that one (mailroom campaign list --stage {settings.stage} "
         "names it), and see that its mails have a topic, so that recipients can opt out",
     )

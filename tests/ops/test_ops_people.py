@@ -1,4 +1,4 @@
-"""The suppression list at the command line: what is printed, what is asked, and what is lifted where."""
+"""Suppressed people at the command line: what is printed, what is asked, and what is lifted where."""
 
 import json
 from collections.abc import Iterator
@@ -26,6 +26,7 @@ def ses(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSes]:
     """The account: an empty table, and SES."""
     with mock_aws(), in_memory_dynamodb():
         make_table(client("dynamodb"), "mailroom-dev-suppressions", "recipient", "channel")
+        make_table(client("dynamodb"), "mailroom-dev-preferences", "recipient", "topic")
         make_deeds(client("dynamodb"))
         ses = FakeSes()
         session = Session({"sesv2": ses, "lambda": FakeFunctions()})
@@ -46,7 +47,7 @@ def the_list() -> Suppressions:
 
 
 def run(*arguments: str, typed: str | None = None) -> Result:
-    return CliRunner().invoke(cli.app, ["suppressions", *arguments], input=typed, env={"COLUMNS": "160"})
+    return CliRunner().invoke(cli.app, ["people", *arguments], input=typed, env={"COLUMNS": "160"})
 
 
 # list
@@ -59,7 +60,7 @@ def test_the_list_shows_the_newest_suppression_first_and_the_total() -> None:
     result = run("list")
     assert result.exit_code == 0
     head, rule, *rest = [" ".join(line.split()) for line in result.stdout.splitlines() if line.strip()]
-    assert head == "since (UTC) channel reason recipient"
+    assert head == "since (UTC), channel reason recipient"
     assert set(rule) == {"─"}
     assert rest == [
         f"2026-11-21 09:01:00 sms gone {NUMBER} by message m-1 30006",
@@ -79,7 +80,7 @@ def test_a_number_that_sent_stop_is_shown_with_the_called_number_and_can_be_lift
     )
     (found,) = json.loads(run("list", "--json").stdout)["suppressions"]
     assert (found["reason"], found["message_id"]) == ("stop", "")
-    assert run("lift", NUMBER, "--channel", "sms", "--yes").exit_code == 0
+    assert run("allow", NUMBER, "--channel", "sms", "--yes").exit_code == 0
     assert run("show", NUMBER).exit_code == 1
 
 
@@ -105,6 +106,22 @@ def test_the_json_list_contains_every_field_of_a_suppression() -> None:
     }
 
 
+@pytest.mark.usefixtures("ses")
+def test_the_list_of_a_period_is_cut_at_the_limit_which_is_named() -> None:
+    for second in range(1, 6):
+        on_list(f"p{second}@example.com", at=1_000 * second)
+    period = ("list", "--since", "1970-01-01T00:00:02Z", "--until", "1970-01-01T00:00:05Z")
+    answer = json.loads(run(*period, "--json").stdout)
+    assert [each["recipient"][:2] for each in answer["suppressions"]] == ["p4", "p3", "p2"]
+    answer = json.loads(run(*period, "--limit", "2", "--json").stdout)
+    assert ([each["recipient"][:2] for each in answer["suppressions"]], answer["total"]) == (["p4", "p3"], 3)
+    cut = run(*period, "--limit", "2").stdout.splitlines()[-2:]
+    assert cut == ["The newest 2 of 3 on the suppression list of dev.", "More: --limit 3"]
+    assert "More" not in run(*period).stdout
+    refused = run("list", "--since", "2d", "--until", "3d")
+    assert (refused.exit_code, "after --until; use an earlier time." in refused.stderr) == (2, True)
+
+
 # show
 
 
@@ -122,29 +139,80 @@ def test_a_recipient_is_found_in_every_spelling_with_the_reason() -> None:
 @pytest.mark.usefixtures("ses")
 def test_a_number_is_lifted_in_any_of_its_forms() -> None:
     on_list("+5491123456789", "sms", reason="complaint", detail="", message_id="")
-    assert run("lift", "+54 11 15 2345-6789", "--channel", "sms", "--yes").exit_code == 0
+    assert run("allow", "+54 11 15 2345-6789", "--channel", "sms", "--yes").exit_code == 0
     assert list(the_list().listed()) == []
 
 
 @pytest.mark.usefixtures("ses")
 def test_a_recipient_on_no_list_exits_with_1() -> None:
     result = run("show", ADA)
-    assert (result.exit_code, result.stdout) == (1, f"{ADA} is not on the suppression list of dev.\n")
+    sentence = f"{ADA} is not suppressed in dev, and has not opted out of a topic.\n"
+    assert (result.exit_code, result.stdout) == (1, sentence)
     result = run("show", ADA, "--json")
-    assert (result.exit_code, result.stdout) == (1, '{"stage":"dev","suppressions":[]}\n')
+    assert (result.exit_code, result.stdout) == (1, '{"stage":"dev","suppressions":[],"opt_outs":[]}\n')
 
 
-# lift
+# stop
+
+
+@pytest.mark.usefixtures("ses")
+def test_a_stop_of_a_channel_is_stored_with_its_reason_and_a_second_one_exits_with_1() -> None:
+    words = ("stop", "Ada <ADA@Example.com>", "--channel", "mail", "--why", "asked by phone")
+    result = run(*words)
+    assert result.exit_code == 0
+    assert result.stdout.endswith(": an operator put it on the list (asked by phone).\n")
+    (entry,) = the_list().listed()
+    assert (entry.recipient, entry.reason, entry.detail) == (ADA, "operator", "asked by phone")
+    assert run(*words).exit_code == 1
+    assert [*the_list().listed()] == [entry]
+
+
+@pytest.mark.usefixtures("ses")
+def test_a_stop_prints_all_reasons_why_a_person_gets_nothing() -> None:
+    on_list()
+    result = run("stop", ADA, "--topic", "news")
+    mail, news = result.stdout.splitlines()
+    assert mail.startswith(f"{ADA} has received no mail since 2026-11-21 09:00:00 UTC: a message to it")
+    assert news.startswith(f"{ADA} has received no news since ")
+    assert run("show", ADA).stdout == result.stdout
+
+
+@pytest.mark.usefixtures("ses")
+@pytest.mark.parametrize("command", ["stop", "allow"])
+@pytest.mark.parametrize("options", [(), ("--topic", "news", "--channel", "mail")])
+def test_a_stop_and_an_allow_need_either_a_topic_or_a_channel(command: str, options: tuple[str, ...]) -> None:
+    result = run(command, ADA, "--why", "asked", *options)
+    assert result.exit_code == 2
+    assert "Use either --topic or --channel: --topic for messages of one topic" in result.stderr
+    assert [*the_list().listed()] == []
+
+
+@pytest.mark.usefixtures("ses")
+@pytest.mark.parametrize("options", [(), ("--why", " ")])
+def test_a_stop_of_a_channel_without_a_reason_is_refused(options: tuple[str, ...]) -> None:
+    result = run("stop", ADA, "--channel", "mail", *options)
+    assert (result.exit_code, "--channel needs --why" in result.stderr) == (2, True)
+    assert [*the_list().listed()] == []
+
+
+@pytest.mark.usefixtures("ses")
+def test_a_text_that_is_no_recipient_of_the_channel_is_not_stopped() -> None:
+    result = run("stop", "ada at example", "--channel", "mail", "--why", "asked")
+    assert (result.exit_code, "is not a mail address" in result.stderr) == (2, True)
+    assert [*the_list().listed()] == []
+
+
+# allow
 
 
 def test_a_lift_shows_the_reason_requires_a_confirmation_and_changes_both_lists(ses: FakeSes) -> None:
     on_list()
     ses.listed.add(ADA)
-    result = run("lift", ADA, "--channel", "mail", typed="y\n")
+    result = run("allow", ADA, "--channel", "mail", typed="y\n")
     assert result.exit_code == 0
     assert "bounced permanently" in result.stdout
     assert (
-        "Remove it from the suppression list of dev for mail and from SES's own list, which" in result.stdout
+        "Remove it from the suppression list of dev for mail and from SES's own list, which" in result.stderr
     )
     assert f"{ADA} was removed from SES's own list." in result.stdout
     assert f"{ADA} gets mail of dev again." in result.stdout
@@ -154,7 +222,7 @@ def test_a_lift_shows_the_reason_requires_a_confirmation_and_changes_both_lists(
 
 def test_a_lift_without_a_confirmation_is_not_executed(ses: FakeSes) -> None:
     on_list()
-    result = run("lift", ADA, "--channel", "mail", typed="\n")
+    result = run("allow", ADA, "--channel", "mail", typed="\n")
     assert result.exit_code == 1
     assert the_list().find("mail", [ADA])
     assert not ses.asked
@@ -172,7 +240,7 @@ def test_a_refusal_of_ses_is_reported_after_mailrooms_own_entry_was_lifted(
 ) -> None:
     on_list()
     ses.fault = fault
-    result = run("lift", ADA, "--channel", "mail", "--yes")
+    result = run("allow", ADA, "--channel", "mail", "--yes")
     assert result.exit_code == 1
     assert f"SES did not remove {ADA} from its suppression list" in result.stdout
     assert "run this command again" in result.stdout
@@ -182,21 +250,21 @@ def test_a_refusal_of_ses_is_reported_after_mailrooms_own_entry_was_lifted(
 
 def test_an_address_on_the_list_of_ses_only_is_lifted_there(ses: FakeSes) -> None:
     ses.listed.add("Ada@example.com")
-    result = run("lift", "Ada@Example.com", "--channel", "mail", "--yes")
+    result = run("allow", "Ada@Example.com", "--channel", "mail", "--yes")
     assert result.exit_code == 1
     assert not (ses.listed - {"Ada@example.com"})
-    result = run("lift", "Ada@example.com", "--channel", "mail", typed="y\n")
+    result = run("allow", "Ada@example.com", "--channel", "mail", typed="y\n")
     assert result.exit_code == 0
-    assert "Remove it from SES's own list?" in result.stdout
+    assert "Remove it from SES's own list?" in result.stderr
     assert not ses.listed
 
 
 def test_a_number_is_lifted_without_a_request_to_ses(ses: FakeSes) -> None:
     on_list(NUMBER, "sms")
     on_list(NUMBER, "push")
-    result = run("lift", NUMBER, "--channel", "sms", typed="y\n")
+    result = run("allow", NUMBER, "--channel", "sms", typed="y\n")
     assert result.exit_code == 0
-    assert "Remove it from the suppression list of dev for sms?" in result.stdout
+    assert "Remove it from the suppression list of dev for sms?" in result.stderr
     assert not ses.asked
     assert not the_list().find("sms", [NUMBER])
     assert the_list().find("push", [NUMBER])
@@ -204,23 +272,26 @@ def test_a_number_is_lifted_without_a_request_to_ses(ses: FakeSes) -> None:
 
 def test_a_lift_with_json_prints_only_the_json_to_standard_output(ses: FakeSes) -> None:
     on_list()
-    result = run("lift", ADA, "--channel", "mail", "--yes", "--json")
+    result = run("allow", ADA, "--channel", "mail", "--yes", "--json")
     answer = json.loads(result.stdout)
-    assert ([each["recipient"] for each in answer["lifted"]], answer["ses"]) == ([ADA], "not_listed")
+    assert [each["recipient"] for each in answer["suppressions"]] == [ADA]
+    assert (answer["stage"], answer["opt_outs"], answer["ses"]) == ("dev", [], "not_listed")
     assert f"{ADA} gets mail of dev again." in result.stderr
     on_list(NUMBER, "sms")
-    refused = run("lift", NUMBER, "--channel", "sms", "--json", typed="n\n")
+    refused = run("allow", NUMBER, "--channel", "sms", "--json", typed="n\n")
     assert (refused.exit_code, "{" in refused.stdout) == (1, False)
     assert the_list().find("sms", [NUMBER])
 
 
 def test_an_invalid_entry_can_be_lifted_as_it_is_listed(ses: FakeSes) -> None:
     on_list("not an address")
-    assert run("lift", "not an address", "--channel", "mail", "--yes").exit_code == 0
+    assert run("allow", "not an address", "--channel", "mail", "--yes").exit_code == 0
     assert not the_list().find("mail", ["not an address"])
 
 
 @pytest.mark.usefixtures("ses")
-def test_a_lift_needs_a_channel_that_has_a_list() -> None:
-    assert run("lift", ADA).exit_code == 2
-    assert run("lift", ADA, "--channel", "fax").exit_code == 2
+def test_a_channel_without_a_suppression_list_is_refused_by_name() -> None:
+    for command in ("stop", "allow", "list"):
+        recipient = () if command == "list" else (ADA,)
+        result = run(command, *recipient, "--channel", "fax")
+        assert (result.exit_code, "'fax' is not one of mail, sms, push." in result.stderr) == (2, True)
