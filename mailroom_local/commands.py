@@ -29,7 +29,7 @@ NEXT_STEPS = """
 Next, in this shell:
   . .local/env
   mailroom send mail --to ada@example.com --subject Welcome --text "Hello Ada." --id welcome-17 --stage local
-  mailroom status welcome-17 --stage local
+  mailroom messages show welcome-17 --stage local
   mailroom send sms --to "(617) 555-1234" --text "Your code is 123456" --stage local
 {campaign}  mailroom inbox     what was sent
   mailroom down      stop
@@ -55,9 +55,10 @@ def starting() -> Iterator[None]:
 
 @starting()
 def up() -> None:
-    """Deploy the stage `local` to an emulated AWS, and leave it running, with a console for the browser.
+    """Start the stage local on an emulated AWS.
 
-    If the stage is running, update it with the current settings and code. Its messages are preserved.
+    The stage is left running, with a console for the browser. If the stage is running, update it with the
+    current settings and code. Its messages are preserved.
 
     Example: mailroom up
     """
@@ -101,7 +102,9 @@ def _print_console() -> None:
 
 @starting()
 def down() -> None:
-    """Stop the processes that `mailroom up` started, also after a crash.
+    """Stop the processes that mailroom up started.
+
+    This also works after a crash.
 
     Example: mailroom down
     """
@@ -110,8 +113,9 @@ def down() -> None:
 
 @starting()
 def inbox() -> None:
-    """Show the messages that the providers' simulators accepted, newest last. $MAILROOM_INBOX is the URL of
-    all messages as JSON.
+    """Show the messages that the local providers accepted.
+
+    The newest come last. $MAILROOM_INBOX is the URL of all messages as JSON.
 
     Example: mailroom inbox
     """

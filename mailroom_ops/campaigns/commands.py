@@ -28,7 +28,7 @@ from mailroom_ops.shared.screen import aws_faults, bar, confirm, print_answer, p
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Start a campaign, show the progress of its runs, pause and stop them.",
+    help="Start a campaign, show its runs, pause and stop them.",
 )
 
 Name = Annotated[str, typer.Argument(help="The campaign: the name of its folder in campaigns/.")]

@@ -40,13 +40,14 @@ def import_(
     workers: Annotated[int, typer.Option(min=1, max=128, help="The number of parallel puts.")] = 16,
     as_json: AsJson = False,
 ) -> None:
-    """Put a file of messages into the mailbox: CSV with a header, or one JSON object per line, of any size.
+    """Put a file of messages into the mailbox.
 
-    A column is an attribute of the message, or a variable of its template; the column `template` names the
-    template. In a CSV file, write lists, maps and numbers as JSON. Each line needs an id that does not
-    change: from a column `id`, or made of --id-prefix and the line number. Messages use the lane bulk if the
-    channel has one, unless a column `lane` names another. The command cannot rename columns or leave out
-    lines: change the file first.
+    The file is CSV with a header, or has one JSON object per line; it may have any size. A column is an
+    attribute of the message, or a variable of its template; the column `template` names the template. In a
+    CSV file, write lists, maps and numbers as JSON. Each line needs an id that does not change: from a column
+    `id`, or made of --id-prefix and the line number. Messages use the lane bulk if the channel has one,
+    unless a column `lane` names another. The command cannot rename columns or leave out lines: change the
+    file first.
 
     After an interruption, run the same command again. No message is put twice: a message that is in the
     mailbox already is counted as existed. The command prints the lines that were refused: correct them in the
@@ -56,7 +57,7 @@ def import_(
     refused the messages, the options or the file are wrong, or an id made of a line number belongs to another
     message.
 
-    Example: mailroom import people.csv --channel mail --id-prefix news-2026-11 --dry-run
+    Example: mailroom messages import people.csv --channel mail --id-prefix news-2026-11 --dry-run
     """
     with aws_faults(stage):
         options = options_of(file, channel=channel, id_prefix=id_prefix)

@@ -17,7 +17,9 @@ def console(
         bool, typer.Option("--no-browser", help="Do not open a browser; only print the URL.")
     ] = False,
 ) -> None:
-    """Open a stage in the browser: messages, queues, failures, dead letters, campaigns. Ends with Ctrl-C.
+    """Open a stage in the browser.
+
+    The console shows messages, queues, failures, dead letters and campaigns. Ends with Ctrl-C.
 
     The console listens on this machine only, for browsers that open the printed URL, which contains a token.
     It uses the credentials of the environment, and has their permissions. Before an action, it shows the

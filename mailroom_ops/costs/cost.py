@@ -70,8 +70,10 @@ def cost(
     ] = "essentials",
     as_json: AsJson = False,
 ) -> None:
-    """Print the monthly cost of messages on AWS, how long they take if all are put at the same time, which
-    setting limits their speed, and the cost of the stage itself.
+    """Print what a stage and its messages cost in a month.
+
+    The command also prints how long the messages take if all are put at the same time, and which setting
+    limits their speed.
 
     The command synthesizes the stage from cdk.json, uses a dated price list, and works without AWS
     credentials. A provider's price is included if it is the same everywhere. The speed is the lower of the

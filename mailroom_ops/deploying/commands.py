@@ -32,7 +32,9 @@ NO_LOSS = "No table, queue, bucket or secret would be replaced or deleted."
 
 
 def synth(stage: WrittenStage = "dev") -> None:
-    """Write a stage's CloudFormation templates to cdk.out, and check settings, templates and campaigns.
+    """Write a stage's CloudFormation templates, and check them.
+
+    The command checks settings, templates and campaigns, and writes to cdk.out.
 
     Example: mailroom synth --stage prod
     """
@@ -41,7 +43,7 @@ def synth(stage: WrittenStage = "dev") -> None:
 
 
 def diff(stage: WrittenStage = "dev") -> None:
-    """Show what a deployment of a stage would change on AWS.
+    """Show what a deployment would change on AWS.
 
     Exit code 1: a table, queue, bucket or secret would be replaced or deleted, and its data lost or left
     behind. The CDK's command line compares the templates, without a change set.
@@ -86,8 +88,9 @@ def deploy(
         bool, typer.Option("--wait", help="After the deployment, wait until SES has verified the senders.")
     ] = False,
 ) -> None:
-    """Deploy a stage with the credentials of the environment, and check it. Before an update, run `mailroom
-    diff`.
+    """Deploy a stage, and check it.
+
+    The credentials are those of the environment. Before an update, run `mailroom diff`.
 
     If the account and region lack the CDK's bootstrap, or a sender lacks an identity in SES, the command
     offers to create it. Without a terminal it creates only what an option names. At a terminal it also runs
@@ -136,7 +139,9 @@ def _check(stage: str) -> None:
 
 
 def destroy(stage: WrittenStage = "dev", *, yes: Yes = False) -> None:
-    """Delete a stage's stacks, after a question. Resources that its settings retain are not deleted.
+    """Delete a stage's stacks, after a question.
+
+    Resources that its settings retain are not deleted.
 
     Exit code 2: the stage is protected, or the deletion was not confirmed.
 
@@ -151,7 +156,9 @@ def destroy(stage: WrittenStage = "dev", *, yes: Yes = False) -> None:
 def command_line(
     arguments: Annotated[list[str], typer.Argument(help="Arguments of the CDK's command line, after --.")],
 ) -> None:
-    """Run the CDK's command line in this folder, in the version that Mailroom was tested with.
+    """Run the CDK's command line, in the tested version.
+
+    It runs in this folder, in the version that Mailroom was tested with.
 
     Example: mailroom cdk -- deploy mailroom-prod-deploy -c stage=prod
     """

@@ -23,8 +23,9 @@ def policy(
         ),
     ] = None,
 ) -> None:
-    """Write the IAM policies that deploying a stage needs, for `cdk bootstrap`: files in
-    .local/policy/STAGE, execution-1.json and so on.
+    """Write the IAM policies that deploying a stage needs.
+
+    The files are for `cdk bootstrap`: .local/policy/STAGE/execution-1.json and so on.
 
     Example: mailroom policy --stage prod
     """

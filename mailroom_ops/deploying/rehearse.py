@@ -43,8 +43,10 @@ def rehearse(
     seconds: Annotated[float, typer.Option(min=0.1, help="Maximum seconds to wait for one message.")] = 120,
     as_json: AsJson = False,
 ) -> None:
-    """Send mails to test addresses of SES or Resend, cancel one, opt out and in, move a dead letter back, and
-    print the expected and the real status of each mail.
+    """Send test mails through a stage, and check each.
+
+    The command sends mails to test addresses of SES or Resend, cancels one, opts out and in, puts a dead
+    letter back, and prints the expected and the real status of each mail.
 
     The mails reach test addresses only, count towards the quota, and cost less than a cent. The command
     removes its suppressions and opt-outs again. Exit code 1: a status differs from the expected one.

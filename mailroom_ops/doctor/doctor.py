@@ -34,7 +34,7 @@ def doctor(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Check that a stage can send messages, and that somebody is alerted if it cannot.
+    """Check that a stage can send, and that alarms reach somebody.
 
     The command checks senders with SPF and DMARC, sandbox, quotas, reputation, secrets, the providers'
     credentials (by read-only requests), event source mappings, dead letters and alarms, and prints the price

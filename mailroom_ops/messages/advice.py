@@ -62,16 +62,16 @@ def commands(message: MessageStatus, stage: str) -> Steps:
     which = f"{quote(message.id)} --channel {quote(message.event_type)} --stage {stage}"
     return Steps(
         stage,
-        resend=f"mailroom resend {which}",
-        repair=f"mailroom repair {which}",
-        end=f"mailroom repair {which} --as sent (or failed)",
+        resend=f"mailroom messages resend {which}",
+        repair=f"mailroom messages resend {which}",
+        end=f"mailroom messages settle {which} --as sent (or failed)",
         overview=f"the overview of mailroom console --stage {stage}",
-        dead_letter=f"mailroom dead-letters show {quote(message.id)} --stage {stage}",
+        dead_letter=f"mailroom messages dead-letters {quote(message.id)} --stage {stage}",
         opt_outs=f"mailroom people show RECIPIENT --stage {stage}",
         suppression=f"see mailroom people show RECIPIENT --stage {stage}; to remove the entry, use "
         "mailroom people allow",
         suppressions=f"mailroom people list --stage {stage}",
-        cancel=f"mailroom cancel {which}",
+        cancel=f"mailroom messages cancel {which}",
     )
 
 

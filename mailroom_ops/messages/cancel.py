@@ -1,4 +1,4 @@
-"""The command `cancel`: cancels messages that wait to be sent, in the same way as the HTTP API."""
+"""The command `messages cancel`: cancels messages that wait to be sent, in the same way as the HTTP API."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -33,13 +33,13 @@ def cancel(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Cancel messages that wait to be sent. If a message has a callback URL, a callback is sent to it.
+    """Cancel messages that wait to be sent.
 
-    Running the command twice is harmless. To send a message after all, put it under a new id. The command
-    asks as mailroom resend does. Exit code 1: some messages do not exist, or do not wait. 2: the command
-    could not do its work.
+    If a message has a callback URL, a callback is sent to it. Running the command twice is harmless. To send
+    a message after all, put it under a new id. The command asks as mailroom messages resend does. Exit code
+    1: some messages do not exist, or do not wait. 2: the command could not do its work.
 
-    Example: mailroom cancel reminder-42 --stage prod
+    Example: mailroom messages cancel reminder-42 --stage prod
     """
 
     def act_of(session: "boto3.Session", deployed: DeployedStage) -> Canceller:

@@ -31,9 +31,10 @@ def deeds(
     limit: filters.Limit = None,
     as_json: AsJson = False,
 ) -> None:
-    """List who has changed something by a command or in the console, when, and why, the newest first.
+    """List who has changed something, when, and why.
 
-    A deed is recorded before it is done, so one that failed is listed too.
+    The list has what was done by a command or in the console, the newest first. A deed is recorded before it
+    is done, so one that failed is listed too.
 
     Example: mailroom activity --since 24h --stage prod
     """

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from mailroom.clock import iso
 from mailroom.errors import Invalid
 from mailroom.ledger.status_reader import MessageStatus
+from mailroom.message.outcome import FAILED
 from mailroom.search.finder import Filter, Finder
 from mailroom_ops.messages.failed_messages import Failure, FailureFilter, failure_of
 from mailroom_ops.shared.screen import Refused
@@ -88,6 +89,8 @@ def tried(finder: Finder, start: float, criteria: FailureFilter) -> Tried:
     """Search for messages that are tried again, or are dead letters. A message may be tried for hours, so the
     search begins LONGEST_TRIES_SECONDS before `start` (epoch seconds). It ends earlier after MOST_TRIED
     messages or PAGES pages. Raises Refused for an invalid status."""
+    if criteria.status in FAILED:  # a message with an outcome is not tried any more
+        return Tried([], "")
     filter_ = _Troubled(criteria.event_type, criteria.status, criteria.template, criteria.campaign)
     earliest, since, cursor = iso(start - LONGEST_TRIES_SECONDS), "", ""
     troubled: list[MessageStatus] = []

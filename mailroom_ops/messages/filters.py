@@ -14,7 +14,9 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import epoch, iso, milliseconds
 from mailroom.ledger.items import DEAD_LETTER
 from mailroom.ledger.status_reader import MessageStatus
+from mailroom.message.outcome import FAILED
 from mailroom.search.finder import Filter
+from mailroom_ops.messages.failed_messages import failure_of
 from mailroom_ops.shared.deployed_stage import name as stage_name
 from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.times import span_of
@@ -28,24 +30,50 @@ Channel = Annotated[str, typer.Option(help="Only messages of this channel.")]
 Status = Annotated[str, typer.Option(help="Only messages with this status, such as bounced.")]
 Template = Annotated[str, typer.Option(help="Only messages of this template.")]
 Campaign = Annotated[str, typer.Option(help="Only messages of this campaign, or of one run: NAME#RUN.")]
+Reason = Annotated[str, typer.Option(help="Only messages with this error code, such as invalid.")]
+Domain = Annotated[str, typer.Option(help="Only mails to recipients of this domain.")]
 Since = Annotated[str, typer.Option(help="The earliest time: 24h, 2d, 2026-11-20 or an ISO time.")]
 Until = Annotated[str, typer.Option(help="The latest day, or another time like that of --since.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Print at most this many; default: 50.")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print all messages as CSV.")]
 NOT_SENT = "not-sent"
 """Name in place of a status: the recipient did not get the message, or not yet."""
+FAILURE = "failure"
+"""Name in place of the statuses FAILED."""
 GOT = ("sent", "delivered", "complained")
 """Statuses of messages that are not NOT_SENT."""
 
 
 class MessageFilter(Filter, frozen=True):
-    """Filter of a list of messages, whose status may also be DEAD_LETTER or NOT_SENT."""
+    """Filter of a list of messages, whose status may also be DEAD_LETTER, FAILURE or NOT_SENT."""
 
-    statuses: ClassVar[tuple[str, ...]] = (*Filter.statuses, DEAD_LETTER, NOT_SENT)
+    reason: str = ""
+    domain: str = ""
+    statuses: ClassVar[tuple[str, ...]] = (*Filter.statuses, DEAD_LETTER, FAILURE, NOT_SENT)
+
+    @property
+    def failing(self) -> Sequence[str]:
+        """Keys in the ledger's index of failures that the status means; empty for a status which is not in
+        the index."""
+        if self.status == FAILURE:
+            return FAILED
+        return [self.status] if self.status in (*FAILED, DEAD_LETTER) else []
 
     def stands(self, message: Any) -> bool:
-        facts = {DEAD_LETTER: "dead_lettered_at" in message.times, NOT_SENT: message.status not in GOT}
+        facts = {
+            DEAD_LETTER: "dead_lettered_at" in message.times,
+            FAILURE: message.status in FAILED,
+            NOT_SENT: message.status not in GOT,
+        }
         return facts.get(self.status, super().stands(message))
+
+    def takes(self, message: MessageStatus) -> bool:
+        if not super().takes(message):
+            return False
+        if not (self.reason or self.domain):
+            return True
+        failure = failure_of(message, full=True)
+        return self.reason in ("", failure.reason) and self.domain.lower() in ("", failure.domain)
 
     def takes_named(self, message: MessageStatus) -> bool:
         """Return whether a message that was found by its id matches the filter, with the time of its put."""

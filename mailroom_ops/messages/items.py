@@ -147,7 +147,8 @@ def _fault(text: str) -> str:
     except ValueError:
         return "is not JSON."
     several = isinstance(value, list)
-    return f"is not a JSON object{'; for several messages, use mailroom import with JSON lines' * several}."
+    hint = "; for several messages, use mailroom messages import with JSON lines" if several else ""
+    return f"is not a JSON object{hint}."
 
 
 def _takes_text(type_: Any) -> bool:

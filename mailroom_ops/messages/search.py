@@ -1,59 +1,34 @@
-"""The commands `find` and `list`: read the messages of a recipient, and the newest messages, from the table
-`search`."""
+"""Lists of messages: the newest ones, and those to a recipient, from the table `search`; and failures, from
+the ledger's index."""
 
 import re
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
-import typer
 from msgspec import Struct, structs
-from rich.text import Text
 
-from mailroom.errors import Invalid, quantity
-from mailroom.ledger.items import DEAD_LETTER
+from mailroom.errors import Invalid
 from mailroom.ledger.status_reader import MessageStatus
 from mailroom.message.address import bare, forms_of
 from mailroom.message.message import Key, Reference
 from mailroom.message.outcome import FAILED
-from mailroom.search.finder import ANY, PAGE, Filter, Finder, FoundPage, page_of
+from mailroom.search.finder import PAGE, Filter, Finder, FoundPage, page_of
 from mailroom.search.rows import partitions_of
 from mailroom_ops.messages import filters
 from mailroom_ops.messages.failed_messages import Failure, failed_round, failure_of
-from mailroom_ops.messages.failures_csv import print_csv
 from mailroom_ops.messages.filters import MessageFilter
-from mailroom_ops.messages.listed import listed, text_of
-from mailroom_ops.messages.status import STYLES, first_recipient, reader_of
-from mailroom_ops.messages.waiting import WAITS_FOR, queued, unlisted
-from mailroom_ops.shared.deployed_stage import aws_session, search_of
-from mailroom_ops.shared.options import AsJson, Stage
+from mailroom_ops.messages.status import first_recipient, reader_of
+from mailroom_ops.messages.waiting import WAITS_FOR, queued
+from mailroom_ops.shared.deployed_stage import search_of
 from mailroom_ops.shared.screen import (
     Refused,
-    aws_faults,
-    errors,
-    fold,
-    narrow,
-    plain,
-    print_answer,
-    print_line,
-    screen,
-    stacked,
-    table_of,
-    whole,
 )
-from mailroom_ops.shared.times import short
 
 if TYPE_CHECKING:
     import boto3
-
-NO_SEARCH = (
-    "{stage} has no search, so its messages can only be found by their ids. Deploy it with this version, and "
-    "with mailroom.{stage}.search true in cdk.json."
-)
+    from types_boto3_dynamodb import DynamoDBClient
 
 PARTS = (
     "The search stores only hashes of addresses and numbers: type the whole address or number, not a part."
@@ -65,9 +40,6 @@ By = Literal["newest", "id", "recipient", "part", "list"]
 as the provider's id."""
 _HEADER = re.compile(r"^(?:X-Correlation-ID|Message-ID):\s*", re.IGNORECASE)
 _MESSAGE_ID_OF_SES = re.compile(r"^<?([0-9a-f]{16}(?:-[0-9a-f]+)+)@(?:[\w-]+\.)?amazonses\.com>?$")
-
-ArrivedTwice = Annotated[bool, typer.Option("--twice", help="Only messages that may have arrived twice.")]
-Cursor = Annotated[str, typer.Option(help="Print the page at this cursor, which the previous page printed.")]
 
 
 class MessageRow(Struct, frozen=True):
@@ -82,8 +54,12 @@ class MessageRow(Struct, frozen=True):
     subject: str | None
     to: str | list[str] | None
     updated_at: str | None
-    trouble: dict[str, str] | None = None
-    """Reason why the latest try did not send the message: {code, message}."""
+    reason: str = ""
+    """Code of the reason why the message failed, or why its latest try did not send it."""
+    field: str = ""
+    """Name of the invalid attribute, or `variable` for a variable of the template."""
+    message: str = ""
+    """Sentence about this reason."""
     put_at: str | None = None
     dead_lettered_at: str | None = None
     """Time when the message became a dead letter; None if the message is not a dead letter."""
@@ -107,7 +83,7 @@ class MessageRow(Struct, frozen=True):
 
 
 class FoundAnswer(Struct, frozen=True):
-    """Output of the commands `find` and `list`, the newest messages first."""
+    """Output of the command `messages list`, the newest messages first."""
 
     stage: str
     by: By
@@ -119,109 +95,6 @@ class FoundAnswer(Struct, frozen=True):
     """Time of the oldest message that was examined; None if all messages were."""
     queued: int | None
     """Approximate number of messages in queues, which are not listed yet; None if messages were found."""
-
-
-def list_(
-    stage: Stage = "dev",
-    *,
-    channel: filters.Channel = "",
-    status: filters.Status = "",
-    template: filters.Template = "",
-    campaign: filters.Campaign = "",
-    arrived_twice: ArrivedTwice = False,
-    ids_file: Annotated[
-        Path | None, typer.Option("--ids", help="A file with ids, addresses or numbers, one per line.")
-    ] = None,
-    since: filters.Since = "",
-    until: filters.Until = "",
-    cursor: Cursor = "",
-    as_csv: filters.AsCsv = False,
-    as_json: AsJson = False,
-) -> None:
-    """Print the newest messages, 50 per page.
-
-    --since and --until are compared with the time at which a message was put. --status may also be
-    dead-letter, or not-sent: everything but sent, delivered and complained, so also what waits or was
-    cancelled. Without a run, --campaign lists its latest 3 runs.
-
-    Messages of a run, of a template, and with a status of failure are indexed. With another filter, a page
-    examines the newest 200 messages, and prints how far back it has searched.
-
-    With --ids, the command prints the messages with the ids in a file, and those to its addresses and
-    numbers. The file may also be a CSV file of this command.
-
-    A message is listed once a worker has claimed it, or once it waits to be sent.
-
-    Example: mailroom list --status bounced --stage prod
-
-    Example: mailroom list --status not-sent --template prices --since 2026-11-17 --until 2026-11-17 --csv
-    """
-    typed = (channel, status, template, campaign, "yes" if arrived_twice else "", since, until)
-    _print(stage, "", typed, cursor, ids_file, as_csv=as_csv, as_json=as_json)
-
-
-def find(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="An address, a number, a token or an id.")],
-    stage: Stage = "dev",
-    *,
-    channel: filters.Channel = "",
-    status: filters.Status = "",
-    template: filters.Template = "",
-    campaign: filters.Campaign = "",
-    since: filters.Since = "",
-    until: filters.Until = "",
-    cursor: Cursor = "",
-    as_csv: filters.AsCsv = False,
-    as_json: AsJson = False,
-) -> None:
-    """Print the messages to a recipient, the newest first, 50 per page; or the messages with an id.
-
-    Spellings of the same address or number give the same messages. TEXT may be the X-Correlation-ID of a
-    message. If it is a part of an id, or a provider's id, a page examines the newest 200 messages. A message
-    is found once a worker has claimed it, or once it waits to be sent. --since, --until and --status have the
-    same values as those of mailroom list. Exit code 1: no message was found.
-
-    Example: mailroom find ada@example.com --stage prod
-    """
-    typed = (channel, status, template, campaign, "", since, until)
-    answer = _print(stage, text, typed, cursor, as_csv=as_csv, as_json=as_json)
-    raise typer.Exit(0 if answer.messages or answer.more else 1)
-
-
-def _print(
-    stage: str,
-    text: str,
-    typed: Sequence[str],
-    cursor: str,
-    ids_file: Path | None = None,
-    *,
-    as_csv: bool,
-    as_json: bool,
-) -> FoundAnswer:
-    with aws_faults(stage):
-        if as_csv and (as_json or cursor):
-            raise Refused("--csv prints all messages; leave out --json and --cursor.")
-        session = aws_session()
-        criteria = MessageFilter(*typed[:-2], **filters.bounds(typed[-2], typed[-1], time.time()))
-        finder = finder_of(session, stage)
-        if finder is None:
-            raise Refused(NO_SEARCH.format(stage=stage))
-        lookup = Lookup(session, stage, finder, text, criteria)
-        failures: Iterator[Failure]
-        with errors.status("reading the ledger"):
-            if ids_file is not None:
-                messages, missing = listed(reader_of(session, stage), finder, text_of(ids_file), criteria)
-                failures = (failure_of(message, full=True) for message in messages)
-                answer = FoundAnswer(stage, "list", [*map(row_of, messages)], False, None, None, None)
-                print_line(f"{quantity(len(missing), 'entry has', 'entries have')} no message.", "", errors)
-            else:
-                answer, failures = lookup.answer(cursor), lookup.every()
-        if as_csv:
-            print_csv(failures)
-            return answer
-    show = partial(_show, text=text, filtered=criteria != MessageFilter() and not cursor)
-    print_answer(answer, show, as_json=as_json)
-    return answer
 
 
 class Containing(MessageFilter, frozen=True):
@@ -239,24 +112,22 @@ class StageFinder(Finder, frozen=True):
 
     stage: str = ""
 
-    def newest(self, filter_: Filter = ANY, cursor: str = "", size: int = PAGE) -> FoundPage:
-        if filter_.status not in (*FAILED, DEAD_LETTER):
-            return super().newest(filter_, cursor, size)
-        filter_.check(cursor)
-        # A message fails after it was put, so only the beginning of the span is a bound for the index.
-        span = (filter_.since or "0", cursor or "9")
-        items, end = failed_round(self.client, self.stage, [filter_.status], span)
-        first, last = filter_.span("")
-        pairs = ((item, f"{item.get('putAt', 0):013d}") for item in items)
-        places = ((item["failed_at"], item if first <= put_at < last else {}) for item, put_at in pairs)
-        return page_of(places, end, filter_, cursor, size)
-
     def partitions(self, filter_: Filter) -> Sequence[str]:
         campaign = filter_.campaign
         needs_runs = campaign and not ("#" in campaign or filter_.template)
         runs = filters.latest_runs(self.client, self.stage, campaign, RUNS) if needs_runs else []
         of_runs = [partition for run in runs for partition in partitions_of("run", f"{campaign}#{run.run}")]
         return of_runs or super().partitions(filter_)
+
+
+def newest_failures(
+    client: "DynamoDBClient", stage: str, filter_: MessageFilter, cursor: str, size: int
+) -> FoundPage:
+    """Return a page of the ledger's index of failures and dead letters, by the time of the failure. Raises
+    Invalid, and botocore's errors."""
+    filter_.check(cursor)
+    items, end = failed_round(client, stage, filter_.failing, filter_.span(cursor))
+    return page_of(((item["failed_at"], item) for item in items), end, filter_, cursor, size)
 
 
 def finder_of(session: "boto3.Session", stage: str) -> Finder | None:
@@ -278,11 +149,15 @@ class Lookup(Struct, frozen=True):
     text: str
     criteria: MessageFilter
 
-    def answer(self, cursor: str) -> FoundAnswer:
-        """Return a page of the messages. Raises Refused for an invalid cursor, and if the result is empty
-        because the filter has a name that does not exist."""
-        page, by = self._page(cursor)
+    def answer(self, cursor: str, limit: int | None = None) -> FoundAnswer:
+        """Return a page of the messages, or the messages of as many pages as reach a `limit`. Raises Refused
+        for an invalid cursor, and if the result is empty because the filter has a name that does not
+        exist."""
+        page, by = self._page(cursor, limit or PAGE)
         rows = [row_of(message) for message in page.messages]
+        while limit and page.cursor and len(rows) < limit:
+            page, _ = self._page(page.cursor, limit - len(rows))
+            rows += [row_of(message) for message in page.messages]
         queued_count = None
         if not (rows or page.cursor):
             filters.check_names(self.session, self.stage, self.criteria, self.criteria.statuses)
@@ -290,17 +165,23 @@ class Lookup(Struct, frozen=True):
         after = page.cursor
         return FoundAnswer(self.stage, by, rows, after is not None, after, page.looked_back_to, queued_count)
 
-    def every(self) -> Iterator[Failure]:
-        """Yield all messages, with the reasons why they were not sent. A page is read when its messages are
-        taken."""
+    def every(self, *, full: bool = True) -> Iterator[Failure]:
+        """Yield all messages, with the reasons why they were not sent, masked unless `full` is true. A page
+        is read when its messages are taken."""
         cursor: str | None = ""
         while cursor is not None:
-            page, _ = self._page(cursor)
-            yield from (failure_of(message, full=True) for message in page.messages)
+            page, _ = self._page(cursor, PAGE)
+            yield from (failure_of(message, full=full) for message in page.messages)
             cursor = page.cursor
 
-    def _page(self, cursor: str) -> tuple[FoundPage, By]:
+    def _page(self, cursor: str, size: int) -> tuple[FoundPage, By]:
         finder, criteria = self.finder, self.criteria
+        try:
+            if not self.text and criteria.failing:
+                client = self.session.client("dynamodb")
+                return newest_failures(client, self.stage, criteria, cursor, size), "newest"
+        except Invalid as fault:
+            raise Refused(f"{fault}.") from None
         text = _MESSAGE_ID_OF_SES.sub(r"\1", _HEADER.sub("", self.text))
         reference = Reference.found_in(text)
         ids = [text] if reference is None else [text, reference.id]
@@ -311,10 +192,10 @@ class Lookup(Struct, frozen=True):
             return FoundPage(by_id, None), "id"
         try:
             if not text:
-                return finder.newest(criteria, cursor), "newest"
-            page = finder.to(text, criteria, cursor)
+                return finder.newest(criteria, cursor, size), "newest"
+            page = finder.to(text, criteria, cursor, max(1, size - len(by_id)))
             if not (by_id or page.messages or page.cursor or _is_whole(text, finder.default_region)):
-                return finder.newest(Containing(**structs.asdict(criteria), text=text), cursor), "part"
+                return finder.newest(Containing(**structs.asdict(criteria), text=text), cursor, size), "part"
         except Invalid as fault:
             raise Refused(f"{fault}.") from None
         messages = {Key(message.id, message.event_type): message for message in (*by_id, *page.messages)}
@@ -333,35 +214,8 @@ def row_of(message: MessageStatus) -> MessageRow:
     """Return the row of a message in a list."""
     row = msgspec.convert(message, MessageRow, from_attributes=True)
     times = message.times
-    return structs.replace(row, put_at=times.get("putAt"), dead_lettered_at=times.get("dead_lettered_at"))
-
-
-def _cells(message: MessageRow) -> tuple[str | Text, ...]:
-    put_at = short(message.put_at).removesuffix(" UTC") if message.put_at else ""
-    lines = dict.fromkeys((message.headline, f"to {message.recipient}", message.id))
-    status = Text(message.standing, STYLES.get(message.status, ""))
-    return stacked(put_at, message.event_type), status, stacked(*lines)
-
-
-def _show(answer: FoundAnswer, *, text: str, filtered: bool) -> None:
-    columns = (whole("put (UTC), channel"), narrow("status", 11), fold("message", ratio=1))
-    if answer.messages:
-        screen.print(table_of(*columns, rows=map(_cells, answer.messages)))
-    count = len(answer.messages)
-    messages = quantity(count, "message") if count else "No messages"
-    if count and filtered and not answer.cursor:
-        messages = f"{count:,} of {messages}"
-    which = {
-        "newest": "",
-        "list": " of the list",
-        "id": f" with the id {text}",
-        "part": f" with {text} in an id",
-    }.get(answer.by, f" to {text}")
-    sentence = f"{messages}{which} in {answer.stage}"
-    if answer.looked_back_to and len(answer.messages) < PAGE:
-        sentence += f", looked back to {short(answer.looked_back_to)}"
-    screen.print(plain(f"{sentence}{unlisted(answer.queued)}."), soft_wrap=True)
-    if answer.cursor:
-        screen.print(plain(f"More: --cursor {answer.cursor}"), soft_wrap=True)
-    if answer.by == "part" and not answer.messages:
-        print_line(PARTS)
+    row = structs.replace(row, put_at=times.get("putAt"), dead_lettered_at=times.get("dead_lettered_at"))
+    if not (message.trouble or message.status in FAILED):
+        return row
+    failure = failure_of(message, full=True)
+    return structs.replace(row, reason=failure.reason, message=failure.message, field=failure.field)

@@ -119,7 +119,9 @@ def send(
     wait_seconds: Annotated[float, typer.Option(min=0, help="Time limit of --wait in seconds.")] = 60.0,
     as_json: AsJson = False,
 ) -> None:
-    """Send one message, made from options, from a JSON file, or from both; options override the file.
+    """Send one message.
+
+    It is made from options, from a JSON file, or from both; options override the file.
 
     The command validates the message by the rules of the deployed stage before it puts the message into the
     mailbox; an error names the invalid attribute. Exit code 0: the message is in the mailbox, or was there
@@ -284,5 +286,5 @@ def _show(sent: SendAnswer) -> None:
         words = f"{words}: {sent.error}" if sent.error else words
         print_line(f"It waits for {WAITS_FOR[sent.waits_for]}" if sent.waits_for else f"It is {words}")
     if sent.status not in GOOD and sent.result != "conflict":
-        command = f"mailroom status {quote(sent.id)} --channel {sent.event_type} --stage {sent.stage}"
+        command = f"mailroom messages show {quote(sent.id)} --channel {sent.event_type} --stage {sent.stage}"
         print_line(f"To see its progress: {command}")

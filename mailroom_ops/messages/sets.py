@@ -1,4 +1,4 @@
-"""Sets of messages on which an operator acts: `resend`, `cancel` and `correct`.
+"""Sets of messages on which an operator acts: `messages resend`, `cancel`, `correct` and `settle`.
 
 Each act is evaluated without a change first. It is safe to repeat: the ledger or the mailbox has the result
 of a message that was done before.
@@ -57,12 +57,12 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be don
 class MessageResult(Struct, frozen=True):
     """Result for one message of a set, or the expected result in a dry run. `status` is the message's status
     before the act, and `attempt` the number of its next attempt. The result `unqueued` means that the
-    message was reopened, or may have been, and is not in a queue: `resend` or `repair` queues it."""
+    message was reopened, or may have been, and is not in a queue: `messages resend` queues it."""
 
     id: str
     event_type: str
     status: str
-    result: Literal["ready", "resent", "cancelled", "corrected", "refused", "unqueued"]
+    result: Literal["ready", "resent", "cancelled", "corrected", "recorded", "refused", "unqueued"]
     why: str
     attempt: int | None = None
     may_arrive_twice: bool = False
@@ -103,8 +103,8 @@ def found(stage: DeployedStage, ref: MessageRef) -> Mapping[str, Any] | str:
     if stage.items("mailbox", ref):
         days = REMEMBERED_SECONDS // 86_400
         return (
-            "it has no item in the ledger: no worker has started it, and mailroom repair requeues it by "
-            f"its id; but if it was put more than {days} days ago, it may have been sent and forgotten"
+            "it has no item in the ledger: no worker has started it, and mailroom messages resend puts it "
+            f"into its queue; but one that was put more than {days} days ago may have been sent and forgotten"
         )
     return "there is no such message in the ledger"
 
@@ -128,10 +128,12 @@ def act_on(
     dry_run: bool,
     yes: bool,
     as_json: bool,
+    always_ask: bool = False,
 ) -> None:
     """Show what an act would do, ask, do it, and print the results. `selection` has the ids, the file and the
-    channel that the command got, and `question` a place for the number of messages. Ends the command, with
-    exit code 1 if some messages were not done."""
+    channel that the command got, and `question` a place for the number of messages. Up to UNASKED messages
+    that cannot arrive twice are done without a question unless `always_ask`. Ends the command, with exit code
+    1 if some messages were not done."""
     piped, looked = "-" in (selection[0] or ()), list[MessageResult]()
     with aws_faults(stage):
         refs, session = _refs(*selection, stage), aws_session()
@@ -145,7 +147,8 @@ def act_on(
         ready = [message for message in looked if message.result == "ready"]
         done = ready
         if ready and not dry_run:
-            _confirm(question, stage, ready, yes=yes, piped=piped)
+            limit = 0 if always_ask else UNASKED
+            _confirm(question, stage, ready, yes=yes, piped=piped, limit=limit)
             done = []
             with bar("doing", quiet=as_json) as report:
                 for messages in parts(ready, AT_ONCE):
@@ -158,13 +161,15 @@ def act_on(
     raise typer.Exit(1 if counts["refused"] or counts["unqueued"] else 0)
 
 
-def _confirm(question: str, stage: str, ready: Sequence[MessageResult], *, yes: bool, piped: bool) -> None:
+def _confirm(
+    question: str, stage: str, ready: Sequence[MessageResult], *, yes: bool, piped: bool, limit: int
+) -> None:
     twice = sum(message.may_arrive_twice for message in ready)
     risk = f" {twice:,} of them may arrive twice." if twice else ""
     messages = f"{quantity(len(ready), 'message')} of {stage}"
     text = f"{question.format(messages)}?{risk}"
     if yes or piped or len(ready) <= LARGE:
-        confirm(text, yes=yes or not (twice or len(ready) > UNASKED), piped=piped)
+        confirm(text, yes=yes or not (twice or len(ready) > limit), piped=piped)
     elif typer.prompt(f"{text} Type their number to go on", err=True) != str(len(ready)):
         raise Refused(f"That is not {len(ready)}. Nothing was changed.")
 

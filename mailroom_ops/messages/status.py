@@ -1,4 +1,5 @@
-"""The command `status`: shows a message's progress, its outcome, and the next steps for an operator."""
+"""The command `messages show`: shows a message's progress, its outcome, and the next steps for an
+operator."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from mailroom.channels.preview import Preview
 
 _CLAIMED_SECONDS = 5.0
-"""Seconds for which `status` polls a message that no worker has claimed yet."""
+"""Seconds for which `messages show` polls a message that no worker has claimed yet."""
 ChannelOfId = Annotated[str | None, typer.Option(help="The channel, if several channels use the id.")]
 STYLES = {
     **dict.fromkeys(("sent", "delivered"), "green"),
@@ -70,26 +71,26 @@ class MessageView(MessageStatus):
 
 
 class Status(Struct, frozen=True):
-    """Output of the command `status`: the messages with an id, at most one per channel."""
+    """Output of the command `messages show`: the messages with an id, at most one per channel."""
 
     id: str
     stage: str
     messages: list[MessageView]
 
 
-def status(
+def show(
     id_: Annotated[str, typer.Argument(metavar="ID", help="The message's id.")],
     stage: Stage = "dev",
     *,
     channel: ChannelOfId = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print a message's status, its attempts, the provider's reports, and what to do next.
+    """Show a message's status, and what to do next.
 
-    The command prints the recipients of the message, but not its content. Exit code 1: the message does not
-    exist, or its retention is over.
+    The command prints its attempts, the provider's reports and its recipients, but not its content. Exit code
+    1: the message does not exist, or its retention is over.
 
-    Example: mailroom status order-42 --stage prod
+    Example: mailroom messages show order-42 --stage prod
     """
     with aws_faults(stage):
         session = aws_session()
@@ -111,7 +112,7 @@ def status(
         print_json(Status(id_, stage, views))
     elif messages:
         for message, view in zip(messages, views, strict=True):
-            show(message, view, now_s)
+            print_message(message, view, now_s)
     else:
         title = f"{channel} {id_}" if channel else id_
         print_line(f"There is no message {title} in {stage}.")
@@ -198,7 +199,7 @@ def look(
         return None
 
 
-def show(message: MessageStatus, view: MessageView, now_s: float) -> None:
+def print_message(message: MessageStatus, view: MessageView, now_s: float) -> None:
     """Print one message, with its time-line until `now_s` (epoch seconds)."""
     print_line(f"{view.id}  ({view.event_type})", "bold")
     facts = table_of(Column(style="dim"), fold(), box=None, show_header=False)

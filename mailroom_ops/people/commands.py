@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Show why messages to people are not sent, stop and allow them, and erase a person.",
+    help="Show why people get nothing; stop, allow and erase them.",
 )
 
 

@@ -44,12 +44,12 @@ _CONTENT_NEEDED = "has no outcome yet, and may need its stored content; run this
 _CHANGED = "was changed during the erasure; run this again"
 _NO_END = (
     "goes to others and mentions the person; it has no outcome in the ledger, so it is not changed: see "
-    "`mailroom status`, then delete its mailbox item, or run this again when it has an outcome"
+    "`mailroom messages show`, then delete its mailbox item, or run this again when it has an outcome"
 )
 _MAYBE_QUEUED = (
     "goes to others as well and may be in a stream or a queue with this recipient, because it has no ledger "
-    "item; run this again when `mailroom status` shows its outcome. If its ledger item has expired, delete "
-    "its mailbox item yourself"
+    "item; run this again when `mailroom messages show` shows its outcome. If its ledger item has expired, "
+    "delete its mailbox item yourself"
 )
 _HIDES_ALL = (
     "would have only recipients in bcc left, and could not be sent; put it again without the person, or "

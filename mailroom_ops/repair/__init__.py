@@ -1,1 +1,1 @@
-"""The commands `repair`, `resend`, `dead-letters` and `restore`, and the requeuing that they share."""
+"""The commands that send messages again, correct and settle them, `messages dead-letters` and `restore`."""

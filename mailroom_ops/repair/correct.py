@@ -1,4 +1,4 @@
-"""The command `correct`: puts corrected copies of messages."""
+"""The command `messages correct`: puts corrected copies of messages."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,17 +32,17 @@ def correct(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Send corrected copies of messages to the same recipients: the same items, with the attributes in --set,
-    and with the present version of their template.
+    """Send corrected copies of messages to the same recipients.
 
-    A correction is a new message with the id ID~NAME. If the command is run again, even after a crash, each
+    A copy is the same item, with the attributes in --set, and with the present version of its template. A
+    correction is a new message with the id ID~NAME. If the command is run again, even after a crash, each
     correction is sent once. A message without an outcome is refused, because it would be sent besides its
     correction, and so is a cancelled one. Without --set, publish a corrected template first.
 
-    The command asks as mailroom resend does. Exit code 1: some messages were not corrected. 2: the command
-    could not do its work.
+    The command asks as mailroom messages resend does. Exit code 1: some messages were not corrected. 2: the
+    command could not do its work.
 
-    Example: mailroom correct new-link --ids forty.txt --set link=https://example.com/prices --stage prod
+    Example: mailroom messages correct new-link --ids forty.txt --set link=https://example.com --stage prod
     """
 
     def act_of(session: "boto3.Session", deployed: DeployedStage) -> Corrector:

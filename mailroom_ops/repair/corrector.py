@@ -54,7 +54,9 @@ class Corrector:
             )
         names = {change.partition("=")[0].strip() for change in changes}
         if fixed := sorted(names & FIXED):
-            raise Refused(f"A correction cannot change {fixed[0]}; put other messages with mailroom import.")
+            raise Refused(
+                f"A correction cannot change {fixed[0]}; put other messages with mailroom messages import."
+            )
         self._stage = stage
         self._writer = writer
         self._check = check

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import boto3
     from types_boto3_sqs import SQSClient
 
+ALL = "all"
+"""Word that commands take for all queues."""
 HIDDEN_SECONDS = 270.0
 """Seconds for which a received dead letter is hidden from other readers. If this process dies before it puts
 the letter back, the letter becomes visible a little after that time."""

@@ -1,4 +1,5 @@
-"""The commands `dead-letters`: list the dead letters of a stage, and show single ones with their causes."""
+"""The command `messages dead-letters`: counts the dead letters of a stage, and shows them with their
+causes."""
 
 import time
 from collections import Counter
@@ -13,7 +14,7 @@ from mailroom.clock import iso
 from mailroom.dead_letters.cause import Cause, ExplainedDeadLetter
 from mailroom.errors import quantity
 from mailroom_ops.messages import filters
-from mailroom_ops.repair.dead_letter_queues import DeadQueue, DeadQueues
+from mailroom_ops.repair.dead_letter_queues import ALL, DeadQueue, DeadQueues
 from mailroom_ops.shared.deployed_stage import aws_session, depth
 from mailroom_ops.shared.options import AsJson, Stage
 from mailroom_ops.shared.screen import (
@@ -29,11 +30,8 @@ from mailroom_ops.shared.screen import (
     whole,
 )
 
-app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="List dead letters, and show why they are dead."
-)
-
-Queue = Annotated[str | None, typer.Option(help="Only dead letters of this queue, such as mail or fax.")]
+LOOKED_AT, SHOWN = 100, 10
+"""Default numbers of dead letters that are read of each queue for the counts, and that are shown."""
 
 
 class DeadLetterCounts(Struct, frozen=True):
@@ -50,7 +48,7 @@ class DeadLetterCounts(Struct, frozen=True):
 
 
 class DeadLettersListed(Struct, frozen=True):
-    """Output of the command `dead-letters list`."""
+    """Output of the command `messages dead-letters` without a dead letter or queue."""
 
     stage: str
     letters: int
@@ -79,9 +77,9 @@ class ShownDeadLetter(Struct, frozen=True):
 
 
 class DeadLettersShown(Struct, frozen=True):
-    """Output of the command `dead-letters show`. `looked_at` is the number of dead letters that were read.
-    The queues in `incomplete` could not be read to their end. `more` is whether --limit has left out dead
-    letters."""
+    """Output of the command `messages dead-letters` for a dead letter or queue. `looked_at` is the number of
+    dead letters that were read. The queues in `incomplete` could not be read to their end. `more` is whether
+    --limit has left out dead letters."""
 
     stage: str
     looked_at: int
@@ -90,38 +88,53 @@ class DeadLettersShown(Struct, frozen=True):
     more: bool = False
 
 
-@app.command("list")
-def list_(
+def dead_letters(
+    which: Annotated[str | None, typer.Argument(help="A message's id, or a dead letter's SQS id.")] = None,
     stage: Stage = "dev",
-    queue: Queue = None,
+    queue: Annotated[
+        str | None,
+        typer.Option(help="Show the dead letters of this queue, such as mail; all: of all."),
+    ] = None,
     since: filters.Since = "",
     until: filters.Until = "",
     limit: Annotated[
-        int, typer.Option(min=1, help="Read at most this many dead letters of each queue.")
-    ] = 100,
+        int | None, typer.Option(min=1, help="Read at most this many; default: 100 of each queue, or 10.")
+    ] = None,
     *,
+    body: Annotated[bool, typer.Option("--body", help="Print bodies too, with personal data.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print the number of dead letters of each queue, the time of the oldest one, and the causes.
+    """Show dead letters, and why they are dead.
 
-    The command reads the first dead letters of each queue, and does not remove them. It finds the causes in
-    the ledger, which shows the present state. --since and --until are compared with the time when a message
-    was queued (a fax: when it became a dead letter). They restrict the causes and the oldest time, but not
-    the number of dead letters. The exit code is 0 even if there are dead letters.
+    Without WHICH and --queue: the number of dead letters of each queue, the time of the oldest, and the
+    causes. With them: each dead letter, its message, its cause, and the message's status in the ledger.
+    Bodies contain addresses and content, so they are printed only with --body.
 
-    Example: mailroom dead-letters list --since 24h --stage prod
+    The command does not remove dead letters. From a FIFO queue it can read only the first ten of each message
+    group. --since and --until are compared with the time when a message was queued (a fax: when it became a
+    dead letter); they do not change the numbers of dead letters. Exit code 1: the dead letter in WHICH, or
+    one of --queue, was not found.
+
+    Example: mailroom messages dead-letters --stage prod
+
+    Example: mailroom messages dead-letters order-42 --stage prod
     """
     with aws_faults(stage):
         period = filters.Period.of(since, until, time.time())
         queues = DeadQueues(aws_session(), stage)
+        if which or queue or body:
+            name = None if queue == ALL else queue
+            letters = find_letters(queues, name, stage, which, limit or SHOWN, body, period)
+            print_answer(letters, _print_letters, as_json=as_json)
+            raise typer.Exit(0 if letters.letters else 1)
         with bar("reading", quiet=as_json) as advance:
-            dead_queues = queues.named(queue)
+            dead_queues = queues.named(None)
             all_counts = []
             for number, dead_queue in enumerate(dead_queues, 1):
-                all_counts.append(count_letters(queues, dead_queue, limit, period))
+                all_counts.append(count_letters(queues, dead_queue, limit or LOOKED_AT, period))
                 advance(number, len(dead_queues))
     answer = DeadLettersListed(stage, sum(counts.letters for counts in all_counts), all_counts)
-    print_answer(answer, partial(_print_counts, limit=limit), as_json=as_json)
+    print_answer(answer, partial(_print_counts, limit=limit or LOOKED_AT), as_json=as_json)
 
 
 def count_letters(
@@ -158,36 +171,6 @@ def _cells(counts: DeadLetterCounts) -> tuple[str, ...]:
         causes += f" (of the {counts.looked_at} looked at)"
     oldest = counts.oldest[:16].replace("T", " ") if counts.oldest else ""
     return counts.queue, str(counts.letters), str(counts.hidden), oldest, causes
-
-
-@app.command()
-def show(
-    which: Annotated[
-        str | None, typer.Argument(help="A message's id, or a dead letter's SQS id; default: the first ones.")
-    ] = None,
-    stage: Stage = "dev",
-    queue: Queue = None,
-    since: filters.Since = "",
-    until: filters.Until = "",
-    limit: Annotated[int, typer.Option(min=1, help="Show at most this many dead letters.")] = 10,
-    *,
-    body: Annotated[bool, typer.Option("--body", help="Print bodies too, with personal data.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Print dead letters: their messages, their causes, and the messages' status in the ledger.
-
-    The command does not remove dead letters. From a FIFO queue it can read only the first ten of each message
-    group. --since and --until have the same meaning as those of mailroom dead-letters list. Bodies contain
-    addresses and content, so they are printed only with --body. Exit code 1: no such dead letter was found.
-
-    Example: mailroom dead-letters show order-42 --stage prod
-    """
-    with aws_faults(stage):
-        period = filters.Period.of(since, until, time.time())
-        queues = DeadQueues(aws_session(), stage)
-        answer = find_letters(queues, queue, stage, which, limit, body, period)
-    print_answer(answer, _print_letters, as_json=as_json)
-    raise typer.Exit(0 if answer.letters else 1)
 
 
 def find_letters(
@@ -249,7 +232,7 @@ def _print_letters(answer: DeadLettersShown) -> None:
         print_line(
             f"Some dead letters in {', '.join(answer.incomplete)} could not be read: there are too many, or "
             "a FIFO queue has more than ten in a group. Yours may be among them: move some back into their "
-            "queue (mailroom repair), then run this again."
+            "queue (mailroom messages resend), then run this again."
         )
 
 

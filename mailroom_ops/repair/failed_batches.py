@@ -41,9 +41,9 @@ class FailedBatch(Struct, frozen=True):
 
 
 class Replayed(Struct):
-    """Output of `repair --given-up`. The bucket had `found` batches with `records` in total, and `left` of
-    these batches remain. `batches` lists the first _MOST_NAMED remaining ones; in a dry run, all batches
-    remain."""
+    """Output of `messages resend --given-up`. The bucket had `found` batches with `records` in total, and
+    `left` of these batches remain. `batches` lists the first _MOST_NAMED remaining ones; in a dry run, all
+    batches remain."""
 
     stage: str
     dry_run: bool
@@ -125,7 +125,7 @@ class FailedBatches:
         # The JSON is as compact as Lambda's, because a batch may be as large as an invocation allows, 6 MB.
         body = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
         try:
-            failed = hand_over(self._lambda, batch.function, body)
+            failed = len(hand_over(self._lambda, batch.function, body))
         except NotHandedOver as fault:
             return f"{fault}"
         return f"{failed} of its records failed; see the log of {batch.function}" if failed else ""

@@ -28,6 +28,20 @@ State = Literal["fine", "missing", "overdue", "dead_letter", "gone", "forgotten"
 Cure = Literal["requeue", "redrive", "end"]
 JUDGED_BY = ("status", "updatedAt", "scheduledFor", "startedAt", "completedAt", WAIT)
 """Attributes of a ledger item, besides its key, that `Judge.overdue` reads."""
+SENTENCES: dict[State, str] = {
+    "fine": "on its way, waiting for its time or its campaign's run, or completed",
+    "missing": "in the mailbox, but not in the ledger: if it is put back, it is sent once",
+    "overdue": "started, but unchanged for too long: if it is put back, it is sent once",
+    "dead_letter": "a dead letter: fix its cause first (see mailroom messages dead-letters); then it is put "
+    "back into its queue",
+    "gone": "started, but its mailbox item no longer exists. It may have been sent, or may still be queued: "
+    "ask its provider, then record its outcome with mailroom messages settle. Under a new id it may be sent "
+    "twice",
+    "forgotten": "not in the ledger, which may have forgotten it, so it may have been sent. Send it "
+    "again only if you know that it was never sent",
+    "unknown": "not in the mailbox and not in the ledger; check its id, its channel and the stage",
+}
+"""Sentences about a message, by its state."""
 
 DAY = 86_400.0
 _DEPLOYED_SECONDS = 3_600.0
@@ -148,9 +162,9 @@ class Judge(Struct, frozen=True):
         """Return why an operator cannot yet record an outcome of a message, or an empty text if they can."""
         status = str(ledger.get("status", ""))
         if "completedAt" in ledger:
-            return f"{status}: it has its outcome; to send it again, use mailroom resend"
+            return f"{status}: it has its outcome; to send it again, use mailroom messages resend"
         if _waits(ledger):
-            ending = "mailroom cancel takes it back"
+            ending = "mailroom messages cancel takes it back"
             if str(ledger.get("waits_in")).startswith(RUN_UNKNOWN):
                 ending = "mailroom docs run-unknown shows how to end the wait for its campaign's run"
             return f"scheduled: it waits until the function release queues it; {ending}"

@@ -1,4 +1,4 @@
-"""A run of the command `repair`: finds messages that may be stuck, diagnoses each, and applies the cures."""
+"""Finds messages that may be stuck, diagnoses each, and applies the cures."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -31,26 +31,12 @@ Word = Literal["sent", "failed"]
 Judged = tuple[Diagnosis, StoredMessage]
 
 
-class NamedMessage(Struct, frozen=True):
-    """Result for a message that the operator named. `state` and `cures` are from before the repair."""
-
-    id: str
-    event_type: str
-    state: State
-    cures: tuple[Cure, ...]
-    done: Cure | None = None
-    """Cure that was applied, if any."""
-    why: str = ""
-    """Reason why the operator's outcome could not be recorded."""
-
-
 class Repaired(Struct, frozen=True, kw_only=True):
-    """Output of `repair ID…` and `repair --scan`. `looked_at` is the number of scanned items by table.
-    `found` is the number of messages by state and channel before the repair, without messages that are fine.
-    `ready` is the number of messages with a cure that the run applies, and `may_go_twice` the number of these
-    that the ledger may have forgotten. `messages` has the named messages, and is empty after a scan.
-    `repaired` is the number of repaired messages by channel, and `failed` the number of messages whose repair
-    failed."""
+    """Output of `messages resend --stuck`. `looked_at` is the number of scanned items by table. `found` is
+    the number of messages by state and channel before the repair, without messages that are fine. `ready` is
+    the number of messages with a cure that the run applies, and `may_go_twice` the number of these that the
+    ledger may have forgotten. `repaired` is the number of repaired messages by channel, and `failed` the
+    number of messages whose repair failed."""
 
     stage: str
     dry_run: bool
@@ -58,7 +44,6 @@ class Repaired(Struct, frozen=True, kw_only=True):
     found: dict[State, dict[str, int]]
     ready: int
     may_go_twice: int
-    messages: list[NamedMessage]
     repaired: dict[str, int] = {}
     failed: int = 0
 
@@ -146,14 +131,11 @@ class Repairs:
     def look(self, candidates: Candidates, *, dry_run: bool) -> Repaired:
         """Diagnose each candidate, without changing anything, and return the numbers of messages by state."""
         counts: dict[State, Counter[str]] = {}
-        messages, ready, twice = [], 0, 0
+        ready, twice = 0, 0
         for diagnosis, message in (pair for batch in self.judged(candidates) for pair in batch):
-            id_, event_type = message.key.id, message.key.event_type
-            counts.setdefault(diagnosis.state, Counter())[event_type] += 1
-            ready += self._cure(diagnosis, candidates) is not None
+            counts.setdefault(diagnosis.state, Counter())[message.key.event_type] += 1
+            ready += self.cure_of(diagnosis, by_id=candidates.named) is not None
             twice += diagnosis.twice
-            if candidates.named:
-                messages.append(NamedMessage(id_, event_type, diagnosis.state, diagnosis.cures))
         counts.pop("fine", None)
         return Repaired(
             stage=self._stage.stage,
@@ -162,26 +144,32 @@ class Repairs:
             found={state: dict(sorted(counts[state].items())) for state in sorted(counts)},
             ready=ready,
             may_go_twice=twice,
-            messages=messages,
         )
 
     def repair(self, candidates: Candidates, answer: Repaired, reason: str = "") -> Repaired:
-        """Diagnose the candidates again, requeue those that are stuck, and redrive the dead letters of named
-        messages. Return the answer with the numbers of repaired messages."""
-        requeuer = Requeuer(self._stage)
+        """Diagnose the candidates again, and cure them. Return the answer with the numbers of repaired
+        messages."""
         repaired: Counter[str] = Counter()
         failed = 0
         for batch in self.judged(candidates):
-            cures = {message.key: self._cure(diagnosis, candidates) for diagnosis, message in batch}
-            self._stage.deeds.record("repair", (thing_of(key) for key, cure in cures.items() if cure), reason)
-            redriven = self._redriven({key for key, cure in cures.items() if cure == "redrive"})
-            repaired += Counter(key.event_type for key in redriven)
-            # A message whose dead letter is no longer in a dead-letter queue is requeued.
-            remaining = [pair for pair in batch if cures[pair[1].key] and pair[1].key not in redriven]
-            done, unqueued = requeuer.requeue((diagnosis.route, message) for diagnosis, message in remaining)
-            repaired += done
-            failed += unqueued
+            done, unqueued = self.cure(batch, reason, by_id=candidates.named)
+            repaired += Counter(key.event_type for key in done)
+            failed += len(unqueued)
         return structs.replace(answer, repaired=dict(sorted(repaired.items())), failed=failed)
+
+    def cure(self, batch: Sequence[Judged], reason: str = "", *, by_id: bool) -> tuple[set[Key], set[Key]]:
+        """Requeue the messages of a batch that are stuck and, if an operator named them, move their dead
+        letters back. Return the keys of the messages that are queued now, and of those that are not although
+        they have a cure."""
+        cures = {message.key: self.cure_of(diagnosis, by_id=by_id) for diagnosis, message in batch}
+        keys = {key for key, cure in cures.items() if cure}
+        self._stage.deeds.record("put back", map(thing_of, keys), reason)
+        redriven = self._redriven({key for key in keys if cures[key] == "redrive"})
+        # A message whose dead letter is no longer in a dead-letter queue is requeued.
+        remaining = [pair for pair in batch if pair[1].key in keys - redriven]
+        requeuer = Requeuer(self._stage)
+        unqueued = requeuer.requeue((diagnosis.route, message) for diagnosis, message in remaining)
+        return keys - unqueued, unqueued
 
     def end(self, candidate: Judged, word: Word, reason: str = "") -> str:
         """Record the outcome that an operator states for a message, unless the message has changed since it
@@ -199,11 +187,12 @@ class Repairs:
         return "it has changed since it was shown; run this again"
 
     @staticmethod
-    def _cure(diagnosis: Diagnosis, candidates: Candidates) -> Cure | None:
+    def cure_of(diagnosis: Diagnosis, *, by_id: bool) -> Cure | None:
         """Return the cure that a run applies to a message, or None. No run records an outcome by itself, and
-        a scan does not move dead letters, because their cause has to be fixed first."""
+        only the dead letters of messages that an operator named are moved, because their cause has to be
+        fixed first."""
         first = next(iter(diagnosis.cures), None)
-        return None if first == "end" or (first == "redrive" and not candidates.named) else first
+        return None if first == "end" or (first == "redrive" and not by_id) else first
 
     def _redriven(self, keys: set[Key]) -> set[Key]:
         """Move the dead letters of these messages back into their queues. Return the keys of the messages

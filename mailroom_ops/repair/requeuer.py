@@ -17,7 +17,7 @@ queue        The copy has the next attempt's number, which one worker claims.
 """
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ from mailroom.channels.fax import contract as fax
 from mailroom.errors import Invalid
 from mailroom.ledger.change import LedgerChange
 from mailroom.mailbox import original
-from mailroom.message.message import Message, encode, parse
+from mailroom.message.message import Key, Message, encode, parse
 from mailroom.outcomes import retry_of
 from mailroom_ops.shared.stage_queues import DeployedStage, Route, StoredMessage
 
@@ -47,16 +47,17 @@ class NotHandedOver(Exception):
     """Failure of a function to process records. The error's text is the reason."""
 
 
-def hand_over(functions: "LambdaClient", name: str, event: bytes) -> int:
-    """Invoke a function with the records of a stream, and return how many of them failed. Raises
-    NotHandedOver if the invocation fails."""
+def hand_over(functions: "LambdaClient", name: str, event: bytes) -> set[str]:
+    """Invoke a function with the records of a stream, and return the sequence numbers of those that failed.
+    Raises NotHandedOver if the invocation fails."""
     try:
         reply = functions.invoke(FunctionName=name, Payload=event)
     except (ClientError, BotoCoreError) as fault:
         raise NotHandedOver(f"its function could not be invoked: {fault}") from None
     if "FunctionError" in reply:
         raise NotHandedOver(f"its function failed; see the log of {name}")
-    return len(json.loads(reply["Payload"].read()).get("batchItemFailures", ()))
+    failures = json.loads(reply["Payload"].read()).get("batchItemFailures", ())
+    return {failure["itemIdentifier"] for failure in failures}
 
 
 def next_attempt(item: Item) -> int:
@@ -77,27 +78,25 @@ class Requeuer:
         self._stage = stage
         self._routes = stage.dispatch.routes
 
-    def requeue(self, stuck: Iterable[tuple[Route | None, StoredMessage]]) -> tuple[Counter[str], int]:
-        """Requeue each message by its route. Return the numbers of requeued messages by channel, and the
-        number of messages that could not be requeued, such as those without a route."""
-        groups: dict[tuple[Route | None, str], list[StoredMessage]] = defaultdict(list)
+    def requeue(self, stuck: Iterable[tuple[Route | None, StoredMessage]]) -> set[Key]:
+        """Requeue each message by its route. Return the keys of the messages that could not be requeued, such
+        as those without a route."""
+        groups: dict[Route | None, list[StoredMessage]] = defaultdict(list)
         for route, message in stuck:
-            groups[route, message.key.event_type].append(message)
-        counts: Counter[str] = Counter()
-        failed = 0
-        for (route, channel), group in groups.items():
+            groups[route].append(message)
+        failed: set[Key] = set()
+        for route, group in groups.items():
             match route:
                 case "dispatch":
-                    failures = self._hand_over("dispatch", map(_put, group))
+                    numbers = self._hand_over("dispatch", map(_put, group))
                 case "outcomes":
-                    failures = self._hand_over("outcomes", map(_change, group))
+                    numbers = self._hand_over("outcomes", map(_change, group))
                 case "queue":
-                    failures = self._queue(group)
+                    numbers = self._queue(group)
                 case None:
-                    failures = len(group)
-            counts[channel] += len(group) - failures
-            failed += failures
-        return +counts, failed
+                    numbers = set(map(str, range(len(group))))
+            failed |= {message.key for number, message in enumerate(group) if str(number) in numbers}
+        return failed
 
     def read(self, item: Item, attempt: int) -> Message:
         """Return the message as the worker will read it. Raises Invalid if the message would fail at once, or
@@ -134,26 +133,30 @@ class Requeuer:
             failed |= queues.send(self._stage.sqs, url, batch)
         return failed
 
-    def _hand_over(self, function: str, records: Iterable[dict[str, Any]]) -> int:
-        """Invoke a function with records. Return the number of records that failed."""
-        failed = 0
+    def _hand_over(self, function: str, records: Iterable[dict[str, Any]]) -> set[str]:
+        """Invoke a function with records. Return the numbers of the records that failed."""
+        failed: set[str] = set()
+        number = 0
         for batch in queues.batches(_texts(records), lambda each: len(each.encode()), _RECORDS, _BYTES):
             event = f'{{"Records":[{",".join(batch)}]}}'.encode()
             try:
-                failed += hand_over(self._stage.functions, self._stage.name(function), event)
-            except NotHandedOver:
-                failed += len(batch)  # the operator's next run finds these messages again
+                failed |= hand_over(self._stage.functions, self._stage.name(function), event)
+            except NotHandedOver:  # the operator's next run finds these messages again
+                failed |= set(map(str, range(number, number + len(batch))))
+            number += len(batch)
         return failed
 
-    def _queue(self, messages: Sequence[StoredMessage]) -> int:
-        entries, unfit = [], 0
-        for index, message in enumerate(messages):
+    def _queue(self, messages: Sequence[StoredMessage]) -> set[str]:
+        """Queue messages. Return the numbers of those that are invalid, or that SQS did not accept."""
+        entries: list[tuple[str, Entry]] = []
+        unfit: set[str] = set()
+        for number, message in enumerate(messages):
             try:
                 attempt = next_attempt(message.ledger or {})
-                entries.append(self.entry(str(index), message.mailbox or {}, attempt))
+                entries.append(self.entry(str(number), message.mailbox or {}, attempt))
             except Invalid:
-                unfit += 1
-        return unfit + len(self.send(entries))
+                unfit.add(str(number))
+        return unfit | self.send(entries)
 
     def _parsed(self, item: Item, attempt: int) -> Message:
         contracts = {name: kind for name, kind in self._stage.contracts.items() if name in self._routes}

@@ -1,7 +1,7 @@
 """Sends messages again: decides whether it is allowed, reopens each message in the ledger, and queues it.
 
 reopen ─── crash ─── queue      A message that was reopened but not queued is `retrying` without a worker:
-                                this command queues it when it is run again, and `repair --scan` finds it.
+                                this command queues it when it is run again, also with `--stuck`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ from mailroom_ops.shared.stage_queues import DeployedStage, awaits_queuing
 Item = Mapping[str, Any]
 _FAULTS = (ClientError, BotoCoreError, ResponseParserError, UnprocessedKeys)
 """Exceptions if AWS does not carry out a read or write of a table."""
-_UNTAKEN = "it is reopened, but SQS did not accept it: run this again, or mailroom repair"
+_UNTAKEN = "it is reopened, but SQS did not accept it: run this again"
 ARRIVED = {
     "sent": "its provider accepted it",
     "delivered": "it was delivered",
@@ -86,12 +86,12 @@ def judge(item: Item, *, force: bool) -> Judgement:
 def _under_way(item: Item) -> Judgement:
     status = str(item.get("status", ""))
     if "dead_lettered_at" in item:
-        return Judgement(go=False, why=f"{status}: it is a dead letter; see mailroom dead-letters")
+        return Judgement(go=False, why=f"{status}: it is a dead letter")
     if awaits_queuing(item):
         return Judgement(go=True, why="its next attempt is prepared, but not started: it is queued again")
     if status == "scheduled" and WAIT in item:
         return Judgement(go=False, why=f"scheduled: it waits for {WAITS_FOR[item[WAIT]['reason']]}")
-    return Judgement(go=False, why=f"{status}: it is on its way; if it is stuck, use mailroom repair")
+    return Judgement(go=False, why=f"{status}: it is on its way")
 
 
 def _partly(item: Item, status: str) -> str:
@@ -111,7 +111,7 @@ class Resender:
 
     def __init__(self, stage: DeployedStage, look: Callable[[Message], object], *, force: bool) -> None:
         self._stage = stage
-        self._look = look
+        self._render = look
         self._force = force
         self._requeuer = Requeuer(stage)
         self._choices = Choices(
@@ -122,7 +122,7 @@ class Resender:
     def evaluate(self, refs: Iterable[MessageRef]) -> list[MessageResult]:
         """Return the state of each message and whether it can be sent again, without a change."""
         with ThreadPoolExecutor(WORKERS) as pool:
-            return [message for message, _, _ in pool.map(self._evaluate, refs)]
+            return [message for message, _, _ in pool.map(self.look, refs)]
 
     def send(self, ready: Sequence[MessageResult], reason: str = "") -> list[MessageResult]:
         """Reopen the ready messages, for a reason or for none, and then queue them. Each is evaluated once
@@ -136,7 +136,7 @@ class Resender:
             for number, (message, _) in enumerate(done)
         ]
 
-    def _evaluate(self, ref: MessageRef) -> tuple[MessageResult, Item, Item | None]:
+    def look(self, ref: MessageRef) -> tuple[MessageResult, Item, Item | None]:
         """Return a message's state, its ledger item, and the item to send, if any."""
         item = found(self._stage, ref)
         if isinstance(item, str):
@@ -173,7 +173,7 @@ class Resender:
             return Judgement(go=False, why=f"its item is no longer in the mailbox; {anew}")
         try:
             message = self._requeuer.read(content, next_attempt(item))
-            self._look(message)
+            self._render(message)
         except Invalid as fault:
             return Judgement(go=False, why=f"it would fail: {fault}; {anew}")
         blocked = "" if self._force else self._blocked(message)
@@ -196,7 +196,7 @@ class Resender:
         if the function `outcomes` makes it. Does not raise AWS's errors, because other messages of the same
         step may be reopened already, and have to be queued."""
         try:
-            message, item, content = self._evaluate(MessageRef(ready.id, ready.event_type))
+            message, item, content = self.look(MessageRef(ready.id, ready.event_type))
         except _FAULTS as fault:
             return ready.refused(f"it could not be read, and was not changed: {fault}; run this again"), None
         if message.result != "ready" or content is None:
@@ -209,7 +209,7 @@ class Resender:
             if status != "retrying":
                 attempt = self._next_life(item, message.may_arrive_twice)
         except _FAULTS as fault:
-            reason = f"it may be reopened, but is not queued: {fault}; run this again, or mailroom repair"
+            reason = f"it may be reopened, but is not queued: {fault}; run this again"
             return structs.replace(message, result="unqueued", why=reason), None
         if attempt is None:
             return message.refused(

@@ -88,20 +88,20 @@ def restore(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Copy lost items of a table back from a restored table or an export: items that are missing and, in the
-    ledger, items that are older than the restored ones.
+    """Copy lost items of a table back from a restored table.
 
-    Other items are not changed, so you can run an interrupted copy again. First stop all functions that send
-    or read the streams, and copy the ledger before the mailbox. The steps: `mailroom docs
-    deploy-update-go-back#restoring-a-table`, and for an export `mailroom docs second-copy`.
+    It copies, from a restored table or an export, items that are missing and, in the ledger, items that are
+    older than the restored ones. Other items are not changed, so you can run an interrupted copy again. First
+    stop all functions that send or read the streams, and copy the ledger before the mailbox. The steps:
+    `mailroom docs deploy-update-go-back#restoring-a-table`, and for an export `mailroom docs second-copy`.
 
     A campaign's run that is copied back is paused, because it may have been stopped, paused or started again
     after the backup: its messages wait until you use mailroom campaign resume, stop or start.
 
     A mailbox item that is copied back is not sent again. Messages without a ledger item are counted, and
     listed in a file: their ledger items have expired, or they were put just before the loss. With mailroom
-    repair, you requeue the messages that you know were never sent. Exit code 2: the command could not do its
-    work.
+    messages resend, you send the messages again that you know were never sent. Exit code 2: the command could
+    not do its work.
 
     Example: mailroom restore ledger --from mailroom-prod-ledger-restored --stage prod
     """
@@ -155,7 +155,7 @@ def _read_table(
 def _without_past_wait(item: dict[str, Any]) -> dict[str, Any]:
     """Return an item without the attributes of its wait if the wait may be over by now, as each wait for a
     campaign's run: the message may have been sent since, and the function `release` would queue it again. The
-    command `repair` finds such a message, and an operator decides."""
+    command `messages resend --stuck` finds such a message, and an operator decides."""
     waits_in = item.get("waits_in", {}).get("S", "")
     waits_for_run = waits_in.startswith(OF_RUNS)
     if not waits_in or (int(item["waits_at"]["N"]) > time.time() and not waits_for_run):
@@ -233,5 +233,5 @@ def _show(answer: Restored, *, first: Sequence[Key]) -> None:
             "expired, or the put came just before the loss. Mailroom does not send such a message again. "
             f"{answer.unknown_file} lists them all, the "
             f"first being {', '.join(key.id for key in first)}. If you know that some were never sent, copy "
-            f"their lines into another file and run: mailroom repair - --stage {answer.stage} < FILE"
+            f"their lines into another file and run: mailroom messages resend - --stage {answer.stage} < FILE"
         )

@@ -35,9 +35,10 @@ def docs(
     *,
     path: Annotated[bool, typer.Option("--path", help="Print the path of the page's file instead.")] = False,
 ) -> None:
-    """Show a page of this version's documentation. Without PAGE, it lists the pages.
+    """Show a page of the documentation.
 
-    Long pages are shown by the pager, in which / searches for words. Exit code 2: no page has this name.
+    It is the documentation of this version. Without PAGE, the command lists the pages. Long pages are shown
+    by the pager, in which / searches for words. Exit code 2: no page has this name.
 
     Example: mailroom docs keep-codes-fast
     """

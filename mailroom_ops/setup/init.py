@@ -112,7 +112,9 @@ def init(
         bool, typer.Option("--yes", help="Ask no questions. Without a terminal, none are asked anyway.")
     ] = False,
 ) -> None:
-    """Write the settings of a stage into cdk.json, and print the next steps.
+    """Write the settings of a stage into cdk.json.
+
+    The command prints the next steps.
 
     The command asks for settings that the chosen channels need, unless --set has them. It writes only
     settings that synth accepts, and keeps the rest of cdk.json. To change a stage, run it again: the present

@@ -21,7 +21,7 @@ def schema(
         bool, typer.Option("--event", help="Print the schema of the field detail of events on EventBridge.")
     ] = False,
 ) -> None:
-    """Print the JSON Schema of a mailbox item or of an event.
+    """Print the JSON Schema of an item or an event.
 
     `mailroom docs openapi.json` prints the description of the HTTP API.
 

@@ -19,11 +19,11 @@ NOT_INSTALLABLE = (
 def update(
     wheel: Annotated[Path, typer.Argument(help="A newer wheel, or an older one to go back.")],
 ) -> None:
-    """Update this folder to another version of Mailroom: vendor/, requirements.txt, and the other files of
-    `make new` that you have not changed.
+    """Update this folder to another version of Mailroom.
 
-    If the versions differ in a file that you have changed, or if the other version lacks a file, the command
-    prints the difference, and you apply it by hand. Files that you removed stay removed.
+    The command updates vendor/, requirements.txt, and the other files of `make new` that you have not
+    changed. If the versions differ in a file that you have changed, or if the other version lacks a file, the
+    command prints the difference, and you apply it by hand. Files that you removed stay removed.
 
     Exit code 1: the folder was updated, and a difference is left to you. 2: the folder stays unchanged,
     because the file is not a wheel of Mailroom, because the wheel that requirements.txt names is missing, or

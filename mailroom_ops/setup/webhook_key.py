@@ -34,12 +34,13 @@ def webhook_key(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Print the key with which the receivers of one host verify webhooks and callbacks.
+    """Print the key that verifies webhooks to one host.
 
-    Give the key only to the people who run that host. Requests to other hosts are signed with other keys; all
-    endpoints of one host have the same key, whatever their port and path. Hosts are compared as in DNS:
-    hooks.example.com and api.example.com differ; HOOKS.example.com is the same as hooks.example.com. Write an
-    internationalized name in its xn-- form.
+    With the key, the receivers of the host verify webhooks and callbacks. Give the key only to the people who
+    run that host. Requests to other hosts are signed with other keys; all endpoints of one host have the same
+    key, whatever their port and path. Hosts are compared as in DNS: hooks.example.com and api.example.com
+    differ; HOOKS.example.com is the same as hooks.example.com. Write an internationalized name in its xn--
+    form.
 
     The command derives the key from the secret mailroom-STAGE-webhook-keys, and needs the permission
     secretsmanager:GetSecretValue to read it. If you put a new value into the secret, every host gets a new

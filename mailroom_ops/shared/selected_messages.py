@@ -80,7 +80,7 @@ def _messages(value: Any) -> Iterator[MessageRef]:
     if isinstance(value, dict):
         id_, event_type = value.get("id"), value.get("event_type", value.get("channel"))
         if isinstance(id_, str) and isinstance(event_type, str):
-            # `resend` and `repair` print an empty event_type for an unknown message of any channel.
+            # `messages resend` prints an empty event_type for an unknown message of any channel.
             yield MessageRef(id_, event_type or None)
             return
         value = list(value.values())

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
@@ -47,7 +48,11 @@ class Terminal(Console):
     def _filled(self, text: Text) -> Text:
         """Wrap a text between words, by spaces up to the terminal's edge. With line breaks instead, a copied
         command would be broken in two."""
-        lines = [line.wrap(self, self.width) for line in text.split(allow_blank=True)]
+        # A row ends with a space, because a copied row that fills the terminal would join two words. A word
+        # that is longer than a row is broken, and needs the last cell too.
+        longest = max(map(cell_len, text.plain.split()), default=0)
+        width = self.width - 1 if longest < self.width else self.width
+        lines = [line.wrap(self, width) for line in text.split(allow_blank=True)]
         for row in (row for rows in lines for row in rows[:-1]):
             row.pad_right(self.width - row.cell_len)
         return Text("\n").join(Text().join(rows) for rows in lines)

@@ -1,4 +1,4 @@
-"""The command `render`: renders a template as its recipient would get it, without a stage."""
+"""The command `template render`: renders a template as its recipient would get it, without a stage."""
 
 from collections.abc import Iterable
 from typing import Annotated
@@ -44,22 +44,25 @@ def render(
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Render all templates with all examples.")] = False,
 ) -> None:
-    """Render a template as it would be sent: headers, text, HTML and size, or a text message's segments.
+    """Render a template as it would be sent.
 
-    The command makes no requests to AWS. It reads the attributes from one of the template's examples (the
-    files in its folder `examples`) or from another file; --set overrides them.
+    The command prints headers, text, HTML and size, or a text message's segments. It makes no requests to
+    AWS. It reads the attributes from one of the template's examples (the files in its folder `examples`) or
+    from another file; --set overrides them.
 
     With --all, each template is rendered with each of its examples in each of its languages. Exit code 1: one
     of them fails or is empty; each fault and each warning is printed with its file and line.
 
-    Example: mailroom render weekly-followers --set new_followers=1
+    Example: mailroom template render weekly-followers --set new_followers=1
     """
     with refusals():
         folder = TemplateFolder(TEMPLATES)
         if all_:
             raise typer.Exit(_all(folder, channel))
         if name is None:
-            raise Refused("The template is missing. Name one, or render them all: mailroom render --all.")
+            raise Refused(
+                "The template is missing. Name one, or render them all: mailroom template render --all."
+            )
         template = folder.named(name, channel)
         attributes = _attributes(folder, template, json_, example)
         attributes |= set_values(template.channel, set_ or ())

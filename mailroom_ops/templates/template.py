@@ -39,12 +39,8 @@ from mailroom_stacks.paths import TEMPLATES
 from mailroom_stacks.templates.checks import check
 from mailroom_stacks.templates.folder import TemplateName
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    help="Publish versions of templates, compare them, and roll back to one.",
-)
 Name = Annotated[str, typer.Argument(help="The template's name.")]
+NameOrAll = Annotated[str, typer.Argument(help="The template's name; with --diff, default: all.")]
 
 
 class PutAnswer(Struct, frozen=True):
@@ -74,8 +70,8 @@ class TemplateLine(Struct, frozen=True):
 
 
 class DiffAnswer(Struct, frozen=True):
-    """Output of `template diff`: lines of a unified diff from the current versions to the folder; empty if
-    they are equal."""
+    """Output of `template show --diff`: lines of a unified diff from the current versions to the folder;
+    empty if they are equal."""
 
     stage: str
     lines: list[str]
@@ -96,7 +92,6 @@ class TemplatesAnswer(Struct, frozen=True):
     templates: list[TemplateLine]
 
 
-@app.command()
 def put(
     name: Name,
     stage: Stage = "dev",
@@ -133,7 +128,6 @@ def put(
     print_answer(answer, _show_put, as_json=as_json)
 
 
-@app.command("list")
 def list_(stage: Stage = "dev", *, as_json: AsJson = False) -> None:
     """List the templates with their current versions, and the reason if a version does not render.
 
@@ -154,21 +148,36 @@ def list_(stage: Stage = "dev", *, as_json: AsJson = False) -> None:
     print_answer(TemplatesAnswer(stage, lines), _show_list, as_json=as_json)
 
 
-@app.command()
 def show(
-    name: Name,
+    name: NameOrAll = "",
     stage: Stage = "dev",
     channel: Channel = None,
     version: Annotated[int | None, typer.Option(help="The version; default: the current one.")] = None,
     *,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Compare the current version with this folder, instead.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show a published version: who published it and when, its parts, its examples, and the other versions.
 
+    --diff: compares the stage's current versions with this folder. If the deployed template is the current
+    version, it is not compared: only a deployment changes it. Exit code 1: they differ.
+
     Example: mailroom template show weekly-followers --version 3 --stage prod
+
+    Example: mailroom template show --diff --stage prod
     """
+    if diff and version:
+        raise typer.BadParameter("--diff compares the current version; leave out --version.")
+    if not (name or diff):
+        raise typer.BadParameter("Name the template, or use --diff.")
     with aws_faults(stage):
         published = published_of(aws_session(), stage)
+        if diff:
+            answer = DiffAnswer(stage, [*_differences(published, name, channel)])
+            print_answer(answer, _show_diff, as_json=as_json)
+            raise typer.Exit(1 if answer.lines else 0)
         template = _named(published, name, channel)
         content = published.version(template, version or published.choices()[template.path].version)
         numbers = published.numbers(template)
@@ -187,35 +196,14 @@ def show(
         print_lines(source)
 
 
-@app.command()
-def diff(
-    name: Annotated[str | None, typer.Argument(help="The template's name; default: all.")] = None,
-    stage: Stage = "dev",
-    channel: Channel = None,
-    *,
-    as_json: AsJson = False,
-) -> None:
-    """Compare the stage's current versions with this folder. Exit code 1: they differ.
-
-    If the deployed template is the current version, it is not compared: only a deployment changes it.
-
-    Example: mailroom template diff weekly-followers --stage prod
-    """
-    with aws_faults(stage):
-        published, folder = published_of(aws_session(), stage), TemplateFolder(TEMPLATES)
-        choices = published.choices()
-        compared = [_named(published, name, channel)] if name else [*map(_of_path, choices)]
-        lines = [
-            line
-            for template in compared
-            if (number := choices[template.path].version) != DEPLOYED
-            for line in _compared(published.version(template, number), folder)
-        ]
-    print_answer(DiffAnswer(stage, lines), _show_diff, as_json=as_json)
-    raise typer.Exit(1 if lines else 0)
+def _differences(published: Published, name: str, channel: str | None) -> Iterator[str]:
+    """Yield the lines of a unified diff from the current version of a template, or of all, to the folder."""
+    folder, choices = TemplateFolder(TEMPLATES), published.choices()
+    for template in [_named(published, name, channel)] if name else [*map(_of_path, choices)]:
+        if (number := choices[template.path].version) != DEPLOYED:
+            yield from _compared(published.version(template, number), folder)
 
 
-@app.command()
 def rollback(
     name: Name,
     stage: Stage = "dev",

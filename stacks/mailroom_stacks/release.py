@@ -149,7 +149,7 @@ def _watch(scope: Construct, settings: Settings) -> None:
         meaning="Messages of a campaign run wait, because the run is missing in the table of runs or cannot "
         f"be read, and the oldest was put over {UNKNOWN_SECONDS // 60} minutes ago. None of them is sent or "
         "lost.",
-        next_step=f"mailroom list --status scheduled --stage {settings.stage} shows their run",
+        next_step=f"mailroom messages list --status scheduled --stage {settings.stage} shows their run",
     )
     age = counted(settings, FUNCTION, "RunUnknown", "Maximum")
     stage_alarm(scope, "RunUnknown", settings, text, age, UNKNOWN_SECONDS * 1000)

@@ -97,7 +97,7 @@ def test_why_did_ada_get_nothing(desk: Desk) -> None:
     desk.find("Ada.Nothing@example.com")
     desk.click(desk.page.get_by_role("link", name="Your ticket"))
     desk.shows("bounced")
-    assert "bounced" in desk.asks("find", "ada.nothing@example.com")
+    assert "bounced" in desk.asks("messages", "list", "ada.nothing@example.com")
 
 
 def test_a_mail_with_a_list_goes_to_the_corrected_address(desk: Desk) -> None:
@@ -122,7 +122,7 @@ def test_why_are_codes_slow(desk: Desk) -> None:
         desk.stage.put(id=f"q-code-{at}", event_type="sms", to=number, text="Your code is 123456.")
     desk.click("#of-sms")
     desk.shows("Too Many Requests")
-    assert "Too Many Requests" in desk.asks("status", "q-code-0", "--channel", "sms")
+    assert "Too Many Requests" in desk.asks("messages", "show", "q-code-0", "--channel", "sms")
 
 
 def test_who_bounced_since_yesterday(desk: Desk) -> None:
@@ -131,7 +131,7 @@ def test_who_bounced_since_yesterday(desk: Desk) -> None:
     desk.click("#wrong")
     desk.click("main a[href*='status=bounced']")
     desk.shows("gone@example.com")
-    failures = desk.asks("failures", "--since", "1d", "--status", "bounced", "--full")
+    failures = desk.asks("messages", "list", "--since", "1d", "--status", "bounced")
     assert "gone@example.com" in failures
 
 
@@ -141,7 +141,7 @@ def test_which_message_has_a_forwarded_correlation_id(desk: Desk) -> None:
     desk.find(reference)
     desk.click(desk.page.get_by_role("link", name="Your order 41"))
     expect(desk.page.locator("dd.id").first).to_have_text("ada-order-41")
-    assert "ada-order-41" in desk.asks("find", reference)
+    assert "ada-order-41" in desk.asks("messages", "list", reference)
 
 
 def test_bob_wants_no_texts_but_mails(desk: Desk) -> None:
@@ -194,7 +194,7 @@ def test_why_are_there_dead_letters_and_back_they_go(desk: Desk) -> None:
     desk.click(desk.button("Put them back"))
     desk.shows("moved, 0 left")
     desk.stage.bury("mail", mail("q-late", attempt=1))
-    assert "q-late" in desk.asks("dead-letters", "show", "q-late")
+    assert "q-late" in desk.asks("messages", "dead-letters", "q-late")
 
 
 def test_what_was_sent_twice(desk: Desk) -> None:
@@ -207,7 +207,7 @@ def test_what_was_sent_twice(desk: Desk) -> None:
     desk.click(desk.page.get_by_label("may have arrived twice"))
     desk.click(desk.button("Show"))
     expect(desk.page.locator("a[href*='id=q-twice']")).to_be_visible(timeout=SECONDS)
-    assert "q-twice" in desk.asks("list", "--twice")
+    assert "q-twice" in desk.asks("messages", "list", "--twice")
 
 
 def test_with_which_version_and_variables_was_it_sent(desk: Desk) -> None:
@@ -220,7 +220,7 @@ def test_with_which_version_and_variables_was_it_sent(desk: Desk) -> None:
     desk.click(desk.page.get_by_text("Variables", exact=True))
     desk.shows("new_followers", "Grace")
     expect(desk.page.locator("#of-template")).to_contain_text("weekly-followers")
-    assert "template weekly-followers" in desk.asks("status", "q-version")
+    assert "template weekly-followers" in desk.asks("messages", "show", "q-version")
 
 
 def test_is_the_signature_of_a_webhook_right(desk: Desk) -> None:

@@ -13,7 +13,7 @@ from tests.support import ROOT
 from tests.support.docs_pages import Page, pages
 
 PRODUCT = ("app.py", "campaigns", "lambdas", "mailroom_local", "mailroom_ops", "stacks")
-NAMED = re.compile(r"`mailroom docs ([^`{\s]+)`")
+NAMED = re.compile(r"`mailroom\s+docs\s+([^`{\s]+)`")
 """Name that a text gives to the command. A name that code completes is in no text yet."""
 
 
@@ -37,7 +37,7 @@ def shown(*words: str) -> str:
 def test_every_page_in_a_sentence_of_the_product_exists() -> None:
     named = {(path, name) for path, text in texts().items() for name in NAMED.findall(text)}
     assert len(named) > 20
-    assert [(path, name) for path, name in sorted(named) if name not in docs.pages()] == []
+    assert [(path, name) for path, name in sorted(named) if name_of(name) not in docs.pages()] == []
 
 
 def test_sentences_of_the_product_do_not_mention_files_that_an_installation_lacks() -> None:

@@ -37,7 +37,7 @@ def test_a_run_stops_with_a_reason_and_a_dead_letter_if_each_message_of_its_firs
 ) -> None:
     world = new_campaign_world()
     tallies = run_of(world, {"failed": 10})
-    reason = "each of its first 10 messages has failed; `mailroom failures` has the reasons"
+    reason = "each of its first 10 messages has failed; see `mailroom messages list --reasons`"
     assert (world.run().state, world.run().trouble) == ("stopped", reason)
     assert (len(world.queues.dead[COLLECT]), tallies.looks) == (1, 1)
 

@@ -13,9 +13,9 @@ from tests.support.faults.repairs import (
     OLDER_THAN,
     Here,
     Staged,
+    again,
     of_fax,
     of_mail,
-    repair,
     scan,
     scanned,
     sends,
@@ -183,11 +183,21 @@ def test_a_repair_delivers_each_stuck_fax_once_and_alone_on_its_line(new_fax_wor
         check_faxes(staged.world, where)
 
 
-def test_a_repair_of_named_messages_that_was_stopped_and_runs_again_sends_each_message_once(
+def test_stuck_and_failed_messages_that_are_sent_again_by_their_ids_are_sent_once_despite_a_stop_anywhere(
     new_world: NewWorld,
 ) -> None:
-    assert repair(stuck(new_world).stage, *STUCK) == (len(STUCK), 0)
-    for staged, where in stops(partial(stuck, new_world), lambda staged: repair(staged.stage, *STUCK)):
-        assert repair(staged.stage, *STUCK) is not None, where
+    def begin() -> Staged[World]:
+        staged = stuck(new_world)
+        staged.world.put(mail("failed", template="unknown"))
+        staged.world.stream()
+        staged.world.deliver()
+        staged.world.put(mail("failed"))
+        return staged
+
+    names = (*STUCK, "failed")
+    assert again(begin().stage, *names) == (len(names), 0)
+    for staged, where in stops(begin, lambda staged: again(staged.stage, *names), least=8):
+        assert again(staged.stage, *names) is not None, where
         staged.world.settle()
-        check(staged.world, where)
+        assert staged.world.end("failed") == "sent", where
+        assert sends(staged.world) == dict.fromkeys((*WHOLE, "failed"), 1), where

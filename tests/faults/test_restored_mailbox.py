@@ -13,7 +13,7 @@ from mailroom_ops import cli
 from mailroom_ops.shared.selected_messages import selected
 from tests.support.dynamodb.client import ITEM_BYTES
 from tests.support.dynamodb.values import size_of
-from tests.support.faults.repairs import of_mail, repair, resend, scan, sends
+from tests.support.faults.repairs import again, of_mail, resend, scan, sends
 from tests.support.faults.world import MAIL, World, create_table, mail
 
 SOURCE, FILE = "mailbox-restored", "mailbox-unknown.jsonl"
@@ -153,7 +153,7 @@ def test_a_message_that_was_put_just_before_the_loss_is_sent_after_an_operator_r
     loss.lose()
     assert loss.answer()["unknown"] == 2
     assert scan(of_mail(world), world.clock.sleep) == (0, 0)
-    assert repair(of_mail(world), "just-put") == (1, 0)
+    assert again(of_mail(world), "just-put") == (1, 0)
     world.settle()
     assert (world.sends(), world.end("just-put")) == ({"welcome": 1, "just-put": 1}, "sent")
     assert loss.answer()["unknown"] == 1
@@ -201,7 +201,7 @@ def test_a_restore_prints_the_number_of_unknown_messages_20_of_their_ids_and_the
     assert "30 messages have no ledger item" in output
     assert output.count("welcome-") == 20
     assert f"{FILE} lists them all, the first being welcome-" in output
-    assert "mailroom repair - --stage dev < FILE" in output
+    assert "mailroom messages resend - --stage dev < FILE" in output
 
 
 def test_a_restore_writes_no_file_of_message_ids_if_the_ledger_has_every_message(

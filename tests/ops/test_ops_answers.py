@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from mailroom_ops import cli
 from tests.support.ops.subcommands import subcommands
@@ -41,3 +42,14 @@ def test_every_command_has_an_example_in_its_help(name: str) -> None:
 def test_every_command_can_print_json(name: str) -> None:
     options = [option for each in COMMANDS[name].params for option in each.opts]
     assert "--json" in options
+
+
+def test_each_deed_has_one_command() -> None:
+    """A further command has to replace one, or to be its option."""
+    assert len(COMMANDS) <= 48
+
+
+def test_all_commands_are_seen_on_one_screen() -> None:
+    output = CliRunner().invoke(cli.app, ["--help"], env={"COLUMNS": "80"}).output
+    assert len(output.strip("\n").splitlines()) <= 45, output
+    assert "…" not in output

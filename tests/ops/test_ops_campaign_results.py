@@ -338,7 +338,7 @@ def test_the_page_and_the_command_export_the_same_file_of_a_runs_failures(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     later = NOW + 4 * 86_400
-    monkeypatch.setattr("mailroom_ops.messages.failures.time", SimpleNamespace(time=lambda: later))
+    monkeypatch.setattr("mailroom_ops.messages.list_command.time", SimpleNamespace(time=lambda: later))
     make_ledger(world)
     world.begun()
     world.begun("other")
@@ -357,10 +357,10 @@ def test_the_page_and_the_command_export_the_same_file_of_a_runs_failures(
     assert lines[1].startswith('"jürgen@example.com","bounced","Permanent",')
     assert (len(lines), lines[-1]) == (1 + 121 + 1, "")
     assert "weekly#other" not in file.text
-    command = ("failures", "--campaign", f"weekly#{RUN}", "--limit", "5", "--csv")
-    assert "\ufeff" + run(*command, "--full").stdout_bytes.decode() == file.text
-    assert "ada@example.com" not in run(*command).stdout
-    assert "leave out one of them" in run(*command, "--json").stderr
+    command = ("messages", "list", "--status", "failure", "--campaign", f"weekly#{RUN}", "--csv")
+    assert "\ufeff" + run(*command).stdout_bytes.decode() == file.text
+    assert "ada@example.com" not in run(*command, "--mask").stdout
+    assert "leave out --json" in run(*command, "--json").stderr
 
 
 def test_a_text_that_a_spreadsheet_would_compute_stays_a_text() -> None:

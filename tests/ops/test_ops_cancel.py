@@ -1,4 +1,4 @@
-"""`mailroom cancel`: a message taken back, and `status` says so at once."""
+"""`mailroom messages cancel`: a message taken back, and `status` says so at once."""
 
 import json
 

@@ -51,7 +51,7 @@ def test_an_incomplete_replay_exits_with_1_and_names_the_logs_to_read(
     shelf.put("one", document(event("a")))
     shelf.put("two", document(event("b")))
     in_place_of_aws(monkeypatch, FakeDispatch([FAILED]))
-    result = run("repair", "--given-up", "--yes")
+    result = run("messages", "resend", "--given-up", "--yes")
     assert result.exit_code == 1
     assert "1 batch replayed, 1 left." in result.stdout
     assert "logs of these functions" in result.stdout
@@ -60,7 +60,7 @@ def test_an_incomplete_replay_exits_with_1_and_names_the_logs_to_read(
 
 @pytest.mark.usefixtures("shelf", "dispatch")
 def test_an_undeployed_stage_exits_with_2_and_names_the_settings_to_check() -> None:
-    result = run("repair", "--given-up", "--stage", "prod")
+    result = run("messages", "resend", "--given-up", "--stage", "prod")
     assert result.exit_code == 2
     assert "There is no such table, function, bucket or queue of prod (ListObjectsV2)" in result.stderr
     assert "Deploy the stage, or check --stage, the credentials and the region." in result.stderr
@@ -69,7 +69,7 @@ def test_an_undeployed_stage_exits_with_2_and_names_the_settings_to_check() -> N
 
 @pytest.mark.usefixtures("shelf", "dispatch")
 def test_the_stage_may_be_set_by_its_environment_variable() -> None:
-    result = run("repair", "--given-up", environment={"MAILROOM_STAGE": "elsewhere"})
+    result = run("messages", "resend", "--given-up", environment={"MAILROOM_STAGE": "elsewhere"})
     assert "queue of elsewhere (" in result.stderr
 
 
@@ -89,7 +89,8 @@ def test_a_command_without_credentials_region_or_profile_names_the_settings_to_c
     nothing = {name: None for name in os.environ if name.startswith("AWS_")}
     nowhere = dict.fromkeys(("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"), os.devnull)
     result = run(
-        "repair",
+        "messages",
+        "resend",
         "--given-up",
         environment={**nothing, **nowhere, "AWS_EC2_METADATA_DISABLED": "true", **given},
     )
@@ -113,5 +114,5 @@ def test_the_region_is_that_of_the_aws_cli_and_of_a_deployment(
     def refuse(session: Any, _stage: str) -> None:
         raise Refused(f"It would ask {session.region_name}.")
 
-    monkeypatch.setattr("mailroom_ops.repair.repair.FailedBatches", refuse)
-    assert run("repair", "--given-up", environment=given).stderr == f"It would ask {region}.\n"
+    monkeypatch.setattr("mailroom_ops.repair.replay.FailedBatches", refuse)
+    assert run("messages", "resend", "--given-up", environment=given).stderr == f"It would ask {region}.\n"

@@ -516,7 +516,7 @@ def test_a_fax_without_an_outcome_is_ended_with_the_status_that_was_chosen(
     old = round(time.time() * 1000) - 2 * DAY_MS
     stage.know("f", "fax", status="sending", provider="signalwire", provider_id="fx", submittedAt=old)
     plan = browser.get("/message/repair", id="f", channel="fax")
-    assert "As failed: Callbacks are sent, and mailroom resend can send it again." in plan.words
+    assert "As failed: Callbacks are sent, and mailroom messages resend can send it again." in plan.words
     done = browser.post("/message/repair", {**plan.hidden(), "cure": "failed"})
     assert done.status == 303
     assert stage.ledger("f", "fax")["status"] == "failed"

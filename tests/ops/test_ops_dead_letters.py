@@ -1,20 +1,31 @@
 """Dead letters at the command line: counted, explained and shown, and never taken."""
 
 import json
+from typing import Any
 
 import pytest
+from typer import Typer
 
-from mailroom_ops.repair.dead_letters import app
+from mailroom_ops.repair.dead_letters import dead_letters
 from tests.support.ops.dead_letters import Stage, run, with_dead_letters
 
 STAGE = with_dead_letters
 MAIL = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
+app = Typer()
+app.command()(dead_letters)
+
+
+def counts(queue: str, *options: str) -> dict[str, Any]:
+    """The counts of a queue."""
+    queues = json.loads(run(app, *options, "--json").stdout)["queues"]
+    (of_queue,) = (each for each in queues if each["queue"] == queue)
+    return dict(of_queue)
 
 
 def test_each_queue_is_listed_with_its_count_its_oldest_letter_and_its_causes(stage: Stage) -> None:
     stage.send("mail-dlq", MAIL)
     stage.send("mail-dlq", "nonsense")
-    result = run(app, "list", "--json")
+    result = run(app, "--json")
     assert result.exit_code == 0
     answer = json.loads(result.stdout)
     assert (answer["stage"], answer["letters"]) == ("dev", 2)
@@ -37,7 +48,7 @@ def test_the_cause_of_a_dead_letter_is_read_from_the_ledger(stage: Stage) -> Non
     stage.send("mail-dlq", MAIL)
     trouble = {"code": "misconfigured", "message": "the sender is not verified"}
     stage.put("ledger", id="m-1", event_type="mail", status="sending", trouble=trouble)
-    (found,) = json.loads(run(app, "show", "--json").stdout)["letters"]
+    (found,) = json.loads(run(app, "--queue", "all", "--json").stdout)["letters"]
     assert found["cause"]["code"] == "misconfigured"
     assert found["cause"]["message"].startswith("the sender is not verified")
     assert (found["status"], found["last_error"]) == ("sending", trouble)
@@ -47,13 +58,13 @@ def test_the_cause_of_a_dead_letter_is_read_from_the_ledger(stage: Stage) -> Non
 def test_a_queue_may_be_given_by_any_of_its_names(stage: Stage, name: str) -> None:
     group = {"MessageGroupId": "+16175551234", "MessageDeduplicationId": "d-1"}
     stage.send("fax-dlq.fifo", {"fax_id": "f-1", "to": "+16175551234"}, **group)
-    answer = json.loads(run(app, "list", "--queue", name, "--json").stdout)
-    assert [(each["queue"], each["letters"]) for each in answer["queues"]] == [("fax", 1)]
+    answer = json.loads(run(app, "--queue", name, "--json").stdout)
+    assert [(each["queue"], each["id"]) for each in answer["letters"]] == [("fax", "f-1")]
 
 
 @pytest.mark.usefixtures("stage")
 def test_an_unknown_queue_exits_with_2_and_lists_the_queues() -> None:
-    result = run(app, "list", "--queue", "pigeon")
+    result = run(app, "--queue", "pigeon")
     assert result.exit_code == 2
     assert "use one of audience, collect, fax, mail, webhook" in result.stderr
 
@@ -62,14 +73,14 @@ def test_a_letter_is_found_by_its_messages_id_and_by_its_own(stage: Stage) -> No
     own = stage.send("mail-dlq", MAIL)
     stage.send("mail-dlq", {**MAIL, "id": "m-2"})
     for which in ("m-1", own):
-        answer = json.loads(run(app, "show", which, "--json").stdout)
+        answer = json.loads(run(app, which, "--json").stdout)
         assert [each["message_id"] for each in answer["letters"]] == [own]
         assert answer["looked_at"] == 2
 
 
 @pytest.mark.usefixtures("stage")
 def test_an_unknown_dead_letter_exits_with_1() -> None:
-    result = run(app, "show", "nobody")
+    result = run(app, "nobody")
     assert (result.exit_code, result.stdout) == (
         1,
         "No such dead letter among the 0 that were read in dev.\n",
@@ -78,9 +89,9 @@ def test_an_unknown_dead_letter_exits_with_1() -> None:
 
 def test_a_body_is_printed_only_with_its_option(stage: Stage) -> None:
     stage.send("mail-dlq", MAIL)
-    assert "ada@example.com" not in run(app, "show").stdout
-    assert "ada@example.com" not in run(app, "show", "--json").stdout
-    assert "ada@example.com" in run(app, "show", "--body").stdout
+    assert "ada@example.com" not in run(app, "--queue", "all").stdout
+    assert "ada@example.com" not in run(app, "--queue", "all", "--json").stdout
+    assert "ada@example.com" in run(app, "--queue", "all", "--body").stdout
 
 
 def test_a_queue_that_cannot_be_read_to_its_end_is_named(
@@ -89,10 +100,10 @@ def test_a_queue_that_cannot_be_read_to_its_end_is_named(
     monkeypatch.setattr("mailroom.dead_letters.queue.MAX_HELD", 10)
     for number in range(12):
         stage.send("mail-dlq", {**MAIL, "id": f"m-{number}"})
-    answer = json.loads(run(app, "show", "nobody", "--json").stdout)
+    answer = json.loads(run(app, "nobody", "--json").stdout)
     assert (answer["looked_at"], answer["incomplete"]) == (10, ["mail"])
-    assert "Some dead letters in mail could not be read" in run(app, "show", "nobody").stdout
-    listed = json.loads(run(app, "list", "--queue", "mail", "--json").stdout)["queues"][0]
+    assert "Some dead letters in mail could not be read" in run(app, "nobody").stdout
+    listed = counts("mail")
     assert (listed["letters"], listed["looked_at"]) == (12, 10)
     assert len(stage.waiting("mail-dlq")) == 10  # of one call: none was kept hidden
 
@@ -108,7 +119,7 @@ def test_letters_locked_behind_others_of_their_line_make_a_look_incomplete(stage
         return stage.sqs.receive_message(**arguments) if len(received) == 1 else {}
 
     stage.sqs_calls = {"receive_message": first_ten}
-    answer = json.loads(run(app, "show", "nobody", "--queue", "fax", "--json").stdout)
+    answer = json.loads(run(app, "nobody", "--queue", "fax", "--json").stdout)
     assert (answer["looked_at"], answer["incomplete"]) == (10, ["fax"])
 
 
@@ -128,29 +139,29 @@ def test_letters_that_are_received_again_do_not_end_a_look(stage: Stage) -> None
         return reply
 
     stage.sqs_calls = {"receive_message": receive}
-    answer = json.loads(run(app, "show", "m-2", "--queue", "mail", "--json").stdout)
+    answer = json.loads(run(app, "m-2", "--queue", "mail", "--json").stdout)
     assert ([each["id"] for each in answer["letters"]], answer["incomplete"]) == (["m-2"], [])
 
 
 def test_the_limit_bounds_the_number_of_printed_letters(stage: Stage) -> None:
     for number in range(4):
         stage.send("mail-dlq", {**MAIL, "id": f"m-{number}"})
-    shown = json.loads(run(app, "show", "--limit", "3", "--json").stdout)
+    shown = json.loads(run(app, "--queue", "all", "--limit", "3", "--json").stdout)
     assert (len(shown["letters"]), shown["more"]) == (3, True)
-    assert "More: --limit 30" in run(app, "show", "--limit", "3").stdout
-    shown = json.loads(run(app, "show", "--limit", "4", "--json").stdout)
+    assert "More: --limit 30" in run(app, "--queue", "all", "--limit", "3").stdout
+    shown = json.loads(run(app, "--queue", "all", "--limit", "4", "--json").stdout)
     assert (len(shown["letters"]), shown["more"]) == (4, False)
-    assert "More" not in run(app, "show", "--limit", "4").stdout
+    assert "More" not in run(app, "--queue", "all", "--limit", "4").stdout
     assert len(stage.waiting("mail-dlq")) == 4
 
 
 def test_the_limit_bounds_the_number_of_letters_that_a_count_reads(stage: Stage) -> None:
     for number in range(12):
         stage.send("mail-dlq", {**MAIL, "id": f"m-{number}"})
-    (mail,) = json.loads(run(app, "list", "--queue", "mail", "--limit", "5", "--json").stdout)["queues"]
+    mail = counts("mail", "--limit", "5")
     assert (mail["letters"], mail["looked_at"], mail["causes"]) == (12, 5, {"unclaimed": 5})
-    assert "More: --limit 12" in run(app, "list", "--queue", "mail", "--limit", "5").stdout
-    assert "More" not in run(app, "list", "--queue", "mail").stdout
+    assert "More: --limit 12" in run(app, "--limit", "5").stdout
+    assert "More" not in run(app).stdout
 
 
 def test_letters_are_selected_by_the_time_when_they_were_queued(stage: Stage) -> None:
@@ -172,9 +183,9 @@ def test_letters_are_selected_by_the_time_when_they_were_queued(stage: Stage) ->
         (("--since", "1970-01-01T00:00:02Z", "--until", "1970-01-01T00:00:06Z"), ["m-1", "m-2"]),
         (("--since", "1970-01-01T00:00:06Z"), []),
     ):
-        shown = json.loads(run(app, "show", "--queue", "mail", *options, "--json").stdout)
+        shown = json.loads(run(app, "--queue", "mail", *options, "--json").stdout)
         assert sorted(letter["id"] for letter in shown["letters"]) == names
-        (mail,) = json.loads(run(app, "list", "--queue", "mail", *options, "--json").stdout)["queues"]
+        mail = counts("mail", *options)
         assert (mail["letters"], mail["causes"]) == (2, {"unclaimed": len(names)} if names else {})
         first = min((seconds[name] for name in names), default=None)
         assert mail["oldest"] == (first and f"1970-01-01T00:00:0{first}.000Z")

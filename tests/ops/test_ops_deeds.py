@@ -27,12 +27,12 @@ DEEDS: dict[str, tuple[str, ...]] = {
     f"stop run {RUN}": ("campaign", "stop", "weekly", "--run", RUN, "--yes", *WHY),
     f"pause run {RUN}": ("campaign", "pause", "weekly", "--run", RUN, *WHY),
     "pause mail bulk": ("lane", "pause", "mail", "bulk", *WHY),
-    "send again": ("resend", "failed", "--force", "--yes"),
-    "cancel": ("cancel", "waits"),
-    "correct as new-link": ("correct", "new-link", "failed", "--set", "subject=Hello", "--yes"),
-    "repair": ("repair", "stuck", "--yes"),
-    "record as sent": ("repair", "stuck", "--as", "sent", "--yes"),
-    "put back 2 of mail": ("repair", "--dead-letters", "mail", "--yes"),
+    "send again": ("messages", "resend", "failed", "--force", "--yes"),
+    "cancel": ("messages", "cancel", "waits"),
+    "correct as new-link": ("messages", "correct", "new-link", "failed", "--set", "subject=Hello", "--yes"),
+    "put back": ("messages", "resend", "stuck", "--yes"),
+    "record as sent": ("messages", "settle", "stuck", "--as", "sent", "--yes"),
+    "put back 2 of mail": ("messages", "resend", "--dead-letters", "mail", "--yes"),
     "erase 1 message": ("people", "erase", "eve@example.com", "--yes", *WHY),
     "suppress mail": ("people", "stop", "bob@example.com", "--channel", "mail", "--why", "asked"),
     "lift mail": ("people", "allow", ADA, "--channel", "mail", "--why", "asked", "--yes"),
@@ -221,7 +221,7 @@ def test_a_page_shows_the_deeds_on_its_thing_with_operator_way_and_reason(
     assert "Cancel by moto (console): she asked" in browser.get("/message", id="waits", channel="mail").words
     Deeds(stage.session, "dev").record("publish version 2", ["template#mail/weekly"])
     assert "Publish version 2 by moto (command)" in browser.get("/templates", name="weekly").words
-    run("repair", "--dead-letters", "mail", "--yes")
+    run("messages", "resend", "--dead-letters", "mail", "--yes")
     assert "Put back 2 of mail by moto (command)" in browser.get("/dead-letters").words
     listed = browser.get("/deeds")
     link = 'href="/message?id=waits&amp;channel=mail">Cancel: message mail waits</a>'

@@ -1,4 +1,4 @@
-"""`mailroom failures --groups`: the reasons of most failures, with the numbers of messages."""
+"""`mailroom messages list --reasons`: the reasons of most failures, with the numbers of messages."""
 
 import time
 from collections import Counter
@@ -52,7 +52,7 @@ def troubled(stage: Stage, id_: str, minutes_ago: float, message: str, **more: A
 
 
 def groups(*words: str) -> list[dict[str, Any]]:
-    listed: list[dict[str, Any]] = answer(run("failures", "--groups", "--json", *words))["groups"]
+    listed: list[dict[str, Any]] = answer(run("list", "--reasons", "--json", *words))["groups"]
     return listed
 
 
@@ -86,7 +86,7 @@ def test_messages_that_are_tried_again_and_dead_letters_are_groups_with_the_prov
     listed = [(group["messages"], group["status"], group["reason"]) for group in groups("--since", "1h")]
     assert listed == [(5, "sending", "retry"), (1, "dead-letter", "retry")]
     assert groups("--since", "1h", "--channel", "mail") == []
-    result = run("failures", "--groups", "--since", "1h")
+    result = run("list", "--reasons", "--since", "1h")
     for text in ("5", "code: sending, retry", "Twilio answered 500 to request", "such as code-"):
         assert text in result.stdout
 
@@ -96,26 +96,31 @@ def test_a_stage_without_search_says_that_messages_that_are_tried_again_are_not_
 ) -> None:
     stage.functions.environment["SEARCH_TABLE"] = ""
     failed(stage, "o-1", 10, "line.price: is missing")
-    result = run("failures", "--groups")
+    result = run("list", "--reasons")
     assert "line.price: is missing" in result.stdout
     assert "the stage has no search" in result.stdout
 
 
 def test_a_stage_without_failures_has_no_groups(stage: Stage) -> None:
-    assert "No message failed or is tried again since" in run("failures", "--groups").stdout
+    assert "No message failed or is tried again since" in run("list", "--reasons").stdout
 
 
 def test_a_misspelt_filter_is_refused(stage: Stage) -> None:
-    result = run("failures", "--groups", "--channel", "fxa")
+    result = run("list", "--reasons", "--channel", "fxa")
     assert (result.exit_code, "'fxa' is not one of" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
-    ("first", "second"), [("--csv", "--json"), ("--groups", "--csv"), ("--groups", "--full")]
+    ("words", "sentence"),
+    [
+        ("--csv --json", "--csv prints all messages; leave out --json"),
+        ("--reasons --csv", "--reasons counts all failures; use only --since and filters"),
+        ("--reasons ada@example.com", "--reasons counts all failures; use only --since and filters"),
+    ],
 )
-def test_options_that_exclude_each_other_are_refused(stage: Stage, first: str, second: str) -> None:
-    result = run("failures", first, second)
-    assert (result.exit_code, f"{first} and {second} exclude each other" in result.stderr) == (2, True)
+def test_options_that_exclude_each_other_are_refused(stage: Stage, words: str, sentence: str) -> None:
+    result = run("list", *words.split())
+    assert (result.exit_code, sentence in result.stderr) == (2, True)
 
 
 def test_addresses_in_the_words_about_messages_that_are_tried_again_are_masked(stage: Stage) -> None:
@@ -139,7 +144,7 @@ def test_the_search_for_messages_that_are_tried_again_goes_on_behind_pages_of_se
     assert [group["example"] for group in groups()] == ["m-1"]
     monkeypatch.setattr("mailroom_ops.messages.failure_groups.PAGES", 2)
     assert groups() == []
-    result = run("failures", "--groups")
+    result = run("list", "--reasons")
     assert "Messages that are tried again are counted if they were put after " in result.stdout
 
 
@@ -147,7 +152,7 @@ def test_groups_filtered_by_a_status_contain_dead_letters_of_that_status(stage: 
     troubled(stage, "dead", 30, "Twilio answered 500", dead_lettered_at=int(time.time() * 1000))
     index(stage.dynamodb)
     assert [group["status"] for group in groups("--status", "sending")] == ["dead-letter"]
-    result = run("failures", "--groups", "--status", "dead-letter")
+    result = run("list", "--reasons", "--status", "dead-letter")
     assert (result.exit_code, "is not a status" in result.stderr) == (2, True)
 
 

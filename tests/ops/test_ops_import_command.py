@@ -1,4 +1,5 @@
-"""`mailroom import`: what of a file comes into the mailbox, what is refused, and what is said of both."""
+"""`mailroom messages import`: what of a file comes into the mailbox, what is refused, and what is said of
+both."""
 
 import json
 from pathlib import Path

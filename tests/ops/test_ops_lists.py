@@ -98,7 +98,7 @@ def ids(*words: str) -> list[str]:
         (("list", "--status", "dead-letter"), {"Query": 4}, 1),
         (("list", "--campaign", f"spring#{RUN}"), {"Query": 8, "BatchGetItem": 1}, 50),
         (("list", "--campaign", "spring"), {"Query": 17, "GetItem": 2, "BatchGetItem": 1}, 50),
-        (("find", ADA), {"Query": 3, "BatchGetItem": 1}, 3),
+        (("list", ADA), {"Query": 3, "BatchGetItem": 1}, 3),
     ],
 )
 def test_a_page_is_one_round_of_calls_and_at_most_two_reads_of_the_ledger(

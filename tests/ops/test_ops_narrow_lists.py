@@ -25,15 +25,15 @@ TEMPLATE = "reminder-of-the-annual-assembly"
 OPERATOR = "arn:aws:sts::123456789012:assumed-role/customer-support/augusta.ada@lovelace.example"
 BUCKET = f"mailroom-dev-templates-{ACCOUNT}-{REGION}"
 LISTS = {
-    "list": ID,
-    f"find {ADDRESS}": ID,
-    "failures --full --since 2001-01-01": ID,
-    "failures --groups --since 2001-01-01": ID,
+    "messages list": ID,
+    f"messages list {ADDRESS}": ID,
+    "messages list --status failure --since 2001-01-01": ID,
+    "messages list --reasons --since 2001-01-01": ID,
     "activity --since 2001-01-01": CAMPAIGN,
     "campaign list": CAMPAIGN,
     "lane list": CAMPAIGN,
     "people list": ID,
-    "dead-letters list": "unclaimed",
+    "messages dead-letters": "unclaimed",
     "template list": TEMPLATE,
 }
 """Long word in the output of each list."""

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 import typer
 
-from mailroom_ops.repair.repair import repair
+from mailroom_ops.repair.resend import resend
 from tests.support.ops.dead_letters import Stage, run, with_dead_letters
 
 STAGE = with_dead_letters
 app = typer.Typer()
-app.command()(repair)
+app.command()(resend)
 MAIL = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
 
 

@@ -12,7 +12,7 @@ from typer import Typer
 from typer.testing import CliRunner, Result
 
 from mailroom_ops.repair.failed_batches import FailedBatch, FailedBatches
-from mailroom_ops.repair.repair import repair
+from mailroom_ops.repair.resend import resend
 from mailroom_ops.shared.deployed_stage import config_for_invocations
 from tests.support.ops.shared import ACCOUNT, BUCKET, FakeDispatch, Session, Shelf, document, event, key
 
@@ -22,7 +22,7 @@ def replaying(dispatch: FakeDispatch | None = None) -> FailedBatches:
 
 
 app = Typer()
-app.command()(repair)
+app.command()(resend)
 
 
 def run(

@@ -1,4 +1,4 @@
-"""`repair --scan`: what the ledger may have forgotten, or never known, is not taken for lost."""
+"""`messages resend --stuck`: what the ledger may have forgotten, or never known, is not taken for lost."""
 
 import time
 from datetime import UTC, datetime
@@ -64,7 +64,7 @@ def test_forgotten_messages_are_requeued_after_a_confirmation_that_they_were_nev
 ) -> None:
     stage.put(mail("a"))
     stage.made(MAILBOX, time.time() - 30 * DAY)
-    asked = run("repair", "--scan", "--older-than", "0s", "--include-forgotten", typed="n\n")
+    asked = run("resend", "--stuck", "--older-than", "0s", "--include-forgotten", typed="n\n")
     assert "The ledger may have forgotten 1 of them. Confirm that they were never sent" in asked.stderr
     assert not stage.functions.invoked
     code, answer = scanned("--include-forgotten", "--yes")

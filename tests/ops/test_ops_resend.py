@@ -128,7 +128,7 @@ NEVER: dict[str, tuple[dict[str, Any], str]] = {
     "sending": ({"status": "sending", "startedAt": 1}, "on its way"),
     "scheduled": ({"status": "scheduled", "wait": {"reason": "day_used_up"}}, "waits for the daily quota"),
     "handed over": ({"status": "scheduled", "scheduledFor": "2026-01-01T00:00:00Z"}, "on its way"),
-    "dead": ({"status": "sending", "dead_lettered_at": 1}, "mailroom dead-letters"),
+    "dead": ({"status": "sending", "dead_lettered_at": 1}, "it is a dead letter"),
 }
 BEGUN: dict[str, Any] = {"status": "failed", "error": {"code": "settled", "message": "?"}, "completedAt": 1}
 
@@ -345,7 +345,7 @@ def test_an_unclaimed_or_unknown_message_is_reported(stage: RepairStage) -> None
     stage.put(mail("ready"))
     code, found = resent("ready", "nowhere")
     assert code == 1
-    assert "mailroom repair" in found["ready"]["why"]
+    assert found["ready"]["result"] == "resent"
     assert found["nowhere"]["why"] == "there is no such message in the ledger"
 
 

@@ -151,7 +151,7 @@ def test_a_push_to_a_device_is_put_if_the_application_is_clear_or_unknown(
     ("text", "sentence"),
     [
         ('{"id": "a",\n "to" 1}', "line 2, column 7: is not JSON"),
-        ("[{}]", "mailroom import"),
+        ("[{}]", "mailroom messages import"),
         ('{"event_type": "sms"}', "event_type is 'sms', but the command says mail"),
     ],
 )
@@ -207,7 +207,7 @@ def test_the_option_wait_polls_until_its_time_is_over_and_returns_the_last_statu
 
 def test_the_printed_command_quotes_an_id_as_one_word(stage: Stage) -> None:
     result = run("send", "mail", *HELLO, "--id", "order 42; rm x")
-    assert "mailroom status 'order 42; rm x' --channel mail --stage dev" in result.stdout
+    assert "mailroom messages show 'order 42; rm x' --channel mail --stage dev" in result.stdout
 
 
 def test_a_variable_may_be_a_list_a_map_or_a_number_and_other_text_is_kept(stage: Stage) -> None:

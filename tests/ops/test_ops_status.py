@@ -1,4 +1,4 @@
-"""`mailroom status`: where a message is, and what to do next."""
+"""`mailroom messages show`: where a message is, and what to do next."""
 
 import json
 from typing import Any
@@ -55,7 +55,7 @@ def test_every_field_of_the_ledger_is_printed(stage: Stage) -> None:
         history=[{"at": MS - 60_000, "status": "retrying", "code": "busy"}, {"at": MS, "status": "failed"}],
         callbacks={"failed.20": {"status": "failed", "code": 503, "tries": 20, "at": MS}},
     )
-    result = run("status", "m")
+    result = run("show", "m")
     assert result.exit_code == 0, result.stderr
     for words in (
         "failed since 2026-11-21 14:00:00 UTC",
@@ -66,7 +66,7 @@ def test_every_field_of_the_ledger_is_printed(stage: Stage) -> None:
         "2026-11-21 13:59:00 UTC",
         "failed.20",
         "failed, 20 tries; the endpoint answered 503",
-        "mailroom resend m --channel fax --stage dev",
+        "mailroom messages resend m --channel fax --stage dev",
         "could not be delivered: failed.20",
     ):
         assert words in result.stdout
@@ -74,7 +74,7 @@ def test_every_field_of_the_ledger_is_printed(stage: Stage) -> None:
 
 def test_many_recipients_are_counted_and_the_failed_ones_are_named(stage: Stage) -> None:
     stage.put(LEDGER, id="m", event_type="mail", status="bounced", recipients=many())
-    words = " ".join(run("status", "m").stdout.split())
+    words = " ".join(run("show", "m").stdout.split())
     assert "46 delivered, 1 bounced, 1 complained, 1 without a report" in words
     for entry in ("bob@example.com bounced", "bouncedAt 2026-11-21 14:00:00 UTC", "error no such mailbox"):
         assert entry in words
@@ -82,21 +82,21 @@ def test_many_recipients_are_counted_and_the_failed_ones_are_named(stage: Stage)
 
 
 def test_an_unknown_message_exits_with_1(stage: Stage) -> None:
-    result = run("status", "nobody")
+    result = run("show", "nobody")
     assert (result.exit_code, "There is no message nobody in dev." in result.stdout) == (1, True)
-    assert answer(run("status", "nobody", "--json")) == {"id": "nobody", "stage": "dev", "messages": []}
+    assert answer(run("show", "nobody", "--json")) == {"id": "nobody", "stage": "dev", "messages": []}
 
 
 def test_an_id_of_several_channels_shows_every_message_or_the_selected_channel(stage: Stage) -> None:
     stage.put(MAILBOX, id="m", event_type="sms", to="+16175551234", text="secret words")
     stage.put(LEDGER, id="m", event_type="mail", status="sent", sentAt=MS)
-    result = run("status", "m", "--json")
+    result = run("show", "m", "--json")
     assert [(each["event_type"], each["status"]) for each in answer(result)["messages"]] == [
         ("mail", "sent"),
         ("sms", "ready"),
     ]
     assert "secret words" not in result.stdout
-    (one,) = answer(run("status", "m", "--channel", "sms", "--json"))["messages"]
+    (one,) = answer(run("show", "m", "--channel", "sms", "--json"))["messages"]
     assert one["event_type"] == "sms"
 
 
@@ -120,14 +120,14 @@ def trouble(code: str, message: str) -> dict[str, Any]:
     ("item", "words"),
     [
         (sending(startedAt=MS), ""),
-        (sending(OLD, startedAt=MS), "mailroom repair"),
+        (sending(OLD, startedAt=MS), "mailroom messages resend"),
         (
             sending(OLD, **AT_TELNYX),
-            "If no worker can find out its outcome, ask telnyx for it, then: mailroom repair m",
+            "If no worker can find out its outcome, ask telnyx for it, then: mailroom messages settle m",
         ),
         (
             sending(dead_lettered_at=MS, **AT_TELNYX),
-            "mailroom repair m --channel mail --stage dev --as sent (or failed)",
+            "mailroom messages settle m --channel mail --stage dev --as sent (or failed)",
         ),
         (sending(), "It is back in its queue"),
         (sending(**trouble("throttled", "slow down")), "It was not sent so far: slow down (throttled)"),
@@ -140,11 +140,11 @@ def trouble(code: str, message: str) -> dict[str, Any]:
             sending(startedAt=MS, **trouble("no_outcome", "SES: ReadTimeoutError")),
             "It may have been sent, and the next worker looks for evidence first: SES: ReadTimeoutError",
         ),
-        (sending(dead_lettered_at=MS), "mailroom dead-letters show m --stage dev"),
+        (sending(dead_lettered_at=MS), "mailroom messages dead-letters m --stage dev"),
         ({"status": "retrying", "updatedAt": OLD}, "Nothing has changed for 4 hours"),
         (
             waiting("send_at", "22T14:00"),
-            "It waits for its send_at, 2026-11-22 14:00:00 UTC. To take it back: mailroom cancel m",
+            "It waits for its send_at, 2026-11-22 14:00:00 UTC. To take it back: mailroom messages cancel m",
         ),
         (
             waiting("outside_window", "22T09:00"),
@@ -180,7 +180,7 @@ def trouble(code: str, message: str) -> dict[str, Any]:
                 ("failed", "expired", "expires_at"),
                 ("failed", "content_gone", "still wants it to be sent, put it under a new id."),
                 ("failed", "outcome_unknown", "ask the recipient"),
-                ("failed", "rejected", "mailroom resend m --channel mail --stage dev"),
+                ("failed", "rejected", "mailroom messages resend m --channel mail --stage dev"),
                 ("suppressed", "opted_out", "mailroom people show"),
                 (
                     "suppressed",
@@ -212,7 +212,7 @@ def test_the_advice_depends_on_the_status(item: dict[str, Any], words: str) -> N
         ({}, "If it was put within the last 90 days, no worker has claimed it"),
         (
             {},
-            "requeues it: mailroom repair m --channel mail --stage dev. An older message may have been sent",
+            "requeues it: mailroom messages resend m --channel mail --stage dev. An older message may",
         ),
         ({"send_at": "2026-11-21T14:10:00Z"}, "It waits for 2026-11-21 14:10:00 UTC."),
     ],
@@ -241,11 +241,9 @@ def test_a_scheduled_message_without_its_item_ends_as_cancelled(stage: Stage) ->
     due = "2099-11-21T15:00:00.000Z"
     waits = {"status": "scheduled", "scheduledFor": due, "wait": mark("send_at")}
     stage.put(LEDGER, id="m", event_type="mail", **waits)
-    assert (
-        "Its item was deleted: at 2099-11-21 15:00:00 UTC it ends as cancelled" in run("status", "m").stdout
-    )
+    assert "Its item was deleted: at 2099-11-21 15:00:00 UTC it ends as cancelled" in run("show", "m").stdout
     stage.put(MAILBOX, id="m", event_type="mail", to="a@example.com", send_at=due)
-    assert "To take it back: mailroom cancel m --channel mail" in run("status", "m").stdout
+    assert "To take it back: mailroom messages cancel m --channel mail" in run("show", "m").stdout
 
 
 def test_a_message_that_waits_for_the_day_shows_its_place_and_its_estimated_time(
@@ -317,27 +315,27 @@ def test_unused_attributes_are_named_by_the_version_that_was_sent(stage: Stage) 
     attributes = {"template": "default", "first_name": "Ada", "last_name": "L", "shoe": 7, "subject": "Hi"}
     stage.put(MAILBOX, id="m", event_type="mail", to="ada@example.com", **attributes)
     stage.put(LEDGER, id="m", event_type="mail", status="sent", to=["ada@example.com"], template="default")
-    assert "shoe, subject" in run("status", "m").stdout
-    assert answer(run("status", "m", "--json"))["messages"][0]["unused"] == ["shoe", "subject"]
+    assert "shoe, subject" in run("show", "m").stdout
+    assert answer(run("show", "m", "--json"))["messages"][0]["unused"] == ["shoe", "subject"]
 
 
 def test_a_published_version_is_shown_and_an_unreadable_one_hides_no_other_field(stage: Stage) -> None:
     stage.put(MAILBOX, id="m", event_type="mail", to="ada@example.com", template="a", shoe=7)
     stage.put(LEDGER, id="m", event_type="mail", status="sent", template="a", template_version=7)
-    assert "a, version 7" in run("status", "m").stdout
-    assert answer(run("status", "m", "--json"))["messages"][0]["template_version"] == 7
+    assert "a, version 7" in run("show", "m").stdout
+    assert answer(run("show", "m", "--json"))["messages"][0]["template_version"] == 7
 
 
 def test_characters_that_make_a_text_expensive_are_named_with_their_cost(stage: Stage) -> None:
     attributes = {"event_type": "sms", "to": "+16175551234", "shoe": 7}
     stage.put(MAILBOX, id="s", text="It\u2019s " + "a" * 70, **attributes)
     sentence = "'\u2019' (U+2019) makes this text UCS-2: 70 characters a segment, not 160"
-    assert f"→ {sentence}" in run("status", "s").stdout
-    (message,) = answer(run("status", "s", "--json"))["messages"]
+    assert f"→ {sentence}" in run("show", "s").stdout
+    (message,) = answer(run("show", "s", "--json"))["messages"]
     assert (message["unused"], message["advice"][-1]) == (["shoe"], sentence)
 
 
 def test_a_message_with_an_unsendable_text_has_a_status(stage: Stage) -> None:
     stage.put(MAILBOX, id="t", event_type="sms", to="+16175551234", text="ж" * 1600)
-    (message,) = answer(run("status", "t", "--json"))["messages"]
+    (message,) = answer(run("show", "t", "--json"))["messages"]
     assert (message["status"], message["unused"]) == ("ready", [])

@@ -15,10 +15,10 @@ from typer.testing import CliRunner, Result
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import MAX_VERSION_BYTES, Templates, Version
 from mailroom.content.versions import CURRENT, DEPLOYED, CurrentVersions
+from mailroom_ops.cli import app
 from mailroom_ops.shared.screen import Refused
 from mailroom_ops.templates.folder import TemplateFolder
 from mailroom_ops.templates.published import Published
-from mailroom_ops.templates.template import app
 from mailroom_stacks.templates.folder import TemplateName
 from tests.support.ops.dead_letters import Over
 from tests.support.ops.message import Stage, deployed
@@ -54,7 +54,7 @@ class Desk:
         return publisher.put(template, parts, {"ada": {"name": "Ada"}}, {})[0]
 
     def run(self, *words: str) -> Result:
-        return CliRunner().invoke(app, words)
+        return CliRunner().invoke(app, ("template", *words))
 
     def counts(self) -> dict[str, int]:
         return {path: each.version for path, each in self.published.choices().items()}
@@ -125,9 +125,9 @@ def test_a_version_has_the_files_of_its_template_and_a_changed_file_makes_a_new_
     assert "version 1 is current" in desk.run("put", "a").stdout
     assert "version 1 is current already" in desk.run("put", "a").stdout
     assert "attached files: terms.pdf" in desk.run("show", "a").stdout
-    assert desk.run("diff", "a").exit_code == 0
+    assert desk.run("show", "--diff", "a").exit_code == 0
     (desk.root / "mail/a/files/terms.pdf").write_bytes(b"%PDF 2")
-    differs = desk.run("diff", "a")
+    differs = desk.run("show", "--diff", "a")
     assert (differs.exit_code, "+ mail/a: the attached files differ" in differs.stdout) == (1, True)
     assert "version 2 is current" in desk.run("put", "a").stdout
     assert desk.published.version(A, 2).attached == {"terms.pdf": b"%PDF 2"}
@@ -282,9 +282,9 @@ def test_a_version_is_shown_with_its_parts(desk: Desk) -> None:
 def test_a_difference_between_stage_and_folder_is_shown(desk: Desk) -> None:
     desk.write("Dear {{ name }}")
     desk.run("put", "a")
-    assert desk.run("diff").stdout == "The published templates are equal to the folder.\n"
+    assert desk.run("show", "--diff").stdout == "The published templates are equal to the folder.\n"
     desk.write("Hi {{ name }}")
-    result = desk.run("diff", "a")
+    result = desk.run("show", "--diff", "a")
     assert result.exit_code == 1
     assert "-Dear {{ name }}" in result.stdout
     assert "+Hi {{ name }}" in result.stdout

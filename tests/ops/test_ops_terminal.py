@@ -152,7 +152,7 @@ def printed_rows(monkeypatch: pytest.MonkeyPatch, columns: int, *cell: str) -> l
 
 
 def test_a_sentence_is_wrapped_between_words_at_a_terminal_and_copied_as_one_line() -> None:
-    sentence = "Run mailroom dead-letters list --stage prod, then fix the cause."
+    sentence = "Run mailroom messages dead-letters --stage prod, then fix the cause."
     terminal = Terminal(width=20, force_terminal=True, color_system=None)
     with terminal.capture() as printed:
         terminal.print(f"{sentence}\n{sentence}", soft_wrap=True)
@@ -165,8 +165,8 @@ def test_a_sentence_is_wrapped_between_words_at_a_terminal_and_copied_as_one_lin
 def test_a_sentence_is_printed_unwrapped_if_the_output_is_no_terminal() -> None:
     terminal = Terminal(width=20, force_terminal=False)
     with terminal.capture() as printed:
-        terminal.print("mailroom dead-letters list --stage prod", soft_wrap=True)
-    assert printed.get() == "mailroom dead-letters list --stage prod\n"
+        terminal.print("mailroom messages dead-letters --stage prod", soft_wrap=True)
+    assert printed.get() == "mailroom messages dead-letters --stage prod\n"
 
 
 @pytest.mark.parametrize(

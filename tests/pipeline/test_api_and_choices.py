@@ -56,7 +56,9 @@ def test_a_persons_messages_are_found_by_the_api_and_by_the_command_with_the_new
 
     until(lambda: len(found()) == 2, ENDED_SECONDS, lambda: f"search has {found()}")
     assert set(found()) == {"found-1", "found-2"}
-    told = json.loads(operator(pipeline, "find", "finn@example.com", "--stage", "local", "--json").stdout)
+    told = json.loads(
+        operator(pipeline, "messages", "list", "finn@example.com", "--stage", "local", "--json").stdout
+    )
     assert {each["id"] for each in told["messages"]} == {"found-1", "found-2"}
     listed = json.loads(signed("GET", f"{api}/messages").body)["messages"]
     assert {"found-1", "found-2"} <= {each["id"] for each in listed}

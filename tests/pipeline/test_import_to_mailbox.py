@@ -34,7 +34,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def report(pipeline: Pipeline, file: Path) -> dict[str, Any]:
     """Report of the first import. tests/ops/test_ops_import_resume.py shows an import that is killed."""
-    done = operator(pipeline, "import", str(file), *WORDS)
+    done = operator(pipeline, "messages", "import", str(file), *WORDS)
     assert done.exit_code == 1, done.stderr
     return dict(json.loads(done.stdout))
 
@@ -57,5 +57,5 @@ def test_each_recipient_has_exactly_one_mail(pipeline: Pipeline) -> None:
 
 @pytest.mark.usefixtures("report")
 def test_a_second_import_of_the_same_file_puts_no_message(pipeline: Pipeline, file: Path) -> None:
-    second = json.loads(operator(pipeline, "import", str(file), *WORDS).stdout)
+    second = json.loads(operator(pipeline, "messages", "import", str(file), *WORDS).stdout)
     assert (second["put"], second["existed"], second["refused"]) == (0, ROWS - len(BAD), len(BAD))

@@ -45,7 +45,7 @@ def test_the_same_message_sent_again_exists_and_is_not_sent_twice(
 def test_the_status_of_a_message_contains_its_outcome_and_not_its_content(
     pipeline: Pipeline, sent: dict[str, Any]
 ) -> None:
-    answer = told(pipeline, "status", "by-operator")
+    answer = told(pipeline, "messages", "show", "by-operator")
     (message,) = answer["messages"]
     assert message["status"] in ("sent", "delivered")
     assert message["provider_id"]
@@ -64,7 +64,19 @@ def test_a_message_that_the_stage_would_refuse_is_refused_before_it_is_put(pipel
 def test_a_message_that_failed_is_among_the_failures_with_its_recipient_masked(pipeline: Pipeline) -> None:
     pipeline.put({"id": "failing-17", "event_type": "mail", "to": "vincent@", "subject": "S", "text": "T"})
     pipeline.until_ended("failing-17")
-    answer = told(pipeline, "failures", "--since", "1h", "--channel", "mail", "--reason", "invalid")
+    answer = told(
+        pipeline,
+        "messages",
+        "list",
+        "--status",
+        "failure",
+        "--since",
+        "1h",
+        "--channel",
+        "mail",
+        "--reason",
+        "invalid",
+    )
     (found,) = [each for each in answer["failures"] if each["id"] == "failing-17"]
     assert "is not a mail address" in found["message"]
     assert "vincent" not in json.dumps(found)

@@ -42,7 +42,7 @@ def day_used_up(pipeline: Pipeline, id_: str) -> Iterator[None]:
         pipeline.put(mail(id_, email="used-up@simulator.amazonses.com"))
         pipeline.until_waits("day_used_up", id_)
         yield
-        cancelled = operator(pipeline, "cancel", id_, "--stage", STAGE)
+        cancelled = operator(pipeline, "messages", "cancel", id_, "--stage", STAGE)
         assert cancelled.exit_code == 0, cancelled.stderr
     pipeline.open_day("mail")
 
@@ -85,7 +85,7 @@ def run_unknown(pipeline: Pipeline, id_: str) -> Iterator[None]:
     pipeline.until_waits("run_unknown", id_)
     put_metric(pipeline, "RunUnknown", 1_000_000.0, service="release")
     yield
-    cancelled = operator(pipeline, "cancel", id_, "--stage", STAGE)
+    cancelled = operator(pipeline, "messages", "cancel", id_, "--stage", STAGE)
     assert cancelled.exit_code == 0, cancelled.stderr
 
 

@@ -9,7 +9,7 @@ from tests.support.pipeline.campaign import operator
 from tests.support.pipeline.shared import Pipeline
 from tests.support.pipeline.trouble import NEIGHBOURS, POISONED, Trouble, unprocessed
 
-REPLAY = ("repair", "--given-up", "--stage", "local")
+REPLAY = ("messages", "resend", "--given-up", "--stage", "local")
 
 
 def counts(printed: str) -> tuple[int, int, int]:

@@ -38,10 +38,10 @@ def test_redriven_letters_are_sent_once_and_already_sent_ones_are_not_sent_again
     dead = pipeline.output("MailBulkDlqUrl")
     pipeline.send(dead, [json.dumps(each) for each in items])
 
-    _, shown = command(pipeline, "dead-letters", "show", "redriven-1", "--queue", "mail-bulk")
+    _, shown = command(pipeline, "messages", "dead-letters", "redriven-1", "--queue", "mail-bulk")
     assert [each["id"] for each in shown["letters"]] == ["redriven-1"]
     chosen = [str(item["id"]) for item in items]
-    code, answer = command(pipeline, "repair", "--dead-letters", "mail-bulk", *chosen, "--yes")
+    code, answer = command(pipeline, "messages", "resend", "--dead-letters", "mail-bulk", *chosen, "--yes")
 
     assert (code, counted(answer)["moved"], counted(answer)["left"]) == (0, 3, 0)
     for id_ in ("redriven-1", "redriven-2"):
@@ -61,7 +61,7 @@ def test_a_fax_is_redriven_into_its_line(pipeline: Pipeline) -> None:
         MessageGroupId=number,
         MessageDeduplicationId="redriven-fax",
     )
-    code, answer = command(pipeline, "repair", "--dead-letters", "fax", "redriven-fax", "--yes")
+    code, answer = command(pipeline, "messages", "resend", "--dead-letters", "fax", "redriven-fax", "--yes")
     assert (code, counted(answer)["moved"]) == (0, 1)
     pipeline.until_ended("redriven-fax", event_type="fax", seconds=SECONDS)
     assert len(pipeline.calls("redriven-fax")) == 1

@@ -1,4 +1,4 @@
-"""`resend` and `repair`, as real processes, on a stage that runs."""
+"""`messages resend`, as real processes, on a stage that runs."""
 
 import json
 import time
@@ -8,6 +8,7 @@ from typing import Any
 from lab.harness.stage_client import typed
 from mailroom.clock import iso
 from mailroom_local.stage.workspace import LEDGER, MAILBOX
+from mailroom_ops.repair.judge import SENTENCES, State
 from tests.support.pipeline.campaign import operator
 from tests.support.pipeline.items import correlation, mail
 from tests.support.pipeline.shared import Accepted, Pipeline
@@ -34,7 +35,7 @@ def test_a_failed_mail_that_is_corrected_in_the_mailbox_is_sent_once_by_a_resend
     pipeline.put(mail("resent", template="no-such-template"))
     assert "template" in pipeline.failure("resent")
     pipeline.put(mail("resent", subject="Now", text="it goes out"))
-    (message,) = told(pipeline, "resend", "resent")["messages"]
+    (message,) = told(pipeline, "messages", "resend", "resent")["messages"]
     assert (message["result"], message["attempt"]) == ("resent", 2)
     pipeline.until_ended("resent")
     (sent,) = mails(pipeline, "resent")
@@ -47,7 +48,7 @@ def test_a_failed_mail_that_is_corrected_in_the_mailbox_is_sent_once_by_a_resend
 def test_a_failed_fax_is_sent_again_by_a_resend(pipeline: Pipeline) -> None:
     given_up = {"status": "failed", "completedAt": 1, "attempts": 8, "claim_token": "old"}
     know(pipeline, "given-up", "fax", to="+13125550160", pdf_url="https://example.com/f.pdf", **given_up)
-    assert told(pipeline, "resend", "given-up")["counts"] == {"resent": 1}
+    assert told(pipeline, "messages", "resend", "given-up")["counts"] == {"resent": 1}
     pipeline.until_ended("given-up", event_type="fax")
     row = pipeline.ledger("given-up", "fax")
     assert (row["status"], row["attempts"]) == ("delivered", 9)
@@ -60,34 +61,34 @@ def test_abandoned_messages_are_found_by_a_scan_and_sent_once(pipeline: Pipeline
     know(
         pipeline, "lost-fax", "fax", status="sending", to="+13125550161", pdf_url="https://example.com/g.pdf"
     )
-    stuck = {"lost-wait": "overdue", "never-begun": "missing", "lost-fax": "overdue"}
-    looked = told(pipeline, "repair", *stuck, "--older-than", "2s", "--dry-run", code=1)
-    assert states(looked) == stuck
+    stuck: dict[str, State] = {"lost-wait": "overdue", "never-begun": "missing", "lost-fax": "overdue"}
+    looked = told(pipeline, "messages", "resend", *stuck, "--older-than", "2s", "--dry-run")
+    assert states(looked) == {id_: ("ready", SENTENCES[state]) for id_, state in stuck.items()}
     assert not pipeline.ledger("never-begun")
-    answer = told(pipeline, "repair", "--scan", "--older-than", "2s", "--yes", code=None)
+    answer = told(pipeline, "messages", "resend", "--stuck", "--older-than", "2s", "--yes", code=None)
     assert answer["repaired"]["mail"] >= 2
     assert answer["repaired"]["fax"] >= 1
     pipeline.until_ended("lost-wait", "never-begun")
     pipeline.until_ended("lost-fax", event_type="fax")
     assert pipeline.ledger("lost-fax", "fax")["status"] == "delivered"
-    told(pipeline, "repair", "--scan", "--older-than", "2s", "--yes", code=None)
-    after = told(pipeline, "repair", *stuck, "--older-than", "2s", "--dry-run")
-    assert states(after) == dict.fromkeys(stuck, "fine")
+    told(pipeline, "messages", "resend", "--stuck", "--older-than", "2s", "--yes", code=None)
+    after = told(pipeline, "messages", "resend", *stuck, "--older-than", "2s", "--dry-run", code=1)
+    assert {result for result, _ in states(after).values()} == {"refused"}
     assert [len(mails(pipeline, id_)) for id_ in ("lost-wait", "never-begun")] == [1, 1]
 
 
 def test_a_message_that_is_named_to_repair_is_queued_at_once_and_sent_once(pipeline: Pipeline) -> None:
     strand(pipeline, "named")
     pipeline.dynamodb.delete_item(TableName=LEDGER, Key=typed({"id": "named", "event_type": "mail"}))
-    assert told(pipeline, "repair", "named", "--yes")["repaired"] == {"mail": 1}
+    assert told(pipeline, "messages", "resend", "named", "--yes")["counts"] == {"resent": 1}
     pipeline.until_ended("named")
-    assert states(told(pipeline, "repair", "named", "--yes")) == {"named": "fine"}
+    assert told(pipeline, "messages", "resend", "named", "--yes", code=1)["counts"] == {"refused": 1}
     assert len(mails(pipeline, "named")) == 1
 
 
-def states(answer: dict[str, Any]) -> dict[str, str]:
-    """How each message stands that was named to `repair`."""
-    return {each["id"]: each["state"] for each in answer["messages"]}
+def states(answer: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """The result of each message that was named, and the reason."""
+    return {each["id"]: (each["result"], each["why"]) for each in answer["messages"]}
 
 
 def know(pipeline: Pipeline, id_: str, event_type: str, **attributes: object) -> None:

@@ -50,7 +50,7 @@ NOT_RUN: dict[str, str] = {
     "mailroom rehearse --stage dev": FUNCTIONS,
     "mailroom rehearse --stage dev --json > rehearsal.json": FUNCTIONS,
     f"{FIRST_MAIL} --wait --stage dev": FUNCTIONS,
-    "mailroom status first-1 --stage dev": FUNCTIONS,
+    "mailroom messages show first-1 --stage dev": FUNCTIONS,
     "mailroom console --stage dev": "serves until Ctrl-C; tests/browser and tests/ops open its pages",
     "export AWS_REGION=eu-central-1": REGION,
     f"aws cloudformation describe-type {REGION_TYPE}": "the emulator does not list the types of a region",

@@ -151,7 +151,9 @@ def test_a_stage_whose_mails_go_by_resend_passes_its_rehearsal(
     asked = ("mailroom", "rehearse", "--stage", "local", "--json")
     report = json.loads(environment.answer(*asked, cwd=team, variables=stage))
     assert report["ok"], report
-    said = environment.answer("mailroom", "status", "a-mail", "--stage", "local", cwd=team, variables=stage)
+    said = environment.answer(
+        "mailroom", "messages", "show", "a-mail", "--stage", "local", cwd=team, variables=stage
+    )
     assert "provider  resend " in said
 
 
@@ -196,7 +198,7 @@ def test_a_changed_setting_is_deployed_over_the_running_stage_unless_it_takes_a_
     (team / "cdk.json").write_text(before)
     change(team, "channels", "mail", "memory_mb", value=300)
     assert "The messages are preserved." in environment.answer("mailroom", "up")
-    said = environment.answer("mailroom", "status", "a-mail", "--stage", "local", variables=stage)
+    said = environment.answer("mailroom", "messages", "show", "a-mail", "--stage", "local", variables=stage)
     assert "provider  resend " in said
 
 

@@ -259,7 +259,9 @@ class Collector(Struct, frozen=True):
             return None  # at least one message was sent
         without = run.opted_out + run.left_out + run.failed + run.conflicts
         if failed and failed + without >= min(run.recipients, definition.page_size):
-            trouble = f"each of its first {failed} messages has failed; `mailroom failures` has the reasons"
+            trouble = (
+                f"each of its first {failed} messages has failed; see `mailroom messages list --reasons`"
+            )
             self.runs.stop(run.campaign, run.run, trouble=trouble)
             return self._dead("run is stopped", reason=trouble)
         if request.cursor < LOOKS:

@@ -1,9 +1,9 @@
 """Formats of files: CSV (RFC 4180) and JSON Lines. Entries are read one at a time, from any byte offset on,
 so that only one entry and a chunk of the file are in memory.
 
-Campaigns read files in S3 by this module, and `mailroom import` reads files on an operator's machine.
-Python's CSV reader gets only the lines of one entry, so that the byte offset of the next entry is known.
-"""
+Campaigns read files in S3 by this module, and `mailroom messages import` reads files on an operator's
+machine. Python's CSV reader gets only the lines of one entry, so that the byte offset of the next entry is
+known."""
 
 import csv
 import re

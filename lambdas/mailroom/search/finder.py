@@ -117,11 +117,11 @@ class Finder(Struct, frozen=True):
             return partitions_of("run", filter_.campaign)
         return partitions_of("template", filter_.template) if filter_.template else NEWEST
 
-    def to(self, recipient: str, filter_: Filter = ANY, cursor: str = "") -> FoundPage:
+    def to(self, recipient: str, filter_: Filter = ANY, cursor: str = "", size: int = PAGE) -> FoundPage:
         """Return a page of the messages to a recipient, who may be stored in any form of `forms_of`. Raises
         the same errors as `newest`, and InvalidSecret."""
         partitions = [self.rows.partition(form) for form in forms_of(recipient, self.default_region)]
-        return self._page(partitions, filter_, cursor, PAGE)
+        return self._page(partitions, filter_, cursor, size)
 
     def naming(self, key: Key) -> list[MessageStatus]:
         """Return the newest messages that refer to a message in their `unless`. Raises the same errors as

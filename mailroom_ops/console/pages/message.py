@@ -28,10 +28,10 @@ from mailroom_ops.messages.search import row_of
 from mailroom_ops.messages.status import MessageView, reader_of, titled, view_of
 from mailroom_ops.messages.timeline import Step, meaning, timeline
 from mailroom_ops.messages.waiting import turn_of
-from mailroom_ops.repair.judge import PATIENCE_SECONDS, Cure
-from mailroom_ops.repair.repair import FOLLOWS, SENTENCES
+from mailroom_ops.repair.judge import PATIENCE_SECONDS, SENTENCES, Cure
 from mailroom_ops.repair.repairs import Repairs, Word
 from mailroom_ops.repair.resender import FORCED, SUPPRESSED
+from mailroom_ops.repair.settle import FOLLOWS
 from mailroom_ops.shared.deeds import Deed, thing_of
 from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.selected_messages import MessageRef

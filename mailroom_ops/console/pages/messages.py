@@ -54,7 +54,8 @@ def _alike(rows: Sequence[MessageRow]) -> list[list[MessageRow]]:
 def filter_of(site: Site, request: Request) -> MessageFilter:
     """Return the filter that a person typed. Raises Refused for an invalid time."""
     span = bounds(request.typed("since"), request.typed("until"), site.clock())
-    return MessageFilter(*map(request.typed, MessageFilter.__struct_fields__[:-2]), **span)
+    names = (name for name in MessageFilter.__struct_fields__ if name not in ("since", "until"))
+    return MessageFilter(**{name: request.typed(name) for name in names}, **span)
 
 
 def deployed_at(site: Site) -> DeployedStage:

@@ -125,7 +125,7 @@ def show(site: Site, request: Request) -> Answer:
     if request.form is None or not any(map(str.strip, lines)):
         return Shown(Selected(None, []))
     if len(lines) > MAX_LINES:
-        raise Refused(f"Paste at most {MAX_LINES:,} lines, or use mailroom list --ids with a file.")
+        raise Refused(f"Paste at most {MAX_LINES:,} lines, or use mailroom messages list --ids with a file.")
     messages, missing = listed(reader_at(site), finder_at(site), request["list"], filter_of(site, request))
     return Shown(Selected([*map(row_of, messages)], missing))
 

@@ -22,7 +22,7 @@ def dead_letters(stage: ExaminedStage) -> Iterator[CheckFinding]:
         if count:
             yield failed(
                 f"{quantity(count, 'dead letter waits', 'dead letters wait')} in {name}.",
-                f"mailroom dead-letters list --stage {stage.name}; see `mailroom docs dlq-not-empty`.",
+                f"mailroom messages dead-letters --stage {stage.name}; see `mailroom docs dlq-not-empty`.",
             )
         else:
             empty += 1
@@ -38,7 +38,8 @@ def given_up(stage: ExaminedStage) -> Iterator[CheckFinding]:
     elif response.get("Contents"):
         yield failed(
             "Lambda gave up on stream records: they have to be replayed.",
-            f"mailroom repair --given-up --stage {stage.name} --dry-run; see `mailroom docs gave-up`.",
+            f"mailroom messages resend --given-up --dry-run --stage {stage.name}; see `mailroom docs "
+            "gave-up`.",
         )
     else:
         yield ok("Lambda gave up on no stream records.")

@@ -63,7 +63,7 @@ def _watch_tries(
         meaning=f"In {MINUTES} of the last {OF_MINUTES} minutes, as many or more tries of {queue} failed as "
         "messages were accepted: the provider is down, throttles, or refuses the stage's account; or AWS "
         "fails. The messages are tried again; after hours they become dead letters.",
-        next_step=f"mailroom failures --groups --since 1h --channel {channel} --stage {settings.stage} "
+        next_step=f"mailroom messages list --reasons --since 1h --channel {channel} --stage {settings.stage} "
         "(the provider's words)",
     )
     ids = {name: identifier(f"{name.lower()}-{queue}") for name in (*UNANSWERED, answered)}
@@ -91,7 +91,7 @@ def _watch_messages(scope: Construct, settings: Settings, channel: str, senders:
         f"{FAILED_SHARE} % or more of those that were accepted or failed, which are {FAILED_OF} or more. "
         "They are not sent again. A template, a producer's data, a list of recipients or the account is at "
         "fault.",
-        next_step=f"mailroom failures --groups --since 1h --channel {channel} --stage {settings.stage} "
+        next_step=f"mailroom messages list --reasons --since 1h --channel {channel} --stage {settings.stage} "
         "(the reason of most of them)",
     )
     sent = {identifier(function): counted(settings, function, "Sent") for function in senders}

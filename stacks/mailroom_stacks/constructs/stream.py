@@ -123,8 +123,8 @@ class StreamReader(Construct):
             meaning=f"{name} failed on records of its stream at every retry. Lambda put them into the "
             f"bucket of unprocessed records, which keeps them for {UNPROCESSED_DAYS} days; they are not "
             "processed automatically.",
-            next_step=f"{read_log(settings, name)}, fix the cause, mailroom repair --given-up --stage "
-            f"{settings.stage}, then {_end(settings, f'{name}-gave-up', 'replayed')}",
+            next_step=f"{read_log(settings, name)}, fix the cause, mailroom messages resend --given-up "
+            f"--stage {settings.stage}, then {_end(settings, f'{name}-gave-up', 'replayed')}",
         )
         count = self._count("OnFailureDestinationDeliveredEventCount")
         # The alarm must not end by itself: even if no further records are given up, the records in the bucket
@@ -143,7 +143,7 @@ class StreamReader(Construct):
             "function's role since the deployment.",
             next_step=f"{read_log(settings, name)}, aws cloudformation detect-stack-drift --stack-name "
             f"{Stack.of(self).stack_name} (what has changed since?), deploy that stack with "
-            f"--revert-drift, mailroom repair --scan --stage {settings.stage}, then "
+            f"--revert-drift, mailroom messages resend --stuck --stage {settings.stage}, then "
             f"{_end(settings, f'{name}-dropped', 'repaired')}",
         )
         count = self._count("DroppedEventCount")
@@ -161,7 +161,7 @@ class StreamReader(Construct):
             "which delays later records of their shard, or the table is written faster than it is read. The "
             "stream deletes records after a day. If nothing reads the stream, this alarm does not ring.",
             next_step=f"{read_log(settings, name)}; if nothing fails, raise {name}.parallelization. "
-            "For records that the stream has deleted: mailroom repair --scan --stage "
+            "For records that the stream has deleted: mailroom messages resend --stuck --stage "
             f"{settings.stage}",
         )
         age = function_metric(settings, name, "IteratorAge", "Maximum")

@@ -167,8 +167,8 @@ def _not_empty(worker: Worker, settings: Settings) -> None:
         meaning=f"{function} could not process messages: they are in the dead-letter queue of {queue}, which "
         f"keeps them for {DEAD_LETTER_DAYS} days. The cause is a fault of the configuration or code, "
         "of a provider or of AWS. The alarm rings until the queue is empty.",
-        next_step=f"mailroom dead-letters list --stage {stage} --queue {queue}, fix the cause, then mailroom "
-        f"repair --dead-letters {queue} --stage {stage}",
+        next_step=f"mailroom messages dead-letters --stage {stage} --queue {queue}, fix the cause, then "
+        f"mailroom messages resend --dead-letters {queue} --stage {stage}",
         output=f"{pascal(queue)}Dlq",
     )
     letters = queue_metric(settings, worker.work.dead_letter_name, "ApproximateNumberOfMessagesVisible")
@@ -212,7 +212,7 @@ def _backlog_old(worker: Worker, settings: Settings) -> None:
         kind="backlog-old",
         meaning=f"The oldest message in {queue} has waited for half of the {days} days that "
         "SQS keeps it. After those days SQS deletes it, without a dead letter. Then the ledger has no "
-        f"outcome of the message, so mailroom repair --scan --stage {settings.stage} requeues it.",
+        f"outcome of the message, so mailroom messages resend --stuck --stage {settings.stage} requeues it.",
         next_step=f"mailroom doctor --stage {settings.stage} (is the queue read?), raise the rate or the "
         f"concurrency, mailroom campaign list --stage {settings.stage} (stop campaigns), or pause the "
         "producer",
@@ -229,8 +229,8 @@ def _in_flight_many(worker: Worker, settings: Settings) -> None:
         kind="in-flight-many",
         meaning=f"Over {IN_FLIGHT_MANY:,} messages of {queue} are in flight, which includes messages that "
         f"wait for their next try. At {IN_FLIGHT_MOST:,}, SQS returns no more messages, and no error.",
-        next_step=f"{read_log(settings, function)} (why messages are retried), and mailroom list --status "
-        f"sending --stage {settings.stage}: end messages that always fail, or pause the producer",
+        next_step=f"{read_log(settings, function)} (why messages are retried), and mailroom messages list "
+        f"--status sending --stage {settings.stage}: end messages that always fail, or pause the producer",
     )
     in_flight = queue_metric(settings, worker.work.queue_name, "ApproximateNumberOfMessagesNotVisible")
     stage_alarm(worker, "InFlightMany", settings, text, in_flight, IN_FLIGHT_MANY)

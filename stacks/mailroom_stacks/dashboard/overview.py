@@ -22,8 +22,8 @@ SLOW_CODE = cloudwatch.HorizontalAnnotation(value=SLOW_SECONDS * 1000, label=f"s
 FIRST_COMMANDS = (
     "**Mailroom {stage}**\n\n"
     "`mailroom doctor --stage {stage}`  \n"
-    "`mailroom failures --groups --stage {stage} --since 1h`  \n"
-    "`mailroom dead-letters list --stage {stage}`"
+    "`mailroom messages list --reasons --stage {stage} --since 1h`  \n"
+    "`mailroom messages dead-letters --stage {stage}`"
 )
 
 

@@ -16,5 +16,5 @@ class Items(Section):
     """Settings of the items that producers put into the mailbox."""
 
     unknown: Literal["allow", "refuse"] = "allow"
-    """Treatment of attributes that Mailroom does not use: with allow, `mailroom status` lists them; with
-    refuse, the message fails."""
+    """Treatment of attributes that Mailroom does not use: with allow, `mailroom messages show` lists them;
+    with refuse, the message fails."""

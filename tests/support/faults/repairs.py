@@ -17,8 +17,9 @@ from mailroom.environment import DispatchSettings, OutcomesSettings
 from mailroom.message.message import Reference
 from mailroom.outcomes import Outcomes
 from mailroom_ops.messages.sets import MessageResult
+from mailroom_ops.repair.again import SendAgain
 from mailroom_ops.repair.judge import Judge, Memory
-from mailroom_ops.repair.repairs import Candidates, Repairs
+from mailroom_ops.repair.repairs import Repairs
 from mailroom_ops.repair.resender import Resender
 from mailroom_ops.shared.deeds import Deeds
 from mailroom_ops.shared.deployed_stage import SearchFacts
@@ -164,12 +165,13 @@ def scan(stage: Here, sleep: Callable[[float], None]) -> tuple[int, int] | None:
     Returns how many messages were repaired and how many were not, or None if it was stopped.
     """
 
-    def scanned(repairs: Repairs) -> Candidates:
+    with suppress(Stopped):
+        repairs = repairs_of(stage)
         candidates = repairs.scan()
         sleep(repairs.second_look_in(candidates))
-        return candidates
-
-    return _repaired(stage, scanned)
+        answer = repairs.repair(candidates, repairs.look(candidates, dry_run=False))
+        return sum(answer.repaired.values()), answer.failed
+    return None
 
 
 def scanned(staged: Staged[Any]) -> tuple[int, int] | None:
@@ -177,18 +179,15 @@ def scanned(staged: Staged[Any]) -> tuple[int, int] | None:
     return scan(staged.stage, staged.world.clock.sleep)
 
 
-def repair(stage: Here, *ids: str) -> tuple[int, int] | None:
-    """Run `repair` on named mails."""
-    asked = [MessageRef(each, "mail") for each in ids]
-    return _repaired(stage, lambda repairs: repairs.named(asked), confirmed=True)
+def again(stage: Here, *ids: str) -> tuple[int, int] | None:
+    """Send named mails again, in whatever state they are.
 
-
-def _repaired(
-    stage: Here, find: Callable[[Repairs], Candidates], *, confirmed: bool = False
-) -> tuple[int, int] | None:
+    Returns how many were sent again and how many could not be queued, or None if the command was stopped.
+    """
     with suppress(Stopped):
-        repairs = repairs_of(stage, confirmed=confirmed)
-        candidates = find(repairs)
-        answer = repairs.repair(candidates, repairs.look(candidates, dry_run=False))
-        return sum(answer.repaired.values()), answer.failed
+        resender = Resender(stage, lambda _message: None, force=False)
+        act = SendAgain(stage, resender, lambda: repairs_of(stage, confirmed=True))
+        looked = act.evaluate([MessageRef(id_, "mail") for id_ in ids])
+        done = Counter(each.result for each in act.send([each for each in looked if each.result == "ready"]))
+        return done["resent"], done["unqueued"]
     return None

@@ -14,10 +14,9 @@ from typer.testing import CliRunner, Result
 from mailroom.aws.dynamo_values import image_of, plain
 from mailroom.ledger.items import FAILURE_KEYS
 from mailroom_ops.campaigns.import_command import import_
-from mailroom_ops.messages.failures import failures
-from mailroom_ops.messages.search import find, list_
+from mailroom_ops.messages.list_command import list_
 from mailroom_ops.messages.send import send
-from mailroom_ops.messages.status import status
+from mailroom_ops.messages.status import show
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
@@ -47,7 +46,7 @@ DISPATCH = {**ENVIRONMENT, "ROUTES": "{}", "DELAYED_ROUTES": "{}"}
 """What dispatch has."""
 
 app = typer.Typer()
-for command in (send, status, find, failures):
+for command in (send, show):
     app.command()(command)
 app.command("list")(list_)
 app.command("import")(import_)

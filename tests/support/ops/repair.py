@@ -1,4 +1,4 @@
-"""A stage in process for `resend` and `repair`: its tables and queues, and functions that are told of."""
+"""A stage in process for `resend` and `settle`: its tables and queues, and functions that are told of."""
 
 import io
 import json
@@ -18,8 +18,8 @@ from mailroom.ledger.items import FAILURE_KEYS
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.waits import PROJECTED
 from mailroom.message.message import Key
-from mailroom_ops.repair.repair import repair
 from mailroom_ops.repair.resend import resend
+from mailroom_ops.repair.settle import settle
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.message import ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH
@@ -43,7 +43,7 @@ Item = dict[str, Any]
 
 app = typer.Typer()
 app.command()(resend)
-app.command()(repair)
+app.command()(settle)
 
 
 def run(*arguments: str, typed: str | None = None) -> Result:
@@ -251,5 +251,5 @@ def repair_stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
 
 def scanned(*arguments: str) -> tuple[int, dict[str, Any]]:
     """The exit code and the answer of a scan that waits for nothing."""
-    result = run("repair", "--scan", "--older-than", "0s", *arguments, "--json")
+    result = run("resend", "--stuck", "--older-than", "0s", *arguments, "--json")
     return result.exit_code, json.loads(result.stdout)

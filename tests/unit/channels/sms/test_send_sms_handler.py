@@ -110,7 +110,7 @@ def test_if_twilio_redacts_numbers_the_setting_decides_and_a_second_text_is_list
     if on_unknown == "hold":
         assert entry["error"]["code"] == "outcome_unknown"
     else:
-        assert len(entry["unsettled_tries"]) == 2  # `mailroom list --twice` lists the message
+        assert len(entry["unsettled_tries"]) == 2  # `mailroom messages list --twice` lists the message
 
 
 def test_phone_numbers_and_texts_are_not_logged(

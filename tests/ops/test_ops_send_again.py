@@ -1,0 +1,174 @@
+"""`messages resend ID…`: the messages that an operator names, in whatever state they are, and no others."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from mailroom.clock import iso
+from mailroom_ops.repair.judge import SENTENCES
+from tests.support.ops.repair import LEDGER, MAILBOX, RepairStage, repair_stage, run
+from tests.support.pipeline.items import mail
+
+STAGE = repair_stage
+OLD_SECONDS = 900 * 86_400
+
+
+@pytest.fixture
+def stage(stage: RepairStage) -> RepairStage:
+    """A stage that is older than its ledger remembers."""
+    for table in (MAILBOX, LEDGER):
+        stage.made(table, time.time() - OLD_SECONDS)
+    return stage
+
+
+def resent(*arguments: str, typed: str | None = None) -> tuple[int, dict[str, dict[str, Any]]]:
+    """The exit code, and the messages by id."""
+    result = run("resend", *arguments, "--json", typed=typed)
+    return result.exit_code, {each["id"]: each for each in json.loads(result.stdout)["messages"]}
+
+
+def results(messages: dict[str, dict[str, Any]]) -> dict[str, tuple[str, str]]:
+    """The result of each message, and the reason."""
+    return {id_: (each["result"], each["why"]) for id_, each in messages.items()}
+
+
+def requeued(stage: RepairStage) -> list[str]:
+    """The ids that dispatch was handed."""
+    return [each["dynamodb"]["NewImage"]["id"]["S"] for each in stage.functions.records("dispatch")]
+
+
+def test_only_a_named_message_is_put_back_and_at_once(stage: RepairStage) -> None:
+    stage.put(mail("lost"), mail("sent a year ago"))
+    code, messages = resent("lost", "--yes")
+    assert (code, requeued(stage), results(messages)) == (
+        0,
+        ["lost"],
+        {"lost": ("resent", SENTENCES["forgotten"])},
+    )
+    assert messages["lost"]["may_arrive_twice"]
+
+
+def test_an_operator_confirms_that_a_message_which_the_ledger_may_have_forgotten_was_never_sent(
+    stage: RepairStage,
+) -> None:
+    stage.put(mail("lost"))
+    result = run("resend", "lost", typed="n\n")
+    assert result.exit_code == 1
+    assert "not in the ledger, which may have forgotten it" in " ".join(result.stdout.split())
+    assert "Send 1 message of dev again? 1 of them may arrive twice." in result.stderr
+    assert not stage.functions.invoked
+    assert run("resend", "lost", typed="y\n").exit_code == 0
+    assert requeued(stage) == ["lost"]
+
+
+def test_a_message_unknown_to_a_complete_ledger_needs_no_confirmation_that_it_was_never_sent(
+    stage: RepairStage,
+) -> None:
+    for table in (MAILBOX, LEDGER):
+        stage.made(table, time.time() - 86_400)
+    stage.put(mail("lost"))
+    assert results(resent("lost")[1]) == {"lost": ("resent", SENTENCES["missing"])}
+    assert requeued(stage) == ["lost"]
+
+
+def test_a_message_is_sent_again_in_whatever_state_it_is(stage: RepairStage) -> None:
+    stage.failed("over")
+    stage.failed("arrived", status="sent")
+    stage.know("begun", status="sending", startedAt=1)
+    stage.know("begun just now", status="sending", updatedAt=iso(time.time()))
+    stage.know("lies", status="sending", dead_lettered_at=round(time.time() * 1000))
+    stage.know("gone", status="sending", startedAt=1)
+    names = ("over", "arrived", "begun", "begun just now", "lies")
+    stage.put(*map(mail, names))
+    code, messages = resent(*names, "gone", "nowhere", "--yes")
+    assert code == 1
+    assert {id_: result for id_, (result, _) in results(messages).items()} == {
+        "over": "resent",
+        "arrived": "refused",
+        "begun": "resent",
+        "begun just now": "refused",
+        "lies": "resent",
+        "gone": "refused",
+        "nowhere": "refused",
+    }
+    assert sorted(each["id"] for each in stage.bodies("mail")) == ["begun", "lies", "over"]
+    assert (messages["begun"]["why"], messages["gone"]["why"]) == (SENTENCES["overdue"], SENTENCES["gone"])
+    assert messages["begun just now"]["why"] == "sending: it is on its way"
+    assert not stage.functions.invoked
+
+
+def test_a_message_that_ends_after_it_was_shown_is_not_put_back(
+    stage: RepairStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.know("m", status="sending", startedAt=1)
+    stage.put(mail("m"))
+
+    def thinks(*_: object, **__: object) -> bool:
+        stage.failed("m", status="sent")
+        return True
+
+    monkeypatch.setattr("mailroom_ops.messages.sets._confirm", thinks)
+    code, messages = resent("m")
+    assert (code, messages["m"]["why"]) == (1, "it has changed since it was shown; run this again")
+    assert not stage.bodies("mail")
+
+
+def test_messages_that_the_function_dispatch_does_not_accept_are_reported_each(stage: RepairStage) -> None:
+    for table in (MAILBOX, LEDGER):
+        stage.made(table, time.time() - 86_400)
+    stage.put(mail("a"), mail("b"))
+    stage.functions.failing = {"1"}
+    code, messages = resent("a", "b")
+    assert (code, sorted(result for result, _ in results(messages).values())) == (1, ["resent", "unqueued"])
+
+
+def test_an_id_without_a_message_does_not_block_the_others(stage: RepairStage) -> None:
+    stage.put(mail("lost"))
+    code, messages = resent("nowhere", "lost", "--yes")
+    assert (code, requeued(stage)) == (1, ["lost"])
+    assert messages["nowhere"]["why"] == "there is no such message in the ledger"
+
+
+def test_an_id_of_two_channels_needs_the_channel(stage: RepairStage) -> None:
+    stage.put(mail("a"), {"id": "a", "event_type": "sms", "to": "+16175551234", "text": "Hi"})
+    assert resent("a", "--yes")[0] == 1
+    assert not stage.functions.invoked
+    code, messages = resent("a", "--channel", "sms", "--yes")
+    assert (code, messages["a"]["event_type"], requeued(stage)) == (0, "sms", ["a"])
+
+
+def test_empty_standard_input_sends_no_message_again(stage: RepairStage) -> None:
+    stage.put(mail("a"))
+    code, messages = resent("-", "--older-than", "0s", "--yes", typed="")
+    assert (code, messages, requeued(stage)) == (0, {}, [])
+
+
+def test_contradictory_or_missing_options_are_refused(stage: RepairStage) -> None:
+    stage.put(mail("a"))
+    for options, words in (
+        ("", "Name the messages"),
+        ("--channel mail", "Name the messages"),
+        ("a --stuck", "Name the messages"),
+        ("--stuck --dead-letters all", "Name the messages"),
+        ("--stuck --given-up", "Name the messages"),
+        ("--stuck --force", "--force needs ids"),
+        ("a --dead-letters mail --force", "--force needs ids"),
+        ("a --dead-letters all", "Name the queue"),
+    ):
+        result = run("resend", *options.split(), "--yes")
+        assert (result.exit_code, words in result.stderr) == (2, True), options
+    assert not stage.functions.invoked
+
+
+def test_the_dead_letter_of_a_named_message_goes_back_into_its_queue(stage: RepairStage) -> None:
+    stage.know("m", status="sending", dead_lettered_at=round((time.time() - 3600) * 1000))
+    stage.put(mail("m"))
+    for id_ in ("m", "other"):
+        body = json.dumps({"id": id_, "event_type": "mail", "attempt": 1})
+        stage.sqs.send_message(QueueUrl=stage.urls["mail-dlq"], MessageBody=body)
+    code, messages = resent("m", "--older-than", "0s")
+    assert (code, messages["m"]["result"]) == (0, "resent")
+    assert [each["id"] for each in stage.bodies("mail")] == ["m"]
+    assert [each["id"] for each in stage.bodies("mail-dlq")] == ["other"]
