@@ -70,7 +70,7 @@ PAGES = (
     Page("/message/mail", "Mail", message.frame, of="Messages"),
     Page("/message/receipt", "Receipt", message.receipt, of="Messages"),
     Page("/message/resend", "Resend", message.resend, writes=True, of="Messages"),
-    Page("/message/repair", "Repair", message.repair, writes=True, of="Messages"),
+    Page("/message/settle", "Record an outcome", message.settle, writes=True, of="Messages"),
     Page("/message/cancel", "Cancel", message.cancel, writes=True, of="Messages"),
     Page("/people", "People", people.show, menu=True),
     Page("/people/change", "Change", people.change, writes=True),

@@ -47,7 +47,6 @@ class Steps(Struct, frozen=True):
 
     stage: str
     resend: str
-    repair: str
     end: str
     overview: str
     dead_letter: str
@@ -63,7 +62,6 @@ def commands(message: MessageStatus, stage: str) -> Steps:
     return Steps(
         stage,
         resend=f"mailroom messages resend {which}",
-        repair=f"mailroom messages resend {which}",
         end=f"mailroom messages settle {which} --as sent (or failed)",
         overview=f"the overview of mailroom console --stage {stage}",
         dead_letter=f"mailroom messages dead-letters {quote(message.id)} --stage {stage}",
@@ -80,8 +78,7 @@ def buttons(stage: str) -> Steps:
     return Steps(
         stage,
         resend="send it again",
-        repair="repair it",
-        end="record its outcome, under Repair",
+        end="record its outcome",
         overview="the overview",
         dead_letter="the page Dead letters",
         opt_outs="see the recipient's page",
@@ -107,7 +104,7 @@ def advice(
     if dead:
         yield (
             f"It has been in a dead-letter queue since {short(dead)}: {steps.dead_letter} shows the cause; "
-            f"remove it, then: {steps.repair}"
+            f"remove it, then: {steps.resend}"
         )
         if message.provider_id:
             yield _ended_by_hand(message, steps)
@@ -158,7 +155,7 @@ def _under_way(message: MessageStatus, steps: Steps, now_s: float, since: str | 
     if idle > LONG_SECONDS[message.status]:
         yield (
             f"Nothing has changed for {duration(idle)}, which is long. See its queue on "
-            f"{steps.overview}; if the message is not in it, this requeues it: {steps.repair}"
+            f"{steps.overview}; if the message is not in it, this puts it back: {steps.resend}"
         )
         if message.provider_id:
             yield _ended_by_hand(message, steps)
@@ -174,8 +171,8 @@ def _ready(message: MessageStatus, steps: Steps, now_s: float) -> str:
     return (
         "It is in the mailbox, but has no record in the ledger. If it was put within the last "
         f"{REMEMBERED_SECONDS // 86_400} days, no worker has claimed it: see on {steps.overview} "
-        f"whether its queue is long; if not, this requeues it: {steps.repair}. An older message "
-        "may have been sent, and its record deleted: do not requeue it."
+        f"whether its queue is long; if not, this puts it back: {steps.resend}. An older message "
+        "may have been sent, and its record deleted: do not send it again."
     )
 
 
@@ -189,7 +186,7 @@ def _waits(message: MessageStatus, steps: Steps, now_s: float, turn: Turn | None
     if late > LATE_SECONDS and has_time and message.waits_for not in (PAUSED, RUN_UNKNOWN):
         return (
             f"It is {duration(late)} late: the function release does not queue waiting messages; see "
-            "`mailroom docs release-late`. The message is not lost, and needs no repair."
+            "`mailroom docs release-late`. The message is not lost, and is sent in the end."
         )
     content = " Its content is stored with the wait, so it is sent even if its item is deleted."
     return (

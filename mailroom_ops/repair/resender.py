@@ -4,7 +4,7 @@ reopen ─── crash ─── queue      A message that was reopened but not 
                                 this command queues it when it is run again, also with `--stuck`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from secrets import token_hex
@@ -118,11 +118,6 @@ class Resender:
             Suppressions(stage.dynamodb, stage.name("suppressions")),
             Preferences(stage.dynamodb, stage.name("preferences")),
         )
-
-    def evaluate(self, refs: Iterable[MessageRef]) -> list[MessageResult]:
-        """Return the state of each message and whether it can be sent again, without a change."""
-        with ThreadPoolExecutor(WORKERS) as pool:
-            return [message for message, _, _ in pool.map(self.look, refs)]
 
     def send(self, ready: Sequence[MessageResult], reason: str = "") -> list[MessageResult]:
         """Reopen the ready messages, for a reason or for none, and then queue them. Each is evaluated once

@@ -37,7 +37,7 @@ PATHS = [
     "/message",
     "/message?id=audited",
     "/message/resend?id=audited&channel=mail&force=1",
-    "/message/repair?id=nobody",
+    "/message/settle?id=nobody",
     "/message/cancel?id=audited&channel=mail",
     "/lanes",
     "/send?channel=mail&copy=audited",

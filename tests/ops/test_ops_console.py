@@ -84,10 +84,10 @@ def test_a_waiting_message_shows_its_reason_and_can_be_cancelled(
     page = message(browser, "m")
     assert "It has to wait, and is not sent yet." in page.words
     assert "It waits until its window opens, 2099-11-21 09:00:00 UTC." in page.words
-    assert ("Cancel …" in page.words, "Repair …" in page.words) == (True, False)
+    assert ("Cancel …" in page.words, "Record its outcome …" in page.words) == (True, False)
     stage.know("n", status="scheduled", scheduledFor="2026-11-21T09:00:00Z")
     page = message(browser, "n")
-    assert ("Cancel …" in page.words, "Repair …" in page.words) == (False, True)
+    assert ("Cancel …" in page.words, "Record its outcome …" in page.words) == (False, True)
 
 
 def test_a_follow_up_and_its_condition_link_to_each_other(stage: RepairStage, browser: Browser) -> None:
@@ -225,7 +225,7 @@ def test_text_of_others_is_escaped_on_every_page(stage: RepairStage, browser: Br
         message(browser, HOSTILE),
         browser.get("/message", id=HOSTILE + "x"),
         browser.get("/message/resend", id=HOSTILE, channel="mail"),
-        browser.get("/message/repair", id=HOSTILE, channel="mail"),
+        browser.get("/message/settle", id=HOSTILE, channel="mail"),
         browser.get("/message/cancel", id=HOSTILE, channel="mail"),
         browser.get("/failures", since=HOSTILE),
         browser.get("/dead-letters", queue=HOSTILE),
@@ -515,14 +515,14 @@ def test_a_fax_without_an_outcome_is_ended_with_the_status_that_was_chosen(
 ) -> None:
     old = round(time.time() * 1000) - 2 * DAY_MS
     stage.know("f", "fax", status="sending", provider="signalwire", provider_id="fx", submittedAt=old)
-    plan = browser.get("/message/repair", id="f", channel="fax")
+    plan = browser.get("/message/settle", id="f", channel="fax")
     assert "As failed: Callbacks are sent, and mailroom messages resend can send it again." in plan.words
-    done = browser.post("/message/repair", {**plan.hidden(), "cure": "failed"})
+    done = browser.post("/message/settle", {**plan.hidden(), "outcome": "failed"})
     assert done.status == 303
     assert stage.ledger("f", "fax")["status"] == "failed"
 
 
-def test_a_message_can_be_ended_beside_another_cure_only_if_its_outcome_is_unknown(
+def test_an_outcome_is_recorded_only_if_it_is_unknown_or_the_message_cannot_be_sent_again(
     stage: RepairStage, browser: Browser
 ) -> None:
     old = round(time.time() * 1000) - 2 * DAY_MS
@@ -530,32 +530,33 @@ def test_a_message_can_be_ended_beside_another_cure_only_if_its_outcome_is_unkno
     stage.know("doubt", status="sending", dead_lettered_at=old, unsettled_tries={f"{old} a"})
     for id_ in ("paused", "doubt"):
         stage.put(mail(id_))
-    paused = browser.get("/message/repair", id="paused", channel="mail")
-    assert ("Record it as sent" in paused.words, "As sent:" in paused.words) == (False, False)
-    assert browser.post("/message/repair", {**paused.hidden(), "cure": "sent"}).status == 400
-    doubt = browser.get("/message/repair", id="doubt", channel="mail").text
-    cure, end = doubt.split("<details>")
-    assert ('class="primary" name="cure" value="redrive"' in cure, "danger" in cure) == (True, False)
-    assert 'class="danger" name="cure" value="sent"' in end
+    paused = browser.get("/message/settle", id="paused", channel="mail")
+    assert "Its outcome cannot be recorded: it was not sent: send it again." in paused.words
+    assert "<form method" not in paused.text
+    assert (
+        browser.post("/message/settle", {"id": "paused", "channel": "mail", "outcome": "sent"}).status == 400
+    )
+    doubt = browser.get("/message/settle", id="doubt", channel="mail").text
+    assert 'class="danger" name="outcome" value="sent"' in doubt
 
 
-def test_a_repair_is_refused_if_the_message_has_changed_since_the_plan(
+def test_an_outcome_is_not_recorded_if_the_message_has_changed_since_the_page(
     stage: RepairStage, browser: Browser
 ) -> None:
     old = round(time.time() * 1000) - 2 * DAY_MS
     known: dict[str, Any] = {"status": "sending", "provider": "signalwire", "provider_id": "fx"}
     stage.know("f", "fax", **known, submittedAt=old)
-    plan = browser.get("/message/repair", id="f", channel="fax")
+    plan = browser.get("/message/settle", id="f", channel="fax")
     stage.know("f", "fax", **known, submittedAt=old - 1)
-    refused = browser.post("/message/repair", {**plan.hidden(), "cure": "sent"})
+    refused = browser.post("/message/settle", {**plan.hidden(), "outcome": "sent"})
     assert (refused.status, "it has changed since it was shown" in refused.words) == (400, True)
     assert stage.ledger("f", "fax")["status"] == "sending"
 
 
-def test_a_message_with_an_outcome_cannot_be_repaired(stage: RepairStage, browser: Browser) -> None:
+def test_the_outcome_of_a_message_is_not_recorded_again(stage: RepairStage, browser: Browser) -> None:
     stage.failed("m")
-    plan = browser.get("/message/repair", id="m", channel="mail")
-    assert "Its outcome cannot be recorded yet: failed: it has its outcome" in plan.words
+    plan = browser.get("/message/settle", id="m", channel="mail")
+    assert "Its outcome cannot be recorded: failed: it has its outcome" in plan.words
     assert "<form method" not in plan.text
 
 
@@ -708,18 +709,16 @@ def test_dead_letters_of_one_cause_are_grouped_and_redriven_together(
     assert {each["id"] for each in stage.bodies("mail")} == {"a", "b"}
 
 
-def test_a_message_whose_dead_letter_is_missing_is_requeued_from_its_page(
+def test_a_message_whose_dead_letter_is_missing_is_put_back_from_its_page(
     stage: RepairStage, browser: Browser
 ) -> None:
     stage.know("m", status="sending", dead_lettered_at=1)
     stage.put(mail("m"))
     page = message(browser, "m").words
-    assert ("dead-letter mail" in page, "Repair …" in page) == (True, True)
-    plan = browser.get("/message/repair", id="m", channel="mail")
-    assert "Requeue it" in plan.words
-    refused = browser.post("/message/repair", {**plan.hidden(), "cure": "redrive"})
-    assert refused.status == 400
-    assert browser.post("/message/repair", {**plan.hidden(), "cure": "requeue"}).status == 303
+    assert ("dead-letter mail" in page, "Send again …" in page) == (True, True)
+    plan = browser.get("/message/resend", id="m", channel="mail")
+    assert "unchanged for too long: if it is put back, it is sent once." in plan.words
+    assert browser.post("/message/resend", plan.hidden()).status == 303
     assert [each["id"] for each in stage.bodies("mail")] == ["m"]
 
 

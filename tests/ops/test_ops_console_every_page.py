@@ -55,7 +55,7 @@ QUERIES: dict[str, list[dict[str, str]]] = {
     "/message/mail": [WHOLE],
     "/message/receipt": [{"id": "letter", "channel": "fax"}, WHOLE],
     "/message/resend": [WHOLE, {**WHOLE, "force": "1"}],
-    "/message/repair": [WHOLE, {"id": "dead", "channel": "mail"}],
+    "/message/settle": [WHOLE, {"id": "dead", "channel": "mail"}],
     "/message/cancel": [WHOLE, {"id": "waits", "channel": "mail"}],
     "/people": [{"recipient": ADA}, {"recipient": "somebody"}, {"recipient": "(617) 555-1234"}],
     "/people/change": [

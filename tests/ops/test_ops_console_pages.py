@@ -208,7 +208,7 @@ def test_an_error_page_has_the_error_in_its_title_and_a_link_back(browser: Brows
     refused = browser.get("/failures", since="never")
     assert (refused.status, "<title>That did not work" in refused.text) == (400, True)
     assert '<a href="/failures">Failures</a>' in refused.text
-    gone = browser.post("/message/repair", {"id": "nobody", "channel": "mail", "cure": "sent"})
+    gone = browser.post("/message/settle", {"id": "nobody", "channel": "mail", "outcome": "sent"})
     assert '<a href="/message?id=nobody&amp;channel=mail">To the message</a>' in gone.text
 
 

@@ -154,7 +154,7 @@ def test_an_unexpected_error_is_shown_and_the_set_cannot_go_on(
 
     raised: list[object] = []
     monkeypatch.setattr("threading.excepthook", raised.append)  # it would print the error at the terminal
-    monkeypatch.setattr("mailroom_ops.repair.resender.Resender.evaluate", broken)
+    monkeypatch.setattr("mailroom_ops.repair.again.SendAgain.evaluate", broken)
     url, page = look(browser, "resend", "a")
     assert "It ended with an error of the console; see its terminal." in page.words
     assert len(raised) == 1

@@ -212,7 +212,7 @@ def test_the_advice_depends_on_the_status(item: dict[str, Any], words: str) -> N
         ({}, "If it was put within the last 90 days, no worker has claimed it"),
         (
             {},
-            "requeues it: mailroom messages resend m --channel mail --stage dev. An older message may",
+            "puts it back: mailroom messages resend m --channel mail --stage dev. An older message may",
         ),
         ({"send_at": "2026-11-21T14:10:00Z"}, "It waits for 2026-11-21 14:10:00 UTC."),
     ],

@@ -19,7 +19,7 @@ from mailroom.ledger import cancellation
 from mailroom.ledger.status_reader import READY, LedgerReader, MessageStatus, of_ledger
 from mailroom.message.message import Key
 from mailroom_ops.campaigns.dry_run import Samples
-from mailroom_ops.console.pages.messages import deployed_at, finder_at, resender_at, rules_at
+from mailroom_ops.console.pages.messages import again_at, deployed_at, finder_at, rules_at
 from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.advice import CANCELLED, advice, buttons
 from mailroom_ops.messages.cancel import Canceller, states_of
@@ -28,7 +28,7 @@ from mailroom_ops.messages.search import row_of
 from mailroom_ops.messages.status import MessageView, reader_of, titled, view_of
 from mailroom_ops.messages.timeline import Step, meaning, timeline
 from mailroom_ops.messages.waiting import turn_of
-from mailroom_ops.repair.judge import PATIENCE_SECONDS, SENTENCES, Cure
+from mailroom_ops.repair.judge import PATIENCE_SECONDS, SENTENCES
 from mailroom_ops.repair.repairs import Repairs, Word
 from mailroom_ops.repair.resender import FORCED, SUPPRESSED
 from mailroom_ops.repair.settle import FOLLOWS
@@ -40,19 +40,15 @@ from mailroom_ops.shared.stage_queues import DeployedStage
 RENDERED = tuple(name for name, each in CHANNELS.items() if each.rendered)
 """Channels whose content is rendered from a template; the items of others have the whole content."""
 UNDER_WAY = ("scheduled", "sending", "retrying")
-Action = Literal["resend", "repair", "cancel"]
-_BUTTONS: dict[Cure, dict[str, str]] = {
-    "requeue": {"requeue": "Requeue it"},
-    "redrive": {"redrive": "Put its dead letter back"},
-    "end": {"sent": "Record it as sent", "failed": "Record it as failed"},
-}
-_VERBS: dict[Action, str] = {"resend": "Send again", "repair": "Repair", "cancel": "Cancel"}
+Action = Literal["resend", "settle", "cancel"]
+_OUTCOMES: dict[Word, str] = {"sent": "Record it as sent", "failed": "Record it as failed"}
+_VERBS: dict[Action, str] = {"resend": "Send again", "settle": "Record its outcome", "cancel": "Cancel"}
 _LISTED = ("bounced", "complained", "suppressed")
 """Statuses for which the page of a message links to the recipients' pages, which show suppressions and
 opt-outs."""
 _DONE = {
     "resend": "It is on its way again.",
-    "repair": "You have repaired it.",
+    "settle": "You have recorded its outcome.",
     "cancel": "You have cancelled it: it is not sent.",
 }
 
@@ -104,9 +100,8 @@ class MessageAction(View, frozen=True):
     """Whether the action is possible with `--force`."""
     lift: Sequence[str] = ()
     """Recipients whose suppression or opt-out has to be removed first."""
-    cures: dict[str, str] = field(default_factory=dict)
-    ending: Sequence[str] = ()
-    """Sentences about the consequences of recording an outcome."""
+    outcomes: Mapping[Word, str] = field(default_factory=dict)
+    """Buttons of the outcomes that can be recorded."""
 
 
 class MessageReceipt(View, frozen=True):
@@ -172,21 +167,21 @@ def frame(site: Site, request: Request) -> Answer:
 def resend(site: Site, request: Request) -> Answer:
     """Show the effect of `resend`, and then resend the message."""
     force = bool(request["force"])
-    deployed, resender = deployed_at(site), resender_at(site, force=force)
+    deployed, act = deployed_at(site), again_at(site, force=force)
     digest = _seen(deployed, request)  # read first, so that a change during the later reads is noticed
-    (message,) = resender.evaluate([_ref(request)])
+    (message,) = act.evaluate([_ref(request)])
     ready = message.result == "ready"
     if request.form is not None:
         if not ready:
             _refuse(request, "resend", message.why)
         _require_unchanged(request, "resend", digest)
-        (sent,) = resender.send([message], request["why"])
+        (sent,) = act.send([message], request["why"])
         if sent.result == "unqueued":
             raise Refused(f"{request['id']}: {sent.why}.")
         return _done(request, "resend") if sent.result == "resent" else _refuse(request, "resend", sent.why)
     reason = message.why.removesuffix(FORCED).removesuffix(SUPPRESSED)
     sentences = [f"{reason[:1].upper()}{reason[1:]}."]
-    if ready:
+    if message.attempt is not None:
         content = "its old content" if message.event_type == "fax" else "the present content of its item"
         sentences.append(f"It is sent again with {content}, as try {message.attempt}.")
     if message.may_arrive_twice:
@@ -196,39 +191,32 @@ def resend(site: Site, request: Request) -> Answer:
     return _plan(request, "resend", sentences, hidden, force=FORCED in message.why, lift=lift)
 
 
-def repair(site: Site, request: Request) -> Answer:
-    """Show the effect of the chosen cure of `repair`, and then apply it."""
+def settle(site: Site, request: Request) -> Answer:
+    """Show the effect of an outcome that a person records for a message, and then record it."""
     deployed = deployed_at(site)
     repairs = Repairs.of(deployed, older_than=PATIENCE_SECONDS, confirmed=True)
     digest = _seen(deployed, request)  # read first, so that a change during the later reads is noticed
-    candidates = repairs.named([_ref(request)])
-    ((judgement,),) = repairs.judged(candidates)
+    ((judgement,),) = repairs.judged(repairs.named([_ref(request)]))
     diagnosis, message = judgement
     in_doubt = {"startedAt", "unsettled_tries", "provider_id"} & (message.ledger or {}).keys()
-    # A message that is recorded as sent by mistake is lost, so the cure `end`, which records an outcome,
-    # is offered only if the outcome is in doubt, or if there is no other cure.
-    offered = [cure for cure in diagnosis.cures if cure != "end" or in_doubt or diagnosis.cures == ("end",)]
-    cures = {name: text for cure in offered for name, text in _BUTTONS[cure].items()}
+    # A message that is recorded as sent by mistake is lost, so an outcome can be recorded only if it is in
+    # doubt, or if the message cannot be sent again.
+    possible = "end" in diagnosis.cures and bool(in_doubt or diagnosis.cures == ("end",))
+    obstacle = diagnosis.not_ended or "it was not sent: send it again"
     if request.form is not None:
-        if request["cure"] not in cures:
-            _refuse(request, "repair", diagnosis.not_ended or SENTENCES[diagnosis.state])
-        _require_unchanged(request, "repair", digest)
-        if request["cure"] in get_args(Word):
-            problem = repairs.end(
-                judgement, "sent" if request["cure"] == "sent" else "failed", request["why"]
-            )
-        else:
-            done = repairs.repair(candidates, repairs.look(candidates, dry_run=False), request["why"])
-            problem = "its queue or function did not accept it; look again" if done.failed else ""
-        return _refuse(request, "repair", problem) if problem else _done(request, "repair")
+        if not possible or request["outcome"] not in get_args(Word):
+            _refuse(request, "settle", obstacle)
+        _require_unchanged(request, "settle", digest)
+        problem = repairs.end(judgement, "sent" if request["outcome"] == "sent" else "failed", request["why"])
+        return _refuse(request, "settle", problem) if problem else _done(request, "settle")
     sentences = [f"It is {message.key.event_type} {request['id']}: {SENTENCES[diagnosis.state]}."]
-    if diagnosis.twice:
-        sentences.append("Its ledger item may have expired: if it was sent before, it is sent again.")
-    ending = [f"As {word}: {follows}" for word, follows in FOLLOWS.items()] if "end" in offered else []
-    if not ending and diagnosis.not_ended:
-        sentences.append(f"Its outcome cannot be recorded yet: {diagnosis.not_ended}.")
-    hidden = {"seen": digest} if cures else None
-    return _plan(request, "repair", sentences, hidden, cures=cures, ending=ending)
+    if not possible:
+        return _plan(request, "settle", [*sentences, f"Its outcome cannot be recorded: {obstacle}."], None)
+    sentences += [
+        "First ask its provider or its recipient whether it was sent. Later evidence corrects the outcome.",
+        *(f"As {word}: {follows}" for word, follows in FOLLOWS.items()),
+    ]
+    return _plan(request, "settle", sentences, {"seen": digest}, outcomes=_OUTCOMES)
 
 
 def cancel(site: Site, request: Request) -> Answer:
@@ -334,7 +322,7 @@ def _actions(message: MessageStatus, current_time: float) -> list[Action]:
     if message.status == READY or message.waits_for:
         return ["cancel"] if cancellation.waits(message, current_time) else []
     if message.status in UNDER_WAY:
-        return ["repair", "resend"]
+        return ["resend", "settle"]
     code = (message.error or {}).get("code")
     # A resend of a message that ended as cancelled would end the same way.
     return ["resend"] if "completedAt" in message.times and code not in CANCELLED else []

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.search.finder import Finder
@@ -11,6 +12,9 @@ from mailroom_ops.messages.filters import MessageFilter, bounds
 from mailroom_ops.messages.items import Rules, rules_of
 from mailroom_ops.messages.search import PARTS, FoundAnswer, Lookup, MessageRow, finder_of
 from mailroom_ops.messages.waiting import unlisted
+from mailroom_ops.repair.again import SendAgain
+from mailroom_ops.repair.judge import PATIENCE_SECONDS
+from mailroom_ops.repair.repairs import Repairs
 from mailroom_ops.repair.resender import Resender
 from mailroom_ops.shared.stage_queues import DeployedStage
 
@@ -63,10 +67,12 @@ def deployed_at(site: Site) -> DeployedStage:
     return site.kept("deployed", lambda: DeployedStage.of(site.session, site.stage))
 
 
-def resender_at(site: Site, *, force: bool) -> Resender:
-    """Return the resender of the stage. Raises NotDeployed, and botocore's errors."""
-    look = rules_at(site).previews(site.client("s3")).look
-    return Resender(deployed_at(site), look, force=force)
+def again_at(site: Site, *, force: bool) -> SendAgain:
+    """Return the act that sends messages of the stage again. Raises NotDeployed, and botocore's errors."""
+    deployed, look = deployed_at(site), rules_at(site).previews(site.client("s3")).look
+    # A person who sends a message again confirms that it was never sent, if the ledger does not know it.
+    repairs = partial(Repairs.of, deployed, older_than=PATIENCE_SECONDS, confirmed=True)
+    return SendAgain(deployed, Resender(deployed, look, force=force), repairs)
 
 
 def rules_at(site: Site) -> Rules:

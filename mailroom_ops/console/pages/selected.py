@@ -13,7 +13,7 @@ from mailroom.channels.preview import Preview
 from mailroom_ops.console.job import Job
 from mailroom_ops.console.pages.form import document_of
 from mailroom_ops.console.pages.message import reader_at, states_at
-from mailroom_ops.console.pages.messages import deployed_at, filter_of, finder_at, resender_at
+from mailroom_ops.console.pages.messages import again_at, deployed_at, filter_of, finder_at
 from mailroom_ops.console.site import Answer, Download, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.cancel import Canceller
 from mailroom_ops.messages.failed_messages import failure_of
@@ -186,7 +186,7 @@ def _go_on(site: Site, request: Request, job: SetJob) -> Answer:
 def _act(site: Site, fields: Mapping[str, str]) -> Act:
     match fields["act"]:
         case "resend":
-            return resender_at(site, force=False)
+            return again_at(site, force=False)
         case "cancel":
             return Canceller(states_at(site), site.clock, site.deeds)
         case "correct":

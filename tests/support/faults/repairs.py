@@ -144,7 +144,7 @@ def resend(stage: Here, *ids: str, event_type: str = "mail", force: bool = False
     """Run `resend` once. Returns [] if the command was stopped."""
     with suppress(Stopped):
         resender = Resender(stage, lambda _message: None, force=force)
-        looked = resender.evaluate([MessageRef(id_, event_type) for id_ in ids])
+        looked = [resender.look(MessageRef(id_, event_type))[0] for id_ in ids]
         ready = [each for each in looked if each.result == "ready"]
         return [*resender.send(ready), *(each for each in looked if each.result != "ready")]
     return []
