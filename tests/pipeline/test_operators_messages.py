@@ -50,7 +50,7 @@ def test_the_status_of_a_message_contains_its_outcome_and_not_its_content(
     assert message["status"] in ("sent", "delivered")
     assert message["provider_id"]
     assert "By hand." not in json.dumps(answer)
-    assert told(pipeline, "status", "nobody-sent-this", code=1)["messages"] == []
+    assert told(pipeline, "messages", "show", "nobody-sent-this", code=1)["messages"] == []
 
 
 def test_a_message_that_the_stage_would_refuse_is_refused_before_it_is_put(pipeline: Pipeline) -> None:
@@ -58,25 +58,14 @@ def test_a_message_that_the_stage_would_refuse_is_refused_before_it_is_put(pipel
     done = operator(pipeline, "send", "sms", *words, *LOCAL)
     assert done.exit_code == 2
     assert "lane: 'bulk' is not set up for sms" in done.stderr
-    assert told(pipeline, "status", "never-put", code=1)["messages"] == []
+    assert told(pipeline, "messages", "show", "never-put", code=1)["messages"] == []
 
 
 def test_a_message_that_failed_is_among_the_failures_with_its_recipient_masked(pipeline: Pipeline) -> None:
     pipeline.put({"id": "failing-17", "event_type": "mail", "to": "vincent@", "subject": "S", "text": "T"})
     pipeline.until_ended("failing-17")
-    answer = told(
-        pipeline,
-        "messages",
-        "list",
-        "--status",
-        "failure",
-        "--since",
-        "1h",
-        "--channel",
-        "mail",
-        "--reason",
-        "invalid",
-    )
-    (found,) = [each for each in answer["failures"] if each["id"] == "failing-17"]
+    words = ("--status", "failure", "--since", "1h", "--channel", "mail", "--reason", "invalid")
+    answer = told(pipeline, "messages", "list", *words, "--mask")
+    (found,) = [each for each in answer["messages"] if each["id"] == "failing-17"]
     assert "is not a mail address" in found["message"]
     assert "vincent" not in json.dumps(found)

@@ -40,7 +40,7 @@ def test_a_failed_mail_that_is_corrected_in_the_mailbox_is_sent_once_by_a_resend
     pipeline.until_ended("resent")
     (sent,) = mails(pipeline, "resent")
     assert sent["content"]["text"] == "it goes out"
-    (refused,) = told(pipeline, "resend", "resent", code=1)["messages"]
+    (refused,) = told(pipeline, "messages", "resend", "resent", code=1)["messages"]
     assert refused["result"] == "refused"
     assert len(mails(pipeline, "resent")) == 1
 

@@ -24,11 +24,12 @@ from tests.support.pipeline.shared import Pipeline
 
 WHO = "support@example.com"
 COMMANDS = (
-    ("find", WHO),
-    ("list",),
-    ("status", "for-support"),
-    ("status", "in-line"),
-    ("failures", "--since", "1h"),
+    ("messages", "list", WHO),
+    ("messages", "list"),
+    ("messages", "show", "for-support"),
+    ("messages", "show", "in-line"),
+    ("messages", "list", "--status", "failure", "--since", "1h"),
+    ("messages", "list", "--reasons", "--since", "1h"),
     ("people", "show", WHO),
     ("activity",),
     ("campaign", "list"),

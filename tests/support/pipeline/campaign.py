@@ -121,7 +121,7 @@ def operator(pipeline: Pipeline, *words: str) -> Result:
             patch.setenv(name, value)
         patch.setenv("NO_PROXY", "*")
         patch.setattr(boto3, "DEFAULT_SESSION", None)
-        result = CliRunner().invoke(cli.app, [*words])
+        result = CliRunner().invoke(cli.app, [*words], env={"COLUMNS": "160"})
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result
