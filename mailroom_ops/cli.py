@@ -22,7 +22,7 @@ from mailroom_ops.shared.terminal import LogStream
 Group = tuple[str, dict[str, str]]
 """Help text of a group, and its commands, each with the module and name of its function."""
 MESSAGES: Group = (
-    "List, show, resend, correct and cancel messages.",
+    "List, show, resend, correct, cancel and settle messages.",
     {
         "list": "mailroom_ops.messages.list_command:list_",
         "show": "mailroom_ops.messages.status:show",

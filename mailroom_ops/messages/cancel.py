@@ -12,7 +12,7 @@ from mailroom.clock import Clock
 from mailroom.ledger import cancellation
 from mailroom.ledger.table import LedgerTable
 from mailroom.mailbox import in_order
-from mailroom_ops.messages.sets import WORKERS, DryRun, Ids, IdsFile, MessageResult, act_on
+from mailroom_ops.messages.sets import WORKERS, DryRun, Ids, IdsFile, MessageResult, Why, act_on
 from mailroom_ops.messages.status import ChannelOfId, reader_of
 from mailroom_ops.shared.deeds import Deeds, thing_of
 from mailroom_ops.shared.options import AsJson, Stage, Yes
@@ -29,6 +29,7 @@ def cancel(
     *,
     ids_file: IdsFile = None,
     channel: ChannelOfId = None,
+    reason: Why = "",
     dry_run: DryRun = False,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -45,7 +46,8 @@ def cancel(
     def act_of(session: "boto3.Session", deployed: DeployedStage) -> Canceller:
         return Canceller(states_of(session, deployed), time.time, deployed.deeds)
 
-    act_on((ids, ids_file, channel), stage, act_of, "Cancel {}", dry_run=dry_run, yes=yes, as_json=as_json)
+    selection = (ids, ids_file, channel)
+    act_on(selection, stage, act_of, "Cancel {}", dry_run=dry_run, yes=yes, as_json=as_json, reason=reason)
 
 
 class Canceller:

@@ -84,16 +84,18 @@ def list_(
     TEXT may be the X-Correlation-ID of a message, a part of an id, or a provider's id. Exit code 1: no
     message was found.
 
-    --status failure: the messages that failed, bounced, were not delivered, or caused a complaint, with the
-    reasons. not-sent: everything but sent, delivered and complained, so also what waits or was cancelled.
-    dead-letter: the messages in dead-letter queues.
+    --status: scheduled, sending, retrying, sent, delivered, failed, suppressed, cancelled, undelivered,
+    bounced or complained. failure means those that failed, bounced, were not delivered or caused a complaint.
+    not-sent means everything but sent, delivered and complained, so also what waits. dead-letter means the
+    messages in dead-letter queues.
 
     --since and --until are compared with the time of the put; in a list of failures or dead letters, with
     the time when the message failed. Without a run, --campaign lists its latest 3 runs.
 
     Messages to a recipient, of a run, of a template, and with a status of failure are indexed. With another
-    filter, a page examines the newest 200 messages, and prints how far back it has searched; --limit reads
-    on until it has as many. A message is listed once a worker has claimed it, or once it waits to be sent.
+    filter, a page examines the newest 200 messages, and prints how far back it has searched. --limit reads on
+    until it has as many, also for --json; --csv prints all. A message is listed once a worker has claimed it,
+    or once it waits to be sent.
 
     --ids: the messages with the ids in a file, and those to its addresses and numbers. The file may also be a
     CSV file of this command.

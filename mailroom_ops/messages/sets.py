@@ -51,6 +51,9 @@ Ids = Annotated[
     typer.Argument(help="Message ids; - reads ids or a command's --json from standard input."),
 ]
 IdsFile = Annotated[Path | None, typer.Option("--ids", help="A file with one id per line.")]
+Why = Annotated[
+    str, typer.Option("--why", help="The reason, to be recorded: without names, addresses and numbers.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be done; change nothing.")]
 
 
@@ -88,8 +91,9 @@ class Act(Protocol):
     def evaluate(self, refs: Iterable[MessageRef]) -> list[MessageResult]:
         """Return the state of each message and whether it can be done, without a change."""
 
-    def send(self, ready: Sequence[MessageResult]) -> list[MessageResult]:
-        """Do the ready messages. Each is evaluated once more, because it may have changed."""
+    def send(self, ready: Sequence[MessageResult], reason: str = "") -> list[MessageResult]:
+        """Do the ready messages, for a reason or for none. Each is evaluated once more, because it may have
+        changed."""
 
 
 def found(stage: DeployedStage, ref: MessageRef) -> Mapping[str, Any] | str:
@@ -128,12 +132,13 @@ def act_on(
     dry_run: bool,
     yes: bool,
     as_json: bool,
+    reason: str,
     always_ask: bool = False,
 ) -> None:
     """Show what an act would do, ask, do it, and print the results. `selection` has the ids, the file and the
-    channel that the command got, and `question` a place for the number of messages. Up to UNASKED messages
-    that cannot arrive twice are done without a question unless `always_ask`. Ends the command, with exit code
-    1 if some messages were not done."""
+    channel that the command got, and `question` a place for the number of messages. The `reason` is recorded.
+    Up to UNASKED messages that cannot arrive twice are done without a question unless `always_ask`. Ends the
+    command, with exit code 1 if some messages were not done."""
     piped, looked = "-" in (selection[0] or ()), list[MessageResult]()
     with aws_faults(stage):
         refs, session = _refs(*selection, stage), aws_session()
@@ -152,7 +157,7 @@ def act_on(
             done = []
             with bar("doing", quiet=as_json) as report:
                 for messages in parts(ready, AT_ONCE):
-                    done += act.send(messages)
+                    done += act.send(messages, reason)
                     report(len(done), len(ready))
     results = [*done, *(message for message in looked if message.result != "ready")]
     counts = Counter(message.result for message in results)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mailroom_ops.messages.items import rules_of
-from mailroom_ops.messages.sets import DryRun, Ids, IdsFile, act_on
+from mailroom_ops.messages.sets import DryRun, Ids, IdsFile, Why, act_on
 from mailroom_ops.repair.corrector import Corrector
 from mailroom_ops.shared.deployed_stage import config_for_puts
 from mailroom_ops.shared.options import AsJson, Stage, Yes
@@ -28,6 +28,7 @@ def correct(
         list[str] | None,
         typer.Option("--set", help="A changed attribute or variable, NAME=VALUE, as for mailroom send."),
     ] = None,
+    reason: Why = "",
     dry_run: DryRun = False,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -48,8 +49,8 @@ def correct(
     def act_of(session: "boto3.Session", deployed: DeployedStage) -> Corrector:
         return corrector_of(session, deployed, name, set_ or ())
 
-    question = "Send corrections of {}"
-    act_on((ids, ids_file, channel), stage, act_of, question, dry_run=dry_run, yes=yes, as_json=as_json)
+    selection, question = (ids, ids_file, channel), "Send corrections of {}"
+    act_on(selection, stage, act_of, question, dry_run=dry_run, yes=yes, as_json=as_json, reason=reason)
 
 
 def corrector_of(

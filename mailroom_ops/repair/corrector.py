@@ -67,9 +67,10 @@ class Corrector:
         """Return for each message whether it can be corrected, without a change."""
         return [result for result, _ in in_order(self._evaluate, refs, WORKERS)]
 
-    def send(self, ready: Sequence[MessageResult]) -> list[MessageResult]:
-        """Put the corrections of the ready messages. Each is evaluated once more."""
-        self._stage.deeds.record(f"correct as {self._name}", map(thing_of, ready))
+    def send(self, ready: Sequence[MessageResult], reason: str = "") -> list[MessageResult]:
+        """Put the corrections of the ready messages, for a reason or for none. Each is evaluated once
+        more."""
+        self._stage.deeds.record(f"correct as {self._name}", map(thing_of, ready), reason)
         return [*in_order(self._put, ready, WORKERS)]
 
     def of(self, item: Item) -> dict[str, Any]:

@@ -98,7 +98,10 @@ def dead_letters(
     since: filters.Since = "",
     until: filters.Until = "",
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Read at most this many; default: 100 of each queue, or 10.")
+        int | None,
+        typer.Option(
+            min=1, help="Read at most this many of each queue (default: 100), or show at most this many (10)."
+        ),
     ] = None,
     *,
     body: Annotated[bool, typer.Option("--body", help="Print bodies too, with personal data.")] = False,
@@ -113,7 +116,7 @@ def dead_letters(
     The command does not remove dead letters. From a FIFO queue it can read only the first ten of each message
     group. --since and --until are compared with the time when a message was queued (a fax: when it became a
     dead letter); they do not change the numbers of dead letters. Exit code 1: the dead letter in WHICH, or
-    one of --queue, was not found.
+    one of --queue, was not found. To put dead letters back: mailroom messages resend --dead-letters QUEUE.
 
     Example: mailroom messages dead-letters --stage prod
 

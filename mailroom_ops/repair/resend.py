@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mailroom_ops.messages.items import rules_of
-from mailroom_ops.messages.sets import DryRun, Ids, IdsFile, act_on
+from mailroom_ops.messages.sets import DryRun, Ids, IdsFile, Why, act_on
 from mailroom_ops.repair.again import SendAgain
 from mailroom_ops.repair.judge import PATIENCE_SECONDS
 from mailroom_ops.repair.put_back import put_back, redrives
@@ -50,6 +50,7 @@ def resend(
             help="With --stuck: also send messages that the ledger may have forgotten.",
         ),
     ] = False,
+    reason: Why = "",
     dry_run: DryRun = False,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -64,7 +65,7 @@ def resend(
     is a dead letter. Messages that are on their way are refused, and so are messages that arrived, unless you
     give --force. The command asks before it sends more than 10 messages, or a message that may arrive twice:
     one that the ledger may have forgotten, because its item has expired, counts as one. For over 100 it asks
-    for their number.
+    for their number. --yes answers these questions.
 
     --stuck: reads both tables, puts lost and overdue messages back, and counts the others by state. A message
     is lost if it is in the mailbox, and two reads of the ledger 15 minutes apart do not find it. It is
@@ -81,11 +82,13 @@ def resend(
 
     Example: mailroom messages resend order-42 --stage prod
 
-    Example: mailroom messages resend - --yes < failed.json
+    Example: mailroom messages list --status failed --since 2h --limit 500 --stage prod --json > failed.json
+
+    Example: mailroom messages resend - --yes --stage prod < failed.json
     """
     searches = [name for name, value in (("--stuck", stuck), ("--given-up", given_up)) if value]
     with aws_faults(stage):
-        _check(searches, dead_letters, by_id=bool(ids or ids_file), force=force)
+        _check(searches, dead_letters, by_id=bool(ids or ids_file), force=force, reason=reason)
         if given_up:
             raise typer.Exit(replay(stage, dry_run=dry_run, yes=yes, as_json=as_json))
         if stuck:
@@ -110,10 +113,11 @@ def resend(
         return SendAgain(deployed, Resender(deployed, previews.look, force=force), repairs)
 
     selection = (ids, ids_file, channel)
-    act_on(selection, stage, act_of, "Send {} again", dry_run=dry_run, yes=yes, as_json=as_json)
+    question = "Send {} again"
+    act_on(selection, stage, act_of, question, dry_run=dry_run, yes=yes, as_json=as_json, reason=reason)
 
 
-def _check(searches: list[str], dead_letters: str | None, *, by_id: bool, force: bool) -> None:
+def _check(searches: list[str], dead_letters: str | None, *, by_id: bool, force: bool, reason: str) -> None:
     """Raise Refused if the options select several ways."""
     ways = [*searches, *(["--dead-letters"] if dead_letters else [])]
     if len(ways) > 1 or (searches and by_id):
@@ -121,5 +125,6 @@ def _check(searches: list[str], dead_letters: str | None, *, by_id: bool, force:
             "Name the messages by their ids, or use one of --stuck, --dead-letters QUEUE and --given-up. "
             "Only --dead-letters can be combined with ids."
         )
-    if ways and force:
-        raise Refused(f"--force needs ids of messages, and cannot be used with {ways[0]}.")
+    if ways and (force or reason):
+        option = "--force" if force else "--why"
+        raise Refused(f"{option} needs ids of messages, and cannot be used with {ways[0]}.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import structs
 
-from mailroom_ops.messages.sets import DryRun, Ids, IdsFile, MessageResult, act_on
+from mailroom_ops.messages.sets import DryRun, Ids, IdsFile, MessageResult, Why, act_on
 from mailroom_ops.repair.judge import PATIENCE_SECONDS
 from mailroom_ops.repair.repairs import Judged, Repairs, Word
 from mailroom_ops.shared.options import AsJson, Stage, Yes
@@ -65,15 +65,17 @@ def settle(
     word: Annotated[Word, typer.Option("--as", help="The outcome: sent or failed.")],
     ids_file: IdsFile = None,
     channel: Annotated[str | None, typer.Option(help="Only messages of this channel.")] = None,
+    reason: Why = "",
     dry_run: DryRun = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Record the outcome that no worker can find out.
+    """Record the outcome of a message that stays sending.
 
-    First ask the provider or the recipient. A message that you record as sent, although it was not sent, is
-    never sent. One that you record as failed gets its callbacks, and mailroom messages resend can send it
-    again. Exit code 1: some outcomes were not recorded. 2: the command could not do its work.
+    Use it if no worker can find the outcome out, as after a crash. First ask the provider or the recipient. A
+    message that you record as sent, although it was not sent, is never sent. One that you record as failed
+    gets its callbacks, and mailroom messages resend can send it again. Exit code 1: some outcomes were not
+    recorded. 2: the command could not do its work.
 
     Example: mailroom messages settle fax-7 --as failed --stage prod
     """
@@ -90,4 +92,5 @@ def settle(
         yes=yes,
         as_json=as_json,
         always_ask=True,
+        reason=reason,
     )

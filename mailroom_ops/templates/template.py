@@ -159,10 +159,12 @@ def show(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show a published version: who published it and when, its parts, its examples, and the other versions.
+    """Show a published version, or how this folder differs from it.
 
-    --diff: compares the stage's current versions with this folder. If the deployed template is the current
-    version, it is not compared: only a deployment changes it. Exit code 1: they differ.
+    The command prints who published the version and when, its parts, its examples, and the other versions.
+
+    --diff: compares the stage's current versions with this folder. Templates without a published version are
+    left out, because `mailroom diff` compares what is deployed. Exit code 1: they differ.
 
     Example: mailroom template show weekly-followers --version 3 --stage prod
 

@@ -1,12 +1,15 @@
 """`mailroom messages list` and `mailroom messages list`: what support asks first."""
 
 import json
+import re
 from typing import Any
 
 import pytest
 
 from mailroom.campaigns.runs import Runs
 from mailroom.clock import iso
+from mailroom_ops.messages.filters import MessageFilter
+from mailroom_ops.messages.list_command import list_
 from tests.support.campaign_start import start_in
 from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, run
 from tests.support.ops.search import index
@@ -272,3 +275,8 @@ def test_messages_that_may_have_arrived_twice_are_listed_and_marked_in_their_sta
     index(stage.dynamodb)
     assert found("list", "--twice") == ["m-3", "m-1"]
     assert "may_have_arrived_twice" in run("show", "m-3").stdout
+
+
+def test_the_help_of_the_list_names_every_status() -> None:
+    words = set(re.findall(r"[a-z-]+", list_.__doc__ or ""))
+    assert words >= {*MessageFilter.statuses}
