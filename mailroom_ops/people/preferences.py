@@ -2,7 +2,7 @@
 behalf."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec import Struct
@@ -13,7 +13,7 @@ from mailroom.clock import iso
 from mailroom.recipients.choices import OptOut, Preferences, opt_out_of
 from mailroom_ops.people.recipients import canonical_at, forms_at
 from mailroom_ops.people.suppressions import Recipient
-from mailroom_ops.shared.deeds import Deeds
+from mailroom_ops.shared.deeds import Deeds, with_names
 from mailroom_ops.shared.deployed_stage import aws_session, name
 from mailroom_ops.shared.options import AsJson, Stage
 from mailroom_ops.shared.screen import aws_faults, print_answer, print_line
@@ -30,26 +30,37 @@ app = typer.Typer(
 
 Topic = Annotated[str, typer.Option(help="The topic, as in the messages' attribute topic.")]
 
-_BY = {
+_HOW = {
     "one_click": "with the button of their mail program",
     "page": "on the page that a mail links to",
+    "preferences": "on their page of preferences",
+    "api": "by the API, through its caller {actor}",
+    "command": "by {actor} (command)",
+    "console": "by {actor} (console)",
     "operator": "through an operator",
 }
 
 
 class OptedOut(Struct, frozen=True):
-    """Opt-out of a recipient from a topic. `by` is the way in which the recipient opted out."""
+    """Opt-out of a recipient from a topic. `by` is the way in which the recipient opted out, and `actor` the
+    caller of the API or the operator, if it was not the recipient."""
 
     recipient: str
     topic: str
     since: str
-    by: Literal["one_click", "page", "operator"]
+    by: str
+    actor: str
 
     @classmethod
     def of(cls, choice: OptOut) -> "OptedOut":
         """Convert an entry of the table of preferences."""
-        by: Literal["one_click", "page", "operator"] = "one_click" if choice.by == "one-click" else choice.by
-        return cls(choice.recipient, choice.topic, iso(choice.opted_out_at / 1000), by)
+        by, since = choice.by.replace("-", "_"), iso(choice.opted_out_at / 1000)
+        return cls(choice.recipient, choice.topic, since, by, choice.actor)
+
+    @property
+    def how(self) -> str:
+        """Way, and person or caller, in words."""
+        return _HOW[self.by].format(actor=with_names(self.actor))
 
 
 class PreferencesAnswer(Struct, frozen=True):
@@ -80,7 +91,7 @@ class OptOuts:
         if the text is not a recipient."""
         form = canonical_at(self._session, self._stage, recipient)
         self._deeds.record(f"opt out of {topic}", [self._deeds.person(form)])
-        return self._preferences.opt_out(form, topic, "operator")
+        return self._preferences.opt_out(form, topic, self._deeds.way, self._deeds.by())
 
     def opt_in(self, recipient: str, topic: str) -> list[OptedOut]:
         """End an opt-out of a topic. Return the removed entries; the list is empty if the recipient had not
@@ -88,7 +99,11 @@ class OptOuts:
         choices = self.of(recipient, topic)
         people = {self._deeds.person(choice.recipient) for choice in choices}
         self._deeds.record(f"opt in to {topic}", people)
-        return [choice for choice in choices if self._preferences.opt_in(choice.recipient, choice.topic)]
+        return [
+            choice
+            for choice in choices
+            if self._preferences.opt_in(choice.recipient, topic, self._deeds.way, actor=self._deeds.by())
+        ]
 
     def _of(self, recipient: str) -> list[OptOut]:
         pages = self._client.get_paginator("query").paginate(
@@ -152,4 +167,4 @@ def _print(answer: PreferencesAnswer, otherwise: str = "") -> None:
 
 def _sentence(choice: OptedOut) -> str:
     since = short(choice.since)
-    return f"{choice.recipient} has received no {choice.topic} since {since}: opted out {_BY[choice.by]}."
+    return f"{choice.recipient} has received no {choice.topic} since {since}: opted out {choice.how}."

@@ -140,7 +140,7 @@ class Unsubscribe:
         return page.opted_out(choice)
 
     def _opt_in(self, choice: Choice, page: Page) -> str:
-        if self._preferences.opt_in(choice.recipient, choice.topic):
+        if self._preferences.opt_in(choice.recipient, choice.topic, "page"):
             logger.info("opted in again", topic=choice.topic)
             count("Resubscribed")
         return page.opted_in(choice)
