@@ -189,7 +189,7 @@ class Mailroom:
         self._reader = LedgerReader(dynamodb, self._ledger, f"mailroom-{stage}-mailbox")
 
     def person(self, recipient: str) -> dict[str, Any]:
-        """Return what a person has opted out of, and why nothing is sent at all: the response to `GET
+        """Return what a person has opted out of, and the reason of each suppression: the response to `GET
         /people` of the HTTP API. Raises ApiRefused and botocore's errors."""
         return self._people("GET", recipient)
 

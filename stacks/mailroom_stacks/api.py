@@ -113,7 +113,10 @@ class ApiStack(StageStack):
             function="unsubscribe",
             timeout_seconds=CALLER_SECONDS,
             grants=[
-                Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.preferences.table_arn]),
+                Grant(
+                    ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"],
+                    [storage.preferences.table_arn],
+                ),
                 self.secret.read(),
             ],
             environment=UnsubscribeSettings(
@@ -133,7 +136,7 @@ class ApiStack(StageStack):
             f"{UNSUBSCRIBE_PATH}/{{token}}",
             "public",
             "The recipient of a mail may opt out without a login (RFC 8058): the token is signed and valid "
-            "for one address and one topic; the function verifies it.",
+            "for one address and one topic, or encrypted and for one address; the function verifies it.",
         )
         return behind
 

@@ -43,6 +43,7 @@ LATER = {
     "minijinja": "import mailroom.content.templates",
     "itsdangerous": "import mailroom.recipients.unsubscribe_links",
     "psycopg": "import psycopg",
+    "nacl": "import nacl.secret",
 }
 """What a handler imports when it has work for it, and what that work is."""
 PROVIDERS = {
