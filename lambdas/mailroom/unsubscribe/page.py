@@ -111,7 +111,7 @@ _STYLE = (
     "[role=switch][aria-checked=true]::after{border-color:#0b57d0;"
     "background:radial-gradient(circle at calc(100% - .75rem) 50%,#fff .45rem,#0b57d0 .5rem)}"
     "[dir=rtl] [role=switch]::after{transform:scaleX(-1)}"
-    "[role=status]{min-height:1.6em;font-weight:600}"
+    "[role=status]{min-height:1.6em;margin:0 0 .5rem;font-weight:600}"
     "button:focus-visible{outline:3px solid CanvasText;outline-offset:3px}"
     "@media(max-width:30rem){main{padding-top:3rem}button{width:100%}}"
 )
@@ -164,7 +164,7 @@ PREFERENCES_HEADERS = {
 _RIGHT_TO_LEFT = {"ar", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi", "arab", "hebr"}
 """Languages, and scripts in language tags such as az-Arab, that are written from right to left."""
 _ON_PREFERENCES = ("nothing", "must", "saved")
-"""Names of the words inside the form of the page of preferences, and after it."""
+"""Names of the words around and inside the form of the page of preferences."""
 _PLACEHOLDER = re.compile(r"\{(recipient|topic|brand)\}")
 
 
@@ -199,11 +199,11 @@ class Page:
         text = {name: _filled(getattr(words, name), self._marked(choice)) for name in _ON_PREFERENCES}
         switches = "".join(self._switch(number, topic, choices.get(topic)) for number, topic in topics)
         form = (
+            f'<p role="status" data-saved="{escape(words.saved)}" '
+            f'data-failed="{escape(words.failed_title)}">{text["saved"] if saved else ""}</p>\n'
             f'<form method="post">\n<ul>\n{switches}</ul>\n<p>{text["must"]}</p>\n'
             f'<button type="submit" id="{NOTHING}" name="{NOTHING}" value="1">{text["nothing"]}</button>\n'
-            f'</form>\n<p role="status" data-saved="{escape(words.saved)}" '
-            f'data-failed="{escape(words.failed_title)}">{text["saved"] if saved else ""}</p>\n'
-            f"<script>{_SCRIPT}</script>"
+            f"</form>\n<script>{_SCRIPT}</script>"
         )
         return self._html(words.preferences_title, words.preferences, choice, form)
 
