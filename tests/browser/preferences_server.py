@@ -13,7 +13,7 @@ from mailroom.recipients.choices import Preferences
 from mailroom.unsubscribe.application import Unsubscribe
 from mailroom.unsubscribe.page import PageSettings, Topic
 from tests.support.dynamodb import InMemoryDynamoDB
-from tests.support.unit.unsubscribing import Tokens, kept, keys
+from tests.support.unit.unsubscribing import kept, keys, links
 
 TABLE = "preferences"
 PAGE = PageSettings(
@@ -63,20 +63,20 @@ def main() -> None:
             self.end_headers()
             self.wfile.write(answer["body"].encode())
 
-        do_GET = do_POST = _answer
+        do_GET = do_POST = _answer  # noqa: N815 - names that the class calls
 
         def log_message(self, *_: object) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Gateway)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    tokens, base = Tokens(kept(keys())), f"http://127.0.0.1:{server.server_port}/unsubscribe"
-    links = {}
+    sealed = links(url=f"http://127.0.0.1:{server.server_port}/unsubscribe")
+    pages = {}
     for name in RECIPIENTS:
         recipient = f"{name}@example.com"
         preferences.opt_out(recipient, "elsewhere", "one-click")
-        links[name] = f"{base}/{tokens.seal(recipient)}"
-    print(json.dumps(links), flush=True)  # noqa: T201 - the test reads it
+        pages[name] = sealed.page_url(recipient)
+    print(json.dumps(pages), flush=True)  # noqa: T201 - the test reads it
     sys.stdin.read()
 
 

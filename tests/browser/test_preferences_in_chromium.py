@@ -65,7 +65,7 @@ def faults(page: Any) -> list[str]:
     from axe_playwright_python.sync_playwright import Axe
 
     found = Axe().run(page).response["violations"]
-    return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found] + page.evaluate(WIDE)
+    return [*(f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found), *page.evaluate(WIDE)]
 
 
 def test_a_switch_saves_without_a_reload_says_so_and_keeps_the_focus(
