@@ -12,8 +12,8 @@ from mailroom.aws.dynamo_values import plain
 from mailroom.recipients.choices import By, Preferences, Reason, Suppression, Suppressions
 from tests.support.unit.api_answers import Answer
 from tests.support.unit.api_requests import Api, event
+from tests.support.unit.people_api import people_api
 from tests.support.unit.shared import (
-    BUDGETS,
     NOW_MS,
     PREFERENCES,
     SUPPRESSIONS,
@@ -30,10 +30,7 @@ CONSENT = "ticked the box on /account"
 
 @pytest.fixture
 def api(aws: Aws, clock: FakeClock, tmp_path: Path) -> Api:
-    file = tmp_path / "topics.json"
-    file.write_text(json.dumps({"news": {"en": "News", "de": "Neues"}, "offers": {}}))
-    tables = {"preferences_table": PREFERENCES, "suppressions_table": SUPPRESSIONS, "budgets_table": BUDGETS}
-    return Api(clock, **tables, topics=str(file), people_per_day=3, caller_claim="sub", default_region="US")
+    return people_api(clock, tmp_path, people_per_day=3, caller_claim="sub", default_region="US")
 
 
 @pytest.fixture

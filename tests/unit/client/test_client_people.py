@@ -1,10 +1,11 @@
 """What people have chosen, by the client, which signs requests to the HTTP API."""
 
+import asyncio
 import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from botocore.awsrequest import AWSPreparedRequest
@@ -12,16 +13,11 @@ from botocore.httpsession import URLLib3Session
 
 from mailroom.client import ApiRefused, Mailroom
 from mailroom.recipients.choices import Preferences
-from tests.support.unit.api_requests import Api, event
-from tests.support.unit.shared import BUDGETS, PREFERENCES, SUPPRESSIONS, Aws, FakeClock
+from tests.support.docs_pages import Page
+from tests.support.unit.people_api import URL, Response, answering, people_api
+from tests.support.unit.shared import PREFERENCES, Aws, FakeClock
 
-URL = "https://api.mailroom.example"
 NUMBER = "+16175551234"
-
-
-class Response:
-    def __init__(self, status: int, body: str) -> None:
-        self.status_code, self.content = status, body.encode()
 
 
 @pytest.fixture
@@ -29,24 +25,7 @@ def requests(
     monkeypatch: pytest.MonkeyPatch, aws: Aws, clock: FakeClock, tmp_path: Path
 ) -> list[AWSPreparedRequest]:
     """Requests, which the API answers in place of the network."""
-    file = tmp_path / "topics.json"
-    file.write_text('{"news": {}}')
-    tables = {"preferences_table": PREFERENCES, "suppressions_table": SUPPRESSIONS, "budgets_table": BUDGETS}
-    api = Api(clock, **tables, topics=str(file), people_per_day=10)
-    sent: list[AWSPreparedRequest] = []
-
-    def send(_: Any, request: AWSPreparedRequest) -> Response:
-        sent.append(request)
-        headers: Mapping[str, str] = {name: str(value) for name, value in request.headers.items()}
-        caller = {"iam": {"userArn": "arn:aws:iam::123456789012:user/shop"}}
-        body: Any = request.body.decode() if isinstance(request.body, bytes) else request.body
-        answer = api.ask(
-            event(request.method, request.url.removeprefix(URL), body, headers, authorizer=caller)
-        )
-        return Response(answer.status, answer.text)
-
-    monkeypatch.setattr(URLLib3Session, "send", send)
-    return sent
+    return answering(monkeypatch, people_api(clock, tmp_path))
 
 
 @pytest.mark.usefixtures("requests")
@@ -103,3 +82,58 @@ def test_the_url_of_the_api_is_read_from_the_parameter_of_the_stage(
     for _ in range(2):
         mailroom.person(NUMBER)
     assert (names, len(requests)) == (["/mailroom-test/api-url"], 2)
+
+
+# the example of a page in an application
+
+
+def asked(app: Any, method: str, path: str, query: str = "") -> tuple[int, Any]:
+    """Send a request to an ASGI application, and return the status and the body of its response."""
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "path": path,
+        "raw_path": path.encode(),
+        "root_path": "",
+        "scheme": "https",
+        "query_string": query.encode(),
+        "headers": [],
+    }
+    asyncio.run(app(scope, receive, send))
+    body = b"".join(message.get("body", b"") for message in sent[1:])
+    return sent[0]["status"], json.loads(body)
+
+
+@pytest.mark.usefixtures("requests")
+def test_the_example_of_a_page_in_an_application_switches_a_topic_off_and_on_again(
+    aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (example,) = Page("docs/how-to/let-people-choose.md").blocks("python")
+    assert len(example.text.strip().splitlines()) <= 30
+    monkeypatch.setattr(Mailroom, "_url", URL)
+    names: dict[str, Any] = {}
+    exec(example.text, names)
+    app = names["app"]
+    assert [each["state"] for each in asked(app, "GET", "/account/topics")[1]["topics"]] == ["in", "in"]
+    status, body = asked(app, "PUT", "/account/topics/news", "wanted=false")
+    (news,) = body["topics"]
+    assert (status, news["state"], news["by"]) == (200, "out", "api")
+    clock.advance(60)
+    preferences = Preferences(aws.dynamodb, PREFERENCES, clock)
+    at = quote(news["at"])
+    status, body = asked(app, "PUT", "/account/topics/news", f"wanted=true&at={at}")
+    assert (status, body["topics"][0]["state"]) == (200, "in")
+    preferences.opt_out("ada@example.com", "news", "one-click")
+    assert asked(app, "PUT", "/account/topics/news", f"wanted=true&at={at}")[0] == 409
+    assert asked(app, "PUT", "/account/topics/news", "wanted=true")[0] == 422
+    assert asked(app, "PUT", "/account/topics/typo", "wanted=false")[0] == 422
