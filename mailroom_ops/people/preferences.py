@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import Struct
 
-from mailroom.aws.dynamo_values import plain as plain_item
-from mailroom.aws.dynamo_values import string
 from mailroom.clock import iso
 from mailroom.recipients.choices import OptOut, Preferences, opt_out_of
 from mailroom_ops.people.recipients import canonical_at, forms_at
@@ -76,15 +74,13 @@ class OptOuts:
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
         self._session, self._stage, self._deeds = session, stage, Deeds(session, stage)
-        self._client = session.client("dynamodb")
-        self._table = name(stage, "preferences")
-        self._preferences = Preferences(self._client, self._table)
+        self._preferences = Preferences(session.client("dynamodb"), name(stage, "preferences"))
 
     def of(self, recipient: str, topic: str | None = None) -> list[OptedOut]:
         """Return the opt-outs of a recipient in all spellings, of all topics or of one."""
         forms = forms_at(self._session, self._stage, recipient)
-        choices = [OptedOut.of(choice) for form in forms for choice in self._of(form)]
-        return [choice for choice in choices if topic in (None, choice.topic)]
+        choices = filter(None, map(opt_out_of, self._preferences.items(forms)))
+        return [OptedOut.of(choice) for choice in choices if topic in (None, choice.topic)]
 
     def opt_out(self, recipient: str, topic: str) -> bool:
         """Opt a recipient out of a topic. Return False if the recipient had opted out before. Raises Refused
@@ -104,16 +100,6 @@ class OptOuts:
             for choice in choices
             if self._preferences.opt_in(choice.recipient, topic, self._deeds.way, actor=self._deeds.by())
         ]
-
-    def _of(self, recipient: str) -> list[OptOut]:
-        pages = self._client.get_paginator("query").paginate(
-            TableName=self._table,
-            KeyConditionExpression="recipient = :recipient",
-            ExpressionAttributeValues={":recipient": string(recipient)},
-            ConsistentRead=True,
-        )
-        items = (opt_out_of(plain_item(item)) for page in pages for item in page["Items"])
-        return [choice for choice in items if choice is not None]
 
 
 @app.command()

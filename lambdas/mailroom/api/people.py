@@ -5,6 +5,7 @@ without choices."""
 import re
 import time
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +18,7 @@ from mailroom.api.callers import over_a_day
 from mailroom.api.requests import body_of
 from mailroom.aws import clients
 from mailroom.budget import Budget
-from mailroom.clock import Clock, epoch, iso
+from mailroom.clock import Clock, iso
 from mailroom.environment import MessagesApiSettings
 from mailroom.errors import can_be_key
 from mailroom.message.address import bare, forms_of, to_e164
@@ -52,11 +53,22 @@ class Out(Struct, tag_field="state", tag="out", forbid_unknown_fields=True):
 class In(Struct, tag_field="state", tag="in", forbid_unknown_fields=True):
     """End of an opt-out, at the person's request."""
 
-    at: Annotated[str, Meta(description="time of the opt-out that it ends, as in `GET /people`")]
+    at: Annotated[
+        datetime, Meta(tz=True, description="time of the opt-out that it ends, as in `GET /people`")
+    ]
     evidence: Annotated[
         str,
         Meta(min_length=1, max_length=300, description="where and when the person asked for it; is stored"),
     ]
+
+    @property
+    def time_ms(self) -> int:
+        """Time of the opt-out in epoch milliseconds."""
+        return round(self.at.timestamp() * 1000)
+
+    def is_in(self, choice: TopicChoice | None) -> bool:
+        """Return whether the latest choice is the end of this opt-out."""
+        return choice is not None and not choice.out and choice.ended_at == self.time_ms
 
 
 class People(Struct, frozen=True):
@@ -95,20 +107,17 @@ class People(Struct, frozen=True):
         that is valid now, after the other changes were stored, and 422 for invalid fields."""
         recipient, changes = self._recipient(query), self._changes(body_of(event))
         for topic, change in changes.items():
-            if isinstance(change, Out):
-                self.preferences.opt_out(recipient, topic, "api", caller)
-            else:
+            if isinstance(change, In):
                 texts = {"actor": caller, "evidence": change.evidence}
-                self.preferences.opt_in(recipient, topic, "api", _milliseconds(topic, change), **texts)
+                self.preferences.opt_in(recipient, topic, "api", change.time_ms, **texts)
+            else:
+                self.preferences.opt_out(recipient, topic, "api", caller)
         choices = self.preferences.choices(recipient)
-        errors = [
-            (f"topics.{topic}.at", _NOT_THIS)
-            for topic, change in changes.items()
-            if isinstance(change, In) and not _ended(choices.get(topic), _milliseconds(topic, change))
-        ]
-        if errors:
-            detail = f"{errors[0][0]}: {_NOT_THIS}"
-            raise ApiError(HTTPStatus.CONFLICT, detail, errors)
+        ends = {topic: change for topic, change in changes.items() if isinstance(change, In)}
+        fields = [f"topics.{topic}.at" for topic in ends if not ends[topic].is_in(choices.get(topic))]
+        if fields:
+            errors = [(field, _NOT_THIS) for field in fields]
+            raise ApiError(HTTPStatus.CONFLICT, f"{fields[0]}: {_NOT_THIS}", errors)
         return self._answer(recipient, {topic: choices.get(topic) for topic in changes})
 
     def _recipient(self, query: Mapping[str, str]) -> str:
@@ -131,20 +140,11 @@ class People(Struct, frozen=True):
         topics = body.get("topics")
         if not isinstance(topics, dict) or not 1 <= len(topics) <= MAX_TOPICS or len(body) > 1:
             raise ApiError.of_field("topics", f"is not alone, or no object of 1 to {MAX_TOPICS} topics")
-        changes = dict[str, In | Out]()
-        for topic, entry in topics.items():
+        for topic in topics:
             if topic not in self.titles:
                 problem = "is not a topic of the stage; add it to the setting api.unsubscribe.topics"
                 raise ApiError.of_field(f"topics.{topic}", problem)
-            try:
-                changes[topic] = change = msgspec.convert(entry, In | Out)
-            except msgspec.ValidationError as error:
-                fault = explain(error)
-                place = "" if fault.field == "item" else f".{fault.field}"
-                raise ApiError.of_field(f"topics.{topic}{place}", fault.problem) from None
-            if isinstance(change, In):
-                _milliseconds(topic, change)
-        return changes
+        return {topic: _change(f"topics.{topic}", entry) for topic, entry in topics.items()}
 
     def _answer(self, recipient: str, choices: Mapping[str, TopicChoice | None], **further: Any) -> Response:
         topics = [
@@ -160,18 +160,13 @@ class People(Struct, frozen=True):
         return response(HTTPStatus.OK, JSON, msgspec.json.encode(body).decode())
 
 
-def _milliseconds(topic: str, change: In) -> int:
-    """Return the time of the opt-out that a change ends. Raises ApiError 422 for an invalid time."""
+def _change(field: str, entry: Any) -> In | Out:
     try:
-        return round(epoch(change.at) * 1000)
-    except (ValueError, OverflowError):
-        problem = f"{change.at!r:.60} is not an ISO 8601 time; use `at` of GET /people"
-        raise ApiError.of_field(f"topics.{topic}.at", problem) from None
-
-
-def _ended(choice: TopicChoice | None, time_ms: int) -> bool:
-    """Return whether the latest choice is an opt-in that ended the opt-out of that time."""
-    return choice is not None and not choice.out and choice.ended_at == time_ms
+        return msgspec.convert(entry, In | Out)
+    except msgspec.ValidationError as error:
+        fault = explain(error)
+        place = field if fault.field == "item" else f"{field}.{fault.field}"
+        raise ApiError.of_field(place, fault.problem) from None
 
 
 def people_of(settings: MessagesApiSettings, clock: Clock) -> People | None:

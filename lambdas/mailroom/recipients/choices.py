@@ -84,10 +84,10 @@ class _Table:
     def _try(self, key: Sets, expression: str, condition: str, values: Sets) -> tuple[bool, dict[str, Any]]:
         return try_update(self.client, self.table, key, expression, condition, values)
 
-    def _items_of(self, recipient: str) -> Iterator[dict[str, Any]]:
-        """Yield the recipient's items in all spellings, by consistent reads."""
+    def items(self, forms: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """Yield the items of a recipient in these forms, by consistent reads."""
         paginator = self.client.get_paginator("query")
-        for form in spellings(recipient):
+        for form in forms:
             pages = paginator.paginate(
                 TableName=self.table,
                 KeyConditionExpression="recipient = :recipient",
@@ -166,7 +166,7 @@ class Suppressions(_Table):
 
     def entries(self, recipient: str) -> list[Suppression]:
         """Return the entries for a recipient on all channels, by consistent reads."""
-        return [entry for entry in map(suppression_of, self._items_of(recipient)) if entry]
+        return [entry for entry in map(suppression_of, self.items(spellings(recipient))) if entry]
 
     def listed(self) -> Iterator[Suppression]:
         """Yield all entries of the suppression list, in any order."""
@@ -258,7 +258,7 @@ class Preferences(_Table):
         """Return the recipient's latest choices by topic, by consistent reads. If the recipient's spellings
         differ, an opt-out takes precedence."""
         choices: dict[str, TopicChoice] = {}
-        for item in self._items_of(recipient):
+        for item in self.items(spellings(recipient)):
             out = "opted_out_at" in item
             time_ms = item["opted_out_at" if out else "opted_in_at"]
             choice = TopicChoice(out, time_ms, item.get("way", item.get("by")), item.get("ended_at"))
