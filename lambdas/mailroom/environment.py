@@ -331,7 +331,7 @@ class MessagesApiSettings(Common, frozen=True, kw_only=True, rename="upper"):
     preferences_table: str = ""
     """Table of opt-outs; empty for a stage without the routes for people."""
     suppressions_table: str = ""
-    topics: str = ""
+    topics_file: str = ""
     """File in the bundle with the titles of the topics by language."""
     people_per_day: int = 0
     """Maximum number of people that each caller may look up a day."""

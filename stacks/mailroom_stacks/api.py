@@ -241,7 +241,7 @@ def _people_fields(settings: Settings, storage: MailboxStack) -> dict[str, Any]:
     return {
         "preferences_table": storage.preferences.plain_name,
         "suppressions_table": storage.suppressions.plain_name,
-        "topics": TOPICS_FILE,
+        "topics_file": TOPICS_FILE,
         "people_per_day": settings.api.people_per_day,
     }
 

@@ -177,13 +177,13 @@ def changed(url: str, **topics: Any) -> Reply:
 
 def test_a_persons_choices_are_read_and_changed_by_signed_requests(pipeline: Pipeline, api: str) -> None:
     url = f"{api}/people?recipient={quote(READER, safe='')}"
-    assert changed(url, gardening={"state": "out"}).status == 200
+    assert changed(url, followers={"state": "out"}).status == 200
     person = json.loads(signed("GET", url).body)
-    (gardening,) = person["topics"]
-    assert (gardening["state"], gardening["by"], person["stopped"]) == ("out", "api", [])
-    consent = {"state": "in", "at": gardening["at"], "evidence": "asked in the test"}
-    assert changed(url, gardening=consent).status == 200
-    assert changed(url, gardening={**consent, "at": "2026-11-21T09:00:00Z"}).status == 409
+    (followers,) = person["topics"]
+    assert (followers["state"], followers["by"], person["stopped"]) == ("out", "api", [])
+    consent = {"state": "in", "at": followers["at"], "evidence": "asked in the test"}
+    assert changed(url, followers=consent).status == 200
+    assert changed(url, followers={**consent, "at": "2026-11-21T09:00:00Z"}).status == 409
     assert asked("GET", url).status == asked("PATCH", url, b"{}").status == 403
 
 
@@ -194,10 +194,10 @@ def test_the_link_to_the_page_of_preferences_opens_a_page_that_opts_out(pipeline
     secret = CachedSecret(client, "mailroom-local-unsubscribe", time.time)
     page = Links(secret, f"{api}/unsubscribe").page_url(READER)
     assert 'aria-checked="true"' in asked("GET", page).body
-    saved = asked("POST", page, b"unsubscribe=gardening", Content_Type=FORM)
+    saved = asked("POST", page, b"unsubscribe=followers", Content_Type=FORM)
     assert (saved.status, "Saved." in saved.body) == (200, True)
-    pipeline.put(mail("gardening-9", email=READER, topic="gardening"))
-    pipeline.until_ended("gardening-9")
-    assert pipeline.ledger("gardening-9")["status"] == "suppressed"
+    pipeline.put(mail("followers-9", email=READER, topic="followers"))
+    pipeline.until_ended("followers-9")
+    assert pipeline.ledger("followers-9")["status"] == "suppressed"
     shown = operator(pipeline, "preferences", "show", READER, "--stage", "local")
     assert "opted out on their page of preferences" in shown.stdout

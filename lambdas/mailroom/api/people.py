@@ -177,7 +177,7 @@ def people_of(settings: MessagesApiSettings, clock: Clock) -> People | None:
     return People(
         Preferences(client, settings.preferences_table, clock),
         Suppressions(client, settings.suppressions_table, clock),
-        msgspec.json.decode(Path(settings.topics).read_bytes()),
+        msgspec.json.decode(Path(settings.topics_file).read_bytes()),
         lambda caller: Budget(client, settings.budgets_table, f"people#{caller}", per_day, clock=clock),
         settings.default_region,
         clock,

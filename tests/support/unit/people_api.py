@@ -21,7 +21,7 @@ def people_api(clock: FakeClock, folder: Path, **changes: Any) -> Api:
     file = folder / "topics.json"
     file.write_text(json.dumps(TITLES))
     tables = {"preferences_table": PREFERENCES, "suppressions_table": SUPPRESSIONS, "budgets_table": BUDGETS}
-    return Api(clock, **{**tables, "topics": str(file), "people_per_day": 1_000_000, **changes})
+    return Api(clock, **{**tables, "topics_file": str(file), "people_per_day": 1_000_000, **changes})
 
 
 class Response:
