@@ -111,7 +111,7 @@ class Api(Section):
     callers: dict[Annotated[str, Field(min_length=1)], Caller] = Field(default_factory=dict)
     """Limits by caller. If any caller is listed, other callers get 403 for every request. If none is listed,
     every caller may send everything."""
-    people_per_day: int = Field(default=1_000, ge=1)
+    people_per_day: int = Field(default=1_000, ge=1, le=1_000_000)
     """People whom each caller may look up by GET /people in 24 hours; further requests get 429."""
     requests_per_second: int = Field(default=1_000, ge=35, le=10_000)
     """Requests per second over all routes; further requests get 429."""
