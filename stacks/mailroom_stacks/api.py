@@ -126,7 +126,7 @@ class ApiStack(StageStack):
             ),
             # The texts of the page in a dozen languages exceed the 4 KB that a function's environment may
             # have.
-            extras={PAGE_FILE: json.dumps(page, indent=1, sort_keys=True).encode()} if page else {},
+            extras={PAGE_FILE: json.dumps(page, indent=1).encode()} if page else {},
             remedy=CALLER_REPEATS,
         )
         behind = self._behind(settings, "Unsubscribe", spec)

@@ -163,8 +163,6 @@ PREFERENCES_HEADERS = {
 
 _RIGHT_TO_LEFT = {"ar", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi", "arab", "hebr"}
 """Languages, and scripts in language tags such as az-Arab, that are written from right to left."""
-_ON_PREFERENCES = ("nothing", "must", "saved")
-"""Names of the words around and inside the form of the page of preferences."""
 _PLACEHOLDER = re.compile(r"\{(recipient|topic|brand)\}")
 
 
@@ -196,14 +194,14 @@ class Page:
         stored a choice."""
         words, topics = self._words, enumerate(self._settings.topics)
         choice = Choice(recipient, "")
-        text = {name: _filled(getattr(words, name), self._marked(choice)) for name in _ON_PREFERENCES}
+        names, marked = self._names(choice), self._marked(choice)
+        done, failed = (_filled(text, names) for text in (words.saved, words.failed_title))
         switches = "".join(self._switch(number, topic, choices.get(topic)) for number, topic in topics)
         form = (
-            f'<p role="status" data-saved="{escape(words.saved)}" '
-            f'data-failed="{escape(words.failed_title)}">{text["saved"] if saved else ""}</p>\n'
-            f'<form method="post">\n<ul>\n{switches}</ul>\n<p>{text["must"]}</p>\n'
-            f'<button type="submit" id="{NOTHING}" name="{NOTHING}" value="1">{text["nothing"]}</button>\n'
-            f"</form>\n<script>{_SCRIPT}</script>"
+            f'<p role="status" data-saved="{done}" data-failed="{failed}">{done if saved else ""}</p>\n'
+            f'<form method="post">\n<ul>\n{switches}</ul>\n<p>{_filled(words.must, marked)}</p>\n'
+            f'<button type="submit" id="{NOTHING}" name="{NOTHING}" value="1">'
+            f"{_filled(words.nothing, marked)}</button>\n</form>\n<script>{_SCRIPT}</script>"
         )
         return self._html(words.preferences_title, words.preferences, choice, form)
 
