@@ -124,6 +124,13 @@ def test_with_tokens_a_route_for_people_exists_only_if_its_scope_is_named(
     assert people_of(up_to("api", {"api": {"jwt": jwt}})["api"]) == (routes, rights)
 
 
+def test_the_function_of_the_api_has_no_right_of_a_mail_provider(dev: Templates) -> None:
+    policy = dev["api"].policy("mailroom-dev-messages-api")
+    assert not [action for action in policy if action.startswith("ses:")]
+    secrets = policy.get("secretsmanager:GetSecretValue", set())
+    assert not [name for name in secrets if not name.endswith("search-key-??????")]
+
+
 def test_with_signatures_the_routes_for_people_are_resources_of_their_own(dev: Templates) -> None:
     assert people_of(dev["api"]) == (dict.fromkeys(PEOPLE), READ | WRITE)
 
