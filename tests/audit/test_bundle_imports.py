@@ -136,7 +136,9 @@ def environment(handler: str) -> dict[str, str]:
 
 def modules(handler: str) -> list[str]:
     """What a handler's bundle lets it import."""
-    return sorted(Path(each).stem for each in HANDLERS[handler] - {"templates", "campaigns.json"})
+    return sorted(
+        Path(each).stem for each in HANDLERS[handler] - {"templates", "campaigns.json", "topics.json"}
+    )
 
 
 @every_handler

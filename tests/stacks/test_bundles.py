@@ -26,7 +26,11 @@ SEALED = {"nacl", "_cffi_backend"}
 HANDLERS = {
     "collect": COMMON | DATABASE | {"collect.py", "campaigns.json"},
     "compose": COMMON | DATABASE | ZONES | {"compose.py", "campaigns.json"} | RECIPIENTS,
-    "messages_api": COMMON | ZONES | RECIPIENTS | TEMPLATED | {"messages_api.py", "itsdangerous"},
+    "messages_api": COMMON
+    | ZONES
+    | RECIPIENTS
+    | TEMPLATED
+    | {"messages_api.py", "itsdangerous", "topics.json"},
     "unsubscribe": COMMON | SEALED | {"unsubscribe.py", "idna", "itsdangerous"},
     "dispatch": COMMON | ZONES | {"dispatch.py"} | RECIPIENTS,
     "dead_letters": COMMON | ZONES | {"dead_letters.py"},
@@ -45,7 +49,8 @@ HANDLERS = {
     "twilio_callbacks": COMMON | {"twilio_callbacks.py", "twilio"},
 }
 EXTRAS = {handler: {"campaigns.json": b"{}"} for handler in ("collect", "compose")}
-"""What the stack puts there: the definitions of its campaigns."""
+EXTRAS["messages_api"] = {"topics.json": b"{}"}
+"""What the stack puts there: the definitions of its campaigns, and the titles of its topics."""
 MODULES_OF = {
     "send_sms": client_modules("sms"),
     "send_fax": client_modules("fax"),
