@@ -14,7 +14,7 @@ their times are equal, the STOP is valid. So the result does not depend on the o
 Preferences contain the topics that a recipient has opted out of: one item per recipient and topic. The key
 does not include the channel, because recipients differ between channels (a mail address, a phone number).
 When the recipient opts in again, the opt-in replaces the opt-out. A repeated opt-out or opt-in does not
-change the item. An item also has the way in which the choice was made, and by whom if not by the recipient.
+change the choice. An item also has the way in which the choice was made, and by whom if not by the recipient.
 """
 
 import time
@@ -227,9 +227,9 @@ class TopicChoice(Struct, frozen=True):
     out: bool
     """Whether the recipient has opted out."""
     at: int
-    """Time of the choice, in epoch milliseconds."""
+    """Time of the choice, or of its last repetition by an opt-out link, in epoch milliseconds."""
     by: By | None
-    """Way in which the choice was made; None for an opt-in by an earlier version."""
+    """Way of the choice or of this repetition; None for an opt-in by an earlier version."""
     ended_at: int | None
     """Time of the opt-out that an application has ended, in epoch milliseconds."""
 
@@ -260,8 +260,9 @@ class Preferences(_Table):
         choices: dict[str, TopicChoice] = {}
         for item in self.items(spellings(recipient)):
             out = "opted_out_at" in item
-            time_ms = item["opted_out_at" if out else "opted_in_at"]
-            choice = TopicChoice(out, time_ms, item.get("way", item.get("by")), item.get("ended_at"))
+            time_ms = item.get("repeated_at", item["opted_out_at"]) if out else item["opted_in_at"]
+            way = item.get("repeated_by", item.get("way", item.get("by")))
+            choice = TopicChoice(out, time_ms, way, item.get("ended_at"))
             choices[item["topic"]] = max(
                 choice, choices.get(item["topic"], choice), key=lambda one: (one.out, one.at)
             )
@@ -271,8 +272,15 @@ class Preferences(_Table):
         """Store that the recipient opts out of the topic. Return False if the recipient had opted out
         before."""
         old_by = string(_OLD_BY.get(by, "operator"))
-        condition = "attribute_not_exists(opted_out_at)"
-        return self._choose((recipient, topic), "opted_out_at", condition, by, {"by": old_by}, actor=actor)
+        condition, pair = "attribute_not_exists(opted_out_at)", (recipient, topic)
+        written = self._choose(pair, "opted_out_at", condition, by, {"by": old_by}, actor=actor)
+        if not written and by in ("one-click", "page"):
+            # The recipient wishes so again, perhaps after an application has read the earlier opt-out, which
+            # must not be ended then.
+            repetition = Update({"repeated_at": number(self.now()), "repeated_by": string(by)})
+            still_out = "attribute_exists(opted_out_at)"
+            self._try(choice_key(*pair), repetition.expression, still_out, repetition.values)
+        return written
 
     def opt_in(self, recipient: str, topic: str, by: By, ended_at: int | None = None, **texts: str) -> bool:
         """Store that the recipient opts in to the topic again. Return False if no opt-out was ended: the
@@ -281,9 +289,10 @@ class Preferences(_Table):
         the actor's `evidence` of the consent."""
         condition, sets = "attribute_exists(opted_out_at)", dict[str, Value]()
         if ended_at is not None:
-            condition, sets = "opted_out_at = :ended_at", {"ended_at": number(ended_at)}
+            first = "opted_out_at = :ended_at AND attribute_not_exists(repeated_at)"
+            condition, sets = f"repeated_at = :ended_at OR ({first})", {"ended_at": number(ended_at)}
         elif by == "preferences":
-            condition += " AND #way = :way"
+            condition = "attribute_exists(opted_out_at) AND #way = :way AND attribute_not_exists(repeated_at)"
         # The changes are a list and not a generator, so that all spellings of the recipient are written.
         forms = _forms((recipient, topic))
         changes = [self._choose(form, "opted_in_at", condition, by, sets, **texts) for form in forms]
@@ -314,7 +323,10 @@ class Preferences(_Table):
         return sum(page["Count"] for page in pages)
 
 
-_CHOICE = ("opted_out_at", "opted_in_at", "by", "actor", "evidence", "ended_at")
+_CHOICE = (
+    *("opted_out_at", "opted_in_at", "by", "actor", "evidence", "ended_at"),
+    *("repeated_at", "repeated_by"),
+)
 """Attributes of a choice, which the next choice removes unless it has them."""
 
 

@@ -191,3 +191,39 @@ def test_an_opt_out_in_one_spelling_of_a_number_takes_precedence_over_a_newer_op
     preferences.opt_out(WITH_9, TOPIC, "page")
     preferences.opt_in(WITH_9, TOPIC, "api", ended_at=NOW_MS + 60_000)
     assert preferences.choices(WITH_9) == {TOPIC: TopicChoice(True, NOW_MS, "page", None)}
+
+
+@pytest.mark.parametrize("by", ["one-click", "page"])
+def test_an_opt_in_by_an_application_does_not_end_an_opt_out_that_was_repeated_since_it_was_read(
+    preferences: Preferences, clock: FakeClock, by: By
+) -> None:
+    preferences.opt_out(ADA, TOPIC, "page")
+    clock.advance(60)
+    assert not preferences.opt_out(ADA, TOPIC, by)
+    assert preferences.get(ADA, TOPIC) == OUT
+    assert not preferences.opt_in(ADA, TOPIC, "api", NOW_MS)
+    assert preferences.choices(ADA)[TOPIC].at == NOW_MS + 60_000
+    assert preferences.opt_in(ADA, TOPIC, "api", NOW_MS + 60_000)
+    assert preferences.get(ADA, TOPIC) is None
+
+
+def test_the_page_of_preferences_does_not_end_its_opt_out_after_a_one_click(
+    preferences: Preferences, clock: FakeClock
+) -> None:
+    preferences.opt_out(ADA, TOPIC, "preferences")
+    clock.advance(60)
+    preferences.opt_out(ADA, TOPIC, "one-click")
+    assert not preferences.opt_in(ADA, TOPIC, "preferences")
+    assert preferences.opt_in(ADA, TOPIC, "console")
+    preferences.opt_out(ADA, TOPIC, "preferences")
+    assert preferences.opt_in(ADA, TOPIC, "preferences")
+
+
+def test_a_repeated_opt_out_by_an_application_changes_nothing(
+    preferences: Preferences, aws: Aws, clock: FakeClock
+) -> None:
+    preferences.opt_out(ADA, TOPIC, "api", "shop")
+    before = stored(aws)
+    clock.advance(60)
+    preferences.opt_out(ADA, TOPIC, "api", "shop")
+    assert stored(aws) == before

@@ -37,6 +37,8 @@ class Model:
 
     out: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Way and time of each opt-out that is valid."""
+    repeated: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Way and time of the last repetition of an opt-out by a link in a mail."""
     ended: dict[str, int] = field(default_factory=dict)
     """Time of the opt-out that the API has ended, for each topic whose latest choice that is."""
     stop: int = -1
@@ -47,17 +49,25 @@ class Model:
         if topic not in self.out:
             self.out[topic] = way, now
             self.ended.pop(topic, None)
+        elif way in ("one-click", "page"):
+            self.repeated[topic] = way, now
 
     def opt_in(self, topic: str, way: str, at: int | None = None) -> int:
         """Return the status of the API's response."""
-        by, opted_out_at = self.out.get(topic, ("", -1))
-        if way == "api" and (topic not in self.out or at != opted_out_at):
+        by, _ = self.out.get(topic, ("", -1))
+        if way == "api" and (topic not in self.out or at != self.last(topic)[1]):
             return 200 if topic not in self.out and self.ended.get(topic, -2) == at else 409
-        if topic in self.out and (way != "preferences" or by == "preferences"):
+        own = by == "preferences" and topic not in self.repeated
+        if topic in self.out and (way != "preferences" or own):
             del self.out[topic]
+            self.repeated.pop(topic, None)
             if at is not None:
                 self.ended[topic] = at
         return 200
+
+    def last(self, topic: str) -> tuple[str, int]:
+        """Return way and time of an opt-out, or of its last repetition, as applications see it."""
+        return self.repeated.get(topic, self.out[topic])
 
     @property
     def stopped(self) -> dict[str, str]:
@@ -160,7 +170,8 @@ class World:
         assert {each.topic for each in blocked} == expected
         told = self.api.get(f"/people?recipient={ADA}").json
         outs = {each["topic"]: (each["by"], each["at"]) for each in told["topics"] if each["state"] == "out"}
-        assert outs == {topic: (by, iso(at / 1000)) for topic, (by, at) in model.out.items()}
+        last = {topic: model.last(topic) for topic in model.out}
+        assert outs == {topic: (by, iso(at / 1000)) for topic, (by, at) in last.items()}
         number = self.api.get(f"/people?recipient={quote(NUMBER)}").json
         stopped = {each["channel"]: each["why"] for each in (*told["stopped"], *number["stopped"])}
         assert stopped == model.stopped
@@ -173,7 +184,7 @@ class World:
             "body"
         ]
         assert page.count('aria-checked="false"') == len(model.out)
-        assert page.count(" disabled>") == sum(by != "preferences" for by, _ in model.out.values())
+        assert page.count(" disabled>") == sum(by != "preferences" for by, _ in last.values())
 
 
 class Session:

@@ -153,6 +153,16 @@ def test_what_was_switched_off_in_another_way_cannot_be_switched_on_here(door: D
     assert outs(door) == {"news": by}
 
 
+def test_an_opt_out_of_the_page_that_was_repeated_by_one_click_cannot_be_switched_on_here(
+    door: Door,
+) -> None:
+    door.answer(post(page_token(), {"unsubscribe": "news"}))
+    door.answer(post(token(topic="news"), ONE_CLICK))
+    assert switches(opened(door))["news"] == "off fixed"
+    assert door.status(post(page_token(), {"subscribe": "news"})) == 200
+    assert outs(door) == {"news": "one-click"}
+
+
 def test_a_link_opens_only_the_page_of_its_own_recipient(door: Door) -> None:
     door.answer(post(page_token(EVE), {"nothing": "1"}))
     assert (outs(door), len(outs(door, EVE))) == ({}, 3)
