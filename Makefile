@@ -61,7 +61,7 @@ inbox: ## show the messages that the providers' simulators accepted
 # extend to code which uses a package are not accepted. certifi's MPL and psycopg's LGPL only require more of
 # those who change these packages.
 SHIPPED = .local/sbom/shipped
-ACCEPTED = Apache-2.0;Apache-2.0 AND MIT;Apache Software License;BSD-3-Clause;BSD License;MIT;MIT License;MIT No Attribution License (MIT-0);PSF-2.0;Python Software Foundation License;Mozilla Public License 2.0 (MPL 2.0);LGPL-3.0-only
+ACCEPTED = Apache-2.0;Apache-2.0 AND MIT;Apache Software License;BSD-3-Clause;BSD License;MIT;MIT License;MIT-0;MIT No Attribution License (MIT-0);PSF-2.0;Python Software Foundation License;Mozilla Public License 2.0 (MPL 2.0);LGPL-3.0-only
 sbom: .local/sbom/.ready ## list the packages of functions, and fail for an unaccepted licence; writes the SBOM (CycloneDX) to .local/mailroom.cdx.json
 	@test -x $(SHIPPED)/bin/python || python3 -m venv --without-pip $(SHIPPED)
 	@$(UV) pip install $(LOCKED) --python $(SHIPPED)/bin/python $(foreach each,$(wildcard lambdas/requirements/*.txt),-r $(each)) || $(REFUSED)

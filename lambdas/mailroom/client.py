@@ -13,16 +13,21 @@ response, is always safe.
 """
 
 import hashlib
+import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
 
 import boto3
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.httpsession import URLLib3Session
 
 from mailroom.aws.dynamo_values import image_of, plain
 from mailroom.clock import epoch
@@ -37,7 +42,16 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
-__all__ = ["Ambiguous", "Invalid", "Mailroom", "MessageStatus", "NotCancelled", "SendResult", "Summary"]
+__all__ = [
+    "Ambiguous",
+    "ApiRefused",
+    "Invalid",
+    "Mailroom",
+    "MessageStatus",
+    "NotCancelled",
+    "SendResult",
+    "Summary",
+]
 
 MAX_PROBLEMS = 1000
 """Maximum number of problems in a summary's list. The summary's counts include all results."""
@@ -86,6 +100,8 @@ class Summary:
             self.problems.append(result)
 
 
+API_SECONDS = 30
+"""Seconds after which a request to the HTTP API fails."""
 MAX_ID_BYTES = 180
 TEXTS = ("send_at", "expires_at", "lane", "time_zone", "topic", "callback_url", "payload_ref")
 """Attributes that are a string in every channel."""
@@ -111,12 +127,22 @@ class NotCancelled(Exception):
         self.status = status
 
 
+class ApiRefused(Exception):
+    """Raised if the HTTP API refuses a request. `answer` is the response's body, a problem (RFC 9457)."""
+
+    def __init__(self, status: int, answer: Mapping[str, Any]) -> None:
+        super().__init__(f"{status}: {answer.get('detail') or answer.get('message')}")
+        self.status = status
+        self.answer = answer
+
+
 class Mailroom:
     """Client of a stage: puts messages into its mailbox, and reads their statuses.
 
     Permissions: dynamodb:PutItem on the mailbox; dynamodb:GetItem and dynamodb:Query on mailbox and ledger;
     to cancel messages, dynamodb:UpdateItem on the ledger; for items over 400 KB and the content of
-    attachments, s3:PutObject on the payload bucket.
+    attachments, s3:PutObject on the payload bucket. `person` and `choose` call the HTTP API, and need
+    execute-api:Invoke on its routes for people, and ssm:GetParameter without `api_url`.
     """
 
     def __init__(
@@ -128,6 +154,7 @@ class Mailroom:
         workers: int = 8,
         mailbox_days: int | None = None,
         payload_days: int = 90,
+        api_url: str | None = None,
     ) -> None:
         """Create clients for a stage.
 
@@ -139,11 +166,13 @@ class Mailroom:
             setting `retention.mailbox_days`, the stack's output MailboxTtlSeconds is its value in seconds.
         payload_days: how long the payload bucket keeps an object, the stage's `retention.payload_days`. The
             send_at of an item over 400 KB may be at most this number of days ahead, minus 15.
+        api_url: base URL of the HTTP API, for `person` and `choose`; by default the stage's SSM parameter.
         """
         self.stage = stage
         self.workers = workers
         self._session = session or boto3.Session()
         self._payload_bucket = payload_bucket
+        self._api_url = api_url
         # Retries are safe: a put that is repeated finds the item of the first try, and returns `existed`.
         retries: Any = {"mode": "standard", "total_max_attempts": 5}
         config = Config(retries=retries, max_pool_connections=workers, user_agent_extra="mailroom-client")
@@ -158,6 +187,38 @@ class Mailroom:
         )
         self._dynamodb, self._ledger = dynamodb, f"mailroom-{stage}-ledger"
         self._reader = LedgerReader(dynamodb, self._ledger, f"mailroom-{stage}-mailbox")
+
+    def person(self, recipient: str) -> dict[str, Any]:
+        """Return what a person has opted out of, and the reason of each suppression: the response to `GET
+        /people` of the HTTP API. Raises ApiRefused and botocore's errors."""
+        return self._people("GET", recipient)
+
+    def choose(self, recipient: str, topics: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+        """Opt a person out of topics, or in again, and return the response to `PATCH /people`. Repeating the
+        call is harmless. Raises ApiRefused and botocore's errors.
+
+            mailroom.choose("ada@example.com", {"news": {"state": "out"}})
+        """
+        return self._people("PATCH", recipient, json.dumps({"topics": topics}))
+
+    def _people(self, method: str, recipient: str, body: str | None = None) -> dict[str, Any]:
+        url = f"{self._url}/people?{urlencode({'recipient': recipient}, quote_via=quote)}"
+        request = AWSRequest(method, url, {"Content-Type": "application/json"}, body)
+        credentials: Any = self._session.get_credentials()  # `add_auth` raises an error for None
+        SigV4Auth(credentials, "execute-api", self._session.region_name).add_auth(request)
+        response = URLLib3Session(timeout=API_SECONDS).send(request.prepare())
+        answer: dict[str, Any] = json.loads(response.content)
+        if response.status_code != 200:
+            raise ApiRefused(response.status_code, answer)
+        return answer
+
+    @cached_property
+    def _url(self) -> str:
+        """Base URL of the HTTP API, by default from the parameter of the stage."""
+        if self._api_url:
+            return self._api_url
+        ssm = self._session.client("ssm", config=self._config)
+        return ssm.get_parameter(Name=f"/mailroom-{self.stage}/api-url")["Parameter"]["Value"]
 
     @cached_property
     def _bucket(self) -> str:

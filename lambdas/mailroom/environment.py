@@ -328,6 +328,13 @@ class MessagesApiSettings(Common, frozen=True, kw_only=True, rename="upper"):
     search_table: str = ""
     """Table of the search index; empty for a stage without search."""
     search_key_name: str = ""
+    preferences_table: str = ""
+    """Table of opt-outs; empty for a stage without the routes for people."""
+    suppressions_table: str = ""
+    topics_file: str = ""
+    """File in the bundle with the titles of the topics by language."""
+    people_per_day: int = 0
+    """Maximum number of people that each caller may look up a day."""
 
 
 class UnsubscribeSettings(Struct, frozen=True, kw_only=True, rename="upper"):

@@ -16,7 +16,7 @@ from mailroom.providers.sns.sender import endpoint_of
 from mailroom.recipients.choices import Reason, Suppression, Suppressions
 from mailroom_ops.messages.filters import Period
 from mailroom_ops.people.recipients import canonical_at, forms_at
-from mailroom_ops.shared.deeds import Deeds
+from mailroom_ops.shared.deeds import Deeds, with_names
 from mailroom_ops.shared.deployed_stage import function_variables, name
 from mailroom_ops.shared.resend_account import RESEND_FAULTS, ResendAccount, mail_providers
 from mailroom_ops.shared.screen import NotDeployed, Refused
@@ -56,17 +56,19 @@ class SuppressedRecipient(Struct, frozen=True):
     """Explanation for people."""
     message_id: str
     """Id of the message whose event caused the suppression; empty if there was another cause."""
+    actor: str = ""
+    """ARN of the operator who put the recipient on the list; empty if there was another cause."""
 
     @classmethod
     def of(cls, entry: Suppression) -> "SuppressedRecipient":
         """Convert an entry of the list."""
-        since = iso(entry.at / 1000)
-        return cls(entry.recipient, entry.channel, entry.reason, since, entry.detail, entry.message_id)
+        cause = iso(entry.at / 1000), entry.detail, entry.message_id, entry.actor
+        return cls(entry.recipient, entry.channel, entry.reason, *cause)
 
     @property
     def why(self) -> str:
         """Reason in words."""
-        return WHY[self.reason]
+        return WHY[self.reason].replace("an operator", with_names(self.actor) or "an operator")
 
     @property
     def sentence(self) -> str:
@@ -117,7 +119,8 @@ class Lists:
         recipient was listed before. Raises Refused if the text is not a recipient of the channel."""
         form = self.canonical(channel, recipient)
         self._deeds.record(f"suppress {channel}", [self._deeds.person(form)], reason)
-        return self._list.mark(Suppression(form, channel, "operator", milliseconds(time.time()), reason))
+        now_ms, actor = milliseconds(time.time()), self._deeds.by()
+        return self._list.mark(Suppression(form, channel, "operator", now_ms, reason, actor=actor))
 
     def lift(self, suppression: SuppressedRecipient, reason: str = "") -> bool:
         """Remove a recipient from Mailroom's list, and store the reason. Return False if the recipient was

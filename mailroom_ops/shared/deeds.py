@@ -78,7 +78,7 @@ class Deeds:
     def __init__(self, session: "boto3.Session", stage: str, clock: Clock = time.time) -> None:
         self._client, self._table, self._clock = session.client("dynamodb"), name(stage, "deeds"), clock
         # Only the console's session has a way.
-        self._way = getattr(session, "way", "command")
+        self.way: Literal["command", "console"] = getattr(session, "way", "command")
         self.by: Callable[[], str] = cache(lambda: session.client("sts").get_caller_identity()["Arn"])
         self.search = cache(partial(search_of, session, stage))
 
@@ -89,7 +89,7 @@ class Deeds:
 
         Raises UnprocessedKeys, NotDeployed and botocore's errors; then the deed must not be done."""
         moment, names = self._clock(), [*dict.fromkeys(things)]
-        fields = {"verb": verb, "by": self.by(), "way": self._way, "why": impersonal(reason.strip()[:500])}
+        fields = {"verb": verb, "by": self.by(), "way": self.way, "why": impersonal(reason.strip()[:500])}
         times = {
             "asked_at": f"{milliseconds(moment):013d}#{token_hex(8)}",
             "ttl": int(moment + self.search()[0].ledger_ttl_seconds),

@@ -1,6 +1,7 @@
 """HTTP API for producers of messages, for recipients who opt out, and for the events of providers."""
 
 import json
+from collections.abc import Sequence
 from pkgutil import resolve_name
 from typing import Any
 
@@ -37,11 +38,16 @@ MESSAGES = (
 )
 """Method, path and action of each route for messages. An action may require a scope of a token. Routes
 without an id in the path read the id from the query string, because an id may contain a slash."""
+PEOPLE = {"people_read": "GET", "people_write": "PATCH"}
+"""Method of each route for people, by its action. With tokens, a route only exists if the settings name its
+scope, because a token without scopes may do everything."""
 UNSUBSCRIBE_PATH = "/unsubscribe"
 CALLER_SECONDS = 10
 """Time-out of functions that a person's browser or a provider waits for. Twilio waits 15 s for a response."""
 PAGE_FILE = "unsubscribe.json"
 """File in the bundle of `unsubscribe` that contains the stage's settings of the page."""
+TOPICS_FILE = "topics.json"
+"""File in the bundle of `messages-api` that contains the titles of the stage's topics."""
 
 
 class ApiStack(StageStack):
@@ -98,6 +104,8 @@ class ApiStack(StageStack):
         scopes = jwt.scopes.model_dump() if jwt and jwt.scopes else {}
         for method, path, does in MESSAGES:
             self._stage.guarded(behind, method, path, authorizer, scopes.get(does))
+        for does in people_actions(settings):
+            self._stage.guarded(behind, PEOPLE[does], "/people", authorizer, scopes.get(does))
 
     def _unsubscribe(self, settings: Settings, storage: MailboxStack) -> HttpLambdaIntegration:
         page = settings.api.unsubscribe.page()
@@ -105,7 +113,10 @@ class ApiStack(StageStack):
             function="unsubscribe",
             timeout_seconds=CALLER_SECONDS,
             grants=[
-                Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.preferences.table_arn]),
+                Grant(
+                    ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"],
+                    [storage.preferences.table_arn],
+                ),
                 self.secret.read(),
             ],
             environment=UnsubscribeSettings(
@@ -115,7 +126,7 @@ class ApiStack(StageStack):
             ),
             # The texts of the page in a dozen languages exceed the 4 KB that a function's environment may
             # have.
-            extras={PAGE_FILE: json.dumps(page, indent=1, sort_keys=True).encode()} if page else {},
+            extras={PAGE_FILE: json.dumps(page, indent=1).encode()} if page else {},
             remedy=CALLER_REPEATS,
         )
         behind = self._behind(settings, "Unsubscribe", spec)
@@ -125,7 +136,7 @@ class ApiStack(StageStack):
             f"{UNSUBSCRIBE_PATH}/{{token}}",
             "public",
             "The recipient of a mail may opt out without a login (RFC 8058): the token is signed and valid "
-            "for one address and one topic; the function verifies it.",
+            "for one address and one topic, or encrypted and for one address; the function verifies it.",
         )
         return behind
 
@@ -148,6 +159,12 @@ class ApiStack(StageStack):
         return HttpLambdaIntegration(name, HandlerFunction(Construct(self, name), settings, spec).resource)
 
 
+def people_actions(settings: Settings) -> list[str]:
+    """Return the actions of callers on people's choices for which the stage has a route."""
+    jwt = settings.api.jwt
+    return [does for does in PEOPLE if jwt is None or (jwt.scopes and getattr(jwt.scopes, does))]
+
+
 CALLER_REPEATS = "Requests fail: the caller gets an error response, and can retry."
 
 
@@ -156,9 +173,9 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack) -> Fun
     waiting messages."""
     mailbox, ledger = storage.mailbox.table_arn, storage.ledger.table_arn
     bucket = stack.format_arn(service="s3", region="", account="", resource=bucket_name(settings, "payloads"))
-    jwt = settings.api.jwt
+    jwt, people = settings.api.jwt, people_actions(settings)
     count_callers = []
-    if any(caller.per_day for caller in settings.api.callers.values()):
+    if "people_read" in people or any(caller.per_day for caller in settings.api.callers.values()):
         count_callers.append(Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.budgets.plain_arn]))
     return FunctionSpec(
         function="messages-api",
@@ -170,6 +187,7 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack) -> Fun
             # To cancel a message, the function writes its status.
             Grant(["dynamodb:UpdateItem"], [ledger]),
             *count_callers,
+            *_people_grants(storage, people),
             *(storage.search.read(storage.ledger) if storage.search else []),
             Grant(
                 ["s3:PutObject"],
@@ -195,14 +213,46 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack) -> Fun
             **templates_fields(settings, ""),
             caller_claim=jwt.caller_claim if jwt else "",
             payload_prefixes=settings.api.payload_prefixes,
-            **_callers(settings, storage),
+            **_callers(settings),
+            budgets_table=storage.budgets.plain_name if count_callers or settings.api.callers else "",
+            **(_people_fields(settings, storage) if people else {}),
             **(storage.search.fields if storage.search else {}),
         ),
+        extras={TOPICS_FILE: _titles(settings)} if people else {},
         remedy=CALLER_REPEATS,
     )
 
 
-def _callers(settings: Settings, storage: MailboxStack) -> dict[str, Any]:
+def _people_grants(storage: MailboxStack, people: Sequence[str]) -> list[Grant]:
+    """Return the permissions to read people's choices and to change them."""
+    # The tables are named without references, which CloudFormation could not remove together with a scope.
+    grants = []
+    if people:
+        grants.append(Grant(["dynamodb:Query"], [storage.preferences.plain_arn]))
+    if "people_read" in people:
+        grants.append(Grant(["dynamodb:Query"], [storage.suppressions.plain_arn]))
+    if "people_write" in people:
+        grants.append(Grant(["dynamodb:UpdateItem"], [storage.preferences.plain_arn]))
+    return grants
+
+
+def _people_fields(settings: Settings, storage: MailboxStack) -> dict[str, Any]:
+    """Return the fields of `MessagesApiSettings` for people's choices."""
+    return {
+        "preferences_table": storage.preferences.plain_name,
+        "suppressions_table": storage.suppressions.plain_name,
+        "topics_file": TOPICS_FILE,
+        "people_per_day": settings.api.people_per_day,
+    }
+
+
+def _titles(settings: Settings) -> bytes:
+    """Return the file with the titles of the topics."""
+    topics = settings.api.unsubscribe.topics
+    return json.dumps({topic: topics[topic].titles for topic in topics}, indent=1).encode()
+
+
+def _callers(settings: Settings) -> dict[str, Any]:
     """Return the fields of `MessagesApiSettings` for the limits of each caller."""
     if not settings.api.callers:
         return {}
@@ -210,7 +260,6 @@ def _callers(settings: Settings, storage: MailboxStack) -> dict[str, Any]:
         "callers": {
             name: CallerLimit(**caller.model_dump()) for name, caller in settings.api.callers.items()
         },
-        "budgets_table": storage.budgets.plain_name,
     }
 
 

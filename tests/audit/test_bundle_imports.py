@@ -43,6 +43,7 @@ LATER = {
     "minijinja": "import mailroom.content.templates",
     "itsdangerous": "import mailroom.recipients.unsubscribe_links",
     "psycopg": "import psycopg",
+    "nacl": "import nacl.secret",
 }
 """What a handler imports when it has work for it, and what that work is."""
 PROVIDERS = {
@@ -135,7 +136,9 @@ def environment(handler: str) -> dict[str, str]:
 
 def modules(handler: str) -> list[str]:
     """What a handler's bundle lets it import."""
-    return sorted(Path(each).stem for each in HANDLERS[handler] - {"templates", "campaigns.json"})
+    return sorted(
+        Path(each).stem for each in HANDLERS[handler] - {"templates", "campaigns.json", "topics.json"}
+    )
 
 
 @every_handler

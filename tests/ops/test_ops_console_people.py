@@ -104,9 +104,10 @@ def test_a_person_is_suppressed_opted_out_and_opted_in_by_hand(stage: Stage, bro
         browser.post("/people/change", plan.hidden())
         assert len(stage.items(left[0])) == left[1]
     page = browser.get("/people", recipient=ADA)
-    assert "an operator put it on the list. asked by phone" in page.words
+    assert "moto put it on the list. asked by phone" in page.words
     assert "Suppress mail by moto (console): asked by phone" in page.words
     assert "Opt out of news by moto (console)" in page.words
+    assert ", by moto (console)" in page.words.partition("All others")[0]
     plan = browser.get("/people/change", do="opt-in", recipient=ADA, topic="news")
     browser.post("/people/change", plan.hidden())
     assert "All topics On" in browser.get("/people", recipient=ADA).words

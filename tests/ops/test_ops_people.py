@@ -103,6 +103,7 @@ def test_the_json_list_contains_every_field_of_a_suppression() -> None:
         "since": "2026-11-21T09:00:00.000Z",
         "detail": "hard bounce (General)",
         "message_id": "m-1",
+        "actor": "",
     }
 
 

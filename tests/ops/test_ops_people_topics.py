@@ -67,7 +67,7 @@ def test_an_operator_opts_a_recipient_out_in_the_canonical_form_of_the_address(
     result = run("stop", "Ada <ADA@Example.com>", "--topic", "followers")
     assert result.exit_code == 0
     assert "ada@example.com has received no followers since" in result.stdout
-    assert "through an operator" in result.stdout
+    assert "opted out by moto (command)." in result.stdout
     assert (ADA, "followers") in preferences.find([(ADA, "followers")])
 
 
@@ -107,6 +107,7 @@ def test_the_json_contains_every_field_of_an_opt_out(preferences: Preferences) -
         "topic": "followers",
         "since": "2026-11-21T14:00:34.000Z",
         "by": "one_click",
+        "actor": "",
     }
     expected = {"stage": "dev", "suppressions": [], "opt_outs": [choice]}
     assert json.loads(run("show", ADA, "--json").stdout) == expected

@@ -104,7 +104,7 @@ def test_lost_opt_outs_are_restored_and_a_newer_choice_is_kept(
     for person in people:
         copy.exported.opt_out(person, TOPIC, "page")
     copy.preferences.opt_out("person-3@example.com", TOPIC, "page")
-    copy.preferences.opt_in("person-3@example.com", TOPIC)
+    copy.preferences.opt_in("person-3@example.com", TOPIC, "page")
     copy.preferences.opt_out("newer@example.com", TOPIC, "one-click")
     copy.export()
     answer = json.loads(restore().stdout)

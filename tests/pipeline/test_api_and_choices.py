@@ -1,6 +1,7 @@
 """The HTTP API on the deployed stage, and people who opt out by the link in their mail."""
 
 import json
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
@@ -9,6 +10,9 @@ import pytest
 
 from lab.demo.killed_campaign import has_link, link_of
 from lab.harness.expected import Item
+from mailroom.aws.secret import CachedSecret
+from mailroom.recipients.unsubscribe_links import Links
+from mailroom_local.aws import LocalSession, patient
 from tests.support.pipeline.campaign import FORM, ONE_CLICK, Reply, asked, operator, signed
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import ACCEPTED, ENDED_SECONDS, Pipeline, until
@@ -161,3 +165,41 @@ def test_a_forged_link_opens_no_page_and_opts_no_recipient_out(api: str, receive
     forged = link[:-1] + ("A" if link[-1] != "A" else "B")
     assert asked("GET", forged).status == 404
     assert asked("POST", forged, ONE_CLICK, Content_Type=FORM).status == 404
+
+
+# people
+
+
+READER = "reader-9@example.org"
+
+
+def changed(url: str, **topics: Any) -> Reply:
+    return signed("PATCH", url, json.dumps({"topics": topics}).encode())
+
+
+def test_a_persons_choices_are_read_and_changed_by_signed_requests(pipeline: Pipeline, api: str) -> None:
+    url = f"{api}/people?recipient={quote(READER, safe='')}"
+    assert changed(url, followers={"state": "out"}).status == 200
+    person = json.loads(signed("GET", url).body)
+    (followers,) = person["topics"]
+    assert (followers["state"], followers["by"], person["stopped"]) == ("out", "api", [])
+    consent = {"state": "in", "at": followers["at"], "evidence": "asked in the test"}
+    assert changed(url, followers=consent).status == 200
+    assert changed(url, followers={**consent, "at": "2026-11-21T09:00:00Z"}).status == 409
+    assert asked("GET", url).status == asked("PATCH", url, b"{}").status == 403
+
+
+def test_the_link_to_the_page_of_preferences_opens_a_page_that_opts_out(pipeline: Pipeline, api: str) -> None:
+    client = LocalSession().client(
+        "secretsmanager", endpoint_url=pipeline.running.endpoints.aws, config=patient()
+    )
+    secret = CachedSecret(client, "mailroom-local-unsubscribe", time.time)
+    page = Links(secret, f"{api}/unsubscribe").page_url(READER)
+    assert 'aria-checked="true"' in asked("GET", page).body
+    saved = asked("POST", page, b"unsubscribe=followers", Content_Type=FORM)
+    assert (saved.status, "Saved." in saved.body) == (200, True)
+    pipeline.put(mail("followers-9", email=READER, topic="followers"))
+    pipeline.until_ended("followers-9")
+    assert pipeline.ledger("followers-9")["status"] == "suppressed"
+    shown = operator(pipeline, "preferences", "show", READER, "--stage", "local")
+    assert "opted out on their page of preferences" in shown.stdout

@@ -19,6 +19,7 @@ MESSAGES = {
     *("POST /messages", "GET /messages", "GET /messages/{id}"),
     *("POST /messages/cancel", "POST /messages/{id}/cancel"),
 }
+PEOPLE = {"GET /people", "PATCH /people"}
 LINKS = {f"{method} /unsubscribe/{{token}}" for method in ("GET", "HEAD", "POST")}
 BY_RESEND = "POST /callbacks/resend"
 BY_TWILIO = {"POST /callbacks/twilio/{reference}", "POST /twilio/inbound"}
@@ -45,7 +46,7 @@ def routes_of(template: Template) -> dict[str, tuple[str, str]]:
 
 def test_message_routes_require_iam_and_links_and_callbacks_are_open(dev: Templates) -> None:
     assert routes_of(dev["api"]) == {
-        **dict.fromkeys(MESSAGES, ("messages-api", "AWS_IAM")),
+        **dict.fromkeys(MESSAGES | PEOPLE, ("messages-api", "AWS_IAM")),
         **dict.fromkeys({*LINKS, BY_RESEND}, ("unsubscribe", "NONE")),
         **dict.fromkeys(BY_TWILIO, ("twilio-callbacks", "NONE")),
     }
@@ -77,6 +78,63 @@ def test_a_token_needs_the_scope_of_its_route(otherwise: Templates) -> None:
     }
 
 
+Rights = set[tuple[str, str]]
+"""Actions, each with the table for which it is granted."""
+
+
+def people_of(template: Template) -> tuple[dict[str, Any], Rights]:
+    """The routes for people with their scopes, and the rights to tables of people's choices."""
+    routes = template.all("ApiGatewayV2::Route")
+    scopes = {
+        each["RouteKey"]: each.get("AuthorizationScopes") for each in routes if each["RouteKey"] in PEOPLE
+    }
+    rights = {
+        (action, resource.rpartition("/mailroom-dev-")[2])
+        for action, resources in template.policy("mailroom-dev-messages-api").items()
+        for resource in resources
+        if resource.endswith(("-preferences", "-suppressions", "-budgets"))
+    }
+    return scopes, rights
+
+
+READ = {("dynamodb:Query", "preferences"), ("dynamodb:Query", "suppressions")} | {
+    (f"dynamodb:{action}", "budgets") for action in ("GetItem", "UpdateItem")
+}
+WRITE = {("dynamodb:Query", "preferences"), ("dynamodb:UpdateItem", "preferences")}
+
+
+@pytest.mark.parametrize(
+    ("scopes", "routes", "rights"),
+    [
+        (None, {}, set()),
+        ({}, {}, set()),
+        ({"people_read": "p/r"}, {"GET /people": ["p/r"]}, READ),
+        ({"people_write": "p/w"}, {"PATCH /people": ["p/w"]}, WRITE),
+        (
+            {"people_read": "p/r", "people_write": "p/w"},
+            {"GET /people": ["p/r"], "PATCH /people": ["p/w"]},
+            READ | WRITE,
+        ),
+    ],
+)
+def test_with_tokens_a_route_for_people_exists_only_if_its_scope_is_named(
+    scopes: dict[str, str] | None, routes: dict[str, Any], rights: Rights
+) -> None:
+    jwt = {**JWT, "scopes": None if scopes is None else {**SCOPES, **scopes}}
+    assert people_of(up_to("api", {"api": {"jwt": jwt}})["api"]) == (routes, rights)
+
+
+def test_the_function_of_the_api_has_no_right_of_a_mail_provider(dev: Templates) -> None:
+    policy = dev["api"].policy("mailroom-dev-messages-api")
+    assert not [action for action in policy if action.startswith("ses:")]
+    secrets = policy.get("secretsmanager:GetSecretValue", set())
+    assert not [name for name in secrets if not name.endswith("search-key-??????")]
+
+
+def test_with_signatures_the_routes_for_people_are_resources_of_their_own(dev: Templates) -> None:
+    assert people_of(dev["api"]) == (dict.fromkeys(PEOPLE), READ | WRITE)
+
+
 def test_a_caller_is_identified_by_a_claim_of_its_token_or_by_its_iam_principal(
     dev: Templates, otherwise: Templates
 ) -> None:
@@ -100,7 +158,7 @@ def test_api_gateway_may_invoke_each_function_for_its_own_routes_only(dev: Templ
         path = text(each["SourceArn"]).partition(":<ApiF70053CD>/*/*")[2]
         permitted.setdefault(name.removeprefix("mailroom-dev-"), set()).add(path)
     assert permitted == {
-        "messages-api": {each.partition(" ")[2] for each in MESSAGES},
+        "messages-api": {each.partition(" ")[2] for each in MESSAGES | PEOPLE},
         "unsubscribe": {"/unsubscribe/{token}", "/callbacks/resend"},
         "twilio-callbacks": {"/callbacks/twilio/{reference}", "/twilio/inbound"},
     }
@@ -198,7 +256,7 @@ def test_the_routes_of_twilio_stay_without_its_function_and_secret_if_it_is_not_
     """API Gateway keeps a route's settings when the route goes, and then refuses each change of its stage."""
     stacks: Templates = request.getfixturevalue(name)
     routes = routes_of(stacks["api"])
-    assert routes.keys() == MESSAGES | LINKS | CALLBACKS
+    assert routes.keys() == MESSAGES | PEOPLE | LINKS | CALLBACKS
     assert {routes[each] for each in CALLBACKS} == {("unsubscribe", "NONE")}
     functions = {each["FunctionName"] for each in stacks["api"].all("Lambda::Function")}
     assert functions == {"mailroom-dev-messages-api", "mailroom-dev-unsubscribe"}

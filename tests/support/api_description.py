@@ -132,6 +132,25 @@ _CANCELLED: dict[str, Any] = {
 }
 
 
+_ELSEWHERE = _either("The stage does not have this route: see api.jwt.scopes")
+_PERSON: dict[str, Any] = {
+    **_COMMON,
+    "404": _ELSEWHERE,
+    "200": _json("PersonAnswer", description="What the person has chosen; of whom is unknown, nothing"),
+    "422": _problem("The recipient is not an address or a number"),
+}
+_CHANGED: dict[str, Any] = {
+    **_COMMON,
+    "404": _ELSEWHERE,
+    "200": _json("ChangedAnswer", description="The choices are stored, now or before"),
+    "400": _problem("The body is not a JSON object"),
+    "409": _problem("An `in` does not name the opt-out that is valid now; all other choices are stored"),
+    "413": _problem("The body is too large"),
+    "415": _problem("The body is not application/json"),
+    "422": _problem("The recipient, a topic or a choice is wrong; nothing is stored"),
+}
+
+
 _ID = f"the message's id, at most {MAX_ID_BYTES} bytes of UTF-8"
 
 
@@ -151,6 +170,22 @@ _FILTERS = [
     _parameter("campaign", "query", "only messages of this campaign, or of its run: name#run"),
     _parameter("cursor", "query", "the page after the one that named it"),
 ]
+
+
+_RECIPIENT = {
+    **_parameter("recipient", "query", "the person's address or number, in any spelling", maxLength=2048),
+    "required": True,
+}
+_NEW_CHOICES = {
+    "topics": {
+        "followers": {"state": "out"},
+        "offers": {
+            "state": "in",
+            "at": "2026-11-21T09:00:00.000Z",
+            "evidence": "ticked the box on /account at 2026-11-30T10:12:00Z",
+        },
+    }
+}
 
 
 def description() -> str:
@@ -207,11 +242,30 @@ def _paths() -> dict[str, Any]:
         "parameters": [_ID_IN_QUERY, _EVENT_TYPE, *_FILTERS],
         "responses": _LISTED,
     }
+    choices = {"schema": {"$ref": REFERENCES.format(name="Choices")}, "example": _NEW_CHOICES}
+    change = {
+        "operationId": "change",
+        "summary": "Opt a person out of topics, or in again",
+        "description": "`out` is never refused. `in` names the `at` of the opt-out that it ends, and the "
+        "evidence that the person asked for it. What a provider or the person said about a whole channel "
+        "stays. The same request again changes nothing.",
+        "parameters": [_RECIPIENT],
+        "requestBody": {"required": True, "content": {"application/json": choices}},
+        "responses": _CHANGED,
+    }
+    person = {
+        "operationId": "person",
+        "summary": "What a person has opted out of, and why nothing is sent at all",
+        "description": "Only on a stage that names the scope, or whose callers sign by IAM.",
+        "parameters": [_RECIPIENT],
+        "responses": _PERSON,
+    }
     return {
         "/messages": {
             "post": post,
             "get": listed,
         },
+        "/people": {"get": person, "patch": change},
         "/messages/{id}": {"get": {"operationId": "status", "parameters": in_path, **status}},
         "/messages/cancel": {"post": {"operationId": "cancelByQuery", "parameters": in_query, **cancel}},
         "/messages/{id}/cancel": {"post": {"operationId": "cancel", "parameters": in_path, **cancel}},

@@ -5,7 +5,9 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from mailroom.api.answers import UNUSED, EntryAnswer
+from mailroom.api.people import MAX_TOPICS, In, Out
 from mailroom.message.unless import Condition
+from mailroom.recipients.choices import By
 
 _Moment = Annotated[str, Meta(description="ISO 8601, UTC", examples=["2026-11-21T09:00:00.000Z"])]
 _Reason = Annotated[
@@ -146,7 +148,50 @@ class PageAnswer(Struct):
     ] = UNSET
 
 
+class TopicState(Struct):
+    """What a person has chosen about a topic."""
+
+    topic: str
+    titles: Annotated[dict[str, str], Meta(description="by language, as in api.unsubscribe.topics")]
+    state: Literal["in", "out"]
+    at: Annotated[_Moment | UnsetType, Meta(description="of the choice, if the person has made one")] = UNSET
+    by: Annotated[By | UnsetType, Meta(description="the way of the choice")] = UNSET
+
+
+class StoppedChannel(Struct):
+    """A channel on which a person gets nothing at all. Nothing in this API ends it."""
+
+    channel: str
+    at: _Moment
+    why: Literal["undeliverable", "asked_to_stop", "operator"]
+    ends: Annotated[str, Meta(description="how it ends, in a sentence")]
+
+
+class PersonAnswer(Struct):
+    """What a person has chosen. Whom the stage does not know has chosen nothing."""
+
+    recipient: Annotated[str, Meta(description="as the stage compares it", examples=["ada@example.com"])]
+    topics: Annotated[
+        list[TopicState], Meta(description="of the stage, and others that the person has opted out of")
+    ]
+    stopped: list[StoppedChannel]
+
+
+class ChangedAnswer(Struct):
+    """What a person has chosen now about the topics of the request."""
+
+    recipient: str
+    topics: list[TopicState]
+
+
+class Choices(Struct, forbid_unknown_fields=True):
+    """New choices of a person, by topic."""
+
+    topics: Annotated[dict[str, In | Out], Meta(min_length=1, max_length=MAX_TOPICS)]
+
+
 ANSWERS: tuple[type[Struct], ...] = (
     *(SingleAnswer, ListAnswer, StatusAnswer, PageAnswer),
     *(Problem, GatewayAnswer),
+    *(PersonAnswer, ChangedAnswer, Choices),
 )

@@ -15,6 +15,7 @@ from mailroom.api.answers import ApiError, Response, problem
 from mailroom.api.callers import Caller, caller_of
 from mailroom.api.listing import of_page, page_of
 from mailroom.api.messages import Intake, States
+from mailroom.api.people import people_of
 from mailroom.api.requests import entries_of, route_of
 from mailroom.aws import clients
 from mailroom.aws.secret import CachedSecret
@@ -47,6 +48,7 @@ class Application:
         self._intake = _intake(settings, clock)
         self._states = _states(settings, clock)
         self._finder = _finder(settings, clock)
+        self._people = people_of(settings, clock)
         self._clock = clock
 
     def answer(self, event: Mapping[str, Any], _context: Any) -> Response:
@@ -70,7 +72,7 @@ class Application:
     def _routed(self, event: Mapping[str, Any]) -> Response:
         route, id_ = route_of(event)
         query = event.get("queryStringParameters") or {}
-        caller = caller_of(self._settings, partial(_caller, self._settings.caller_claim, event), self._clock)
+        caller = caller_of(self._settings, partial(self._caller, event), self._clock)
         match route:
             case "POST /messages":
                 return self._taken(event, caller)
@@ -78,14 +80,32 @@ class Application:
                 return of_page(page_of(self._finder, query))
             case "GET /messages" | "GET /messages/{id}":
                 return answers.of_status(self._states.of(_id(id_, query), query.get("event_type")))
+            case "GET /people" if self._people:
+                return self._people.look_up(query, self._caller(event))
+            case "PATCH /people" if self._people:
+                return self._people.change(event, query, self._caller(event))
             case "POST /messages/cancel" | "POST /messages/{id}/cancel":
                 return answers.of_status(self._states.cancel(_id(id_, query), query.get("event_type")))
         raise ApiError(HTTPStatus.NOT_FOUND, "unknown path; see `mailroom docs http-api`")
 
     def _taken(self, event: Mapping[str, Any], caller: Caller) -> Response:
         entries, is_list = entries_of(event)
-        results = self._intake.take(entries, _prefix(self._settings, event), caller)
+        results = self._intake.take(entries, self._prefix(event), caller)
         return answers.of_list(results) if is_list else answers.of_one(results[0])
+
+    def _prefix(self, event: Mapping[str, Any]) -> str | None:
+        """Return the prefix that the keys of S3 objects must have in a request of this caller, or None for a
+        caller that may not use objects. The prefix is empty if the settings contain no prefixes."""
+        if not self._settings.payload_prefixes:
+            return ""
+        return self._settings.payload_prefixes.get(self._caller(event))
+
+    def _caller(self, event: Mapping[str, Any]) -> str:
+        """Return the caller that API Gateway has verified: the token's claim, or the IAM principal."""
+        verified = event["requestContext"].get("authorizer") or {}
+        if claim := self._settings.caller_claim:
+            return str(verified.get("jwt", {}).get("claims", {}).get(claim, ""))
+        return _ASSUMED.sub(r"arn:\1:iam::\2:role/\3", verified.get("iam", {}).get("userArn") or "")
 
 
 def _id(in_path: str | None, query: Mapping[str, str]) -> str:
@@ -138,19 +158,3 @@ def _finder(settings: MessagesApiSettings, clock: Clock) -> Finder | None:
     rows = Rows(CachedSecret(clients.secretsmanager(), settings.search_key_name, clock))
     tables = settings.search_table, settings.ledger_table
     return Finder(clients.dynamodb(), *tables, rows, settings.default_region)
-
-
-def _prefix(settings: MessagesApiSettings, event: Mapping[str, Any]) -> str | None:
-    """Return the prefix that the keys of S3 objects must have in a request of this caller, or None for a
-    caller that may not use objects. The prefix is empty if the settings contain no prefixes."""
-    if not settings.payload_prefixes:
-        return ""
-    return settings.payload_prefixes.get(_caller(settings.caller_claim, event))
-
-
-def _caller(claim: str, event: Mapping[str, Any]) -> str:
-    """Return the caller that API Gateway has verified: the token's `claim`, or the IAM principal."""
-    verified = event["requestContext"].get("authorizer") or {}
-    if claim:
-        return str(verified.get("jwt", {}).get("claims", {}).get(claim, ""))
-    return _ASSUMED.sub(r"arn:\1:iam::\2:role/\3", verified.get("iam", {}).get("userArn") or "")

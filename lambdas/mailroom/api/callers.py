@@ -75,13 +75,8 @@ class Caller(Struct, frozen=True):
             return grant
         if recipients > (day := self.budget.part()):
             raise ApiError.of_field("messages", _OVER_A_DAY.format(recipients, day, "requests"))
-        room, again = self.budget.room(recipients)
-        count("ApiOverDay")
-        logger.warning("a caller's daily budget is used up", recipients=recipients, left=room)
-        size = f"the request has {recipients} new recipients, but its caller may reach {room} more today"
-        refusal = ApiError(HTTPStatus.TOO_MANY_REQUESTS, f"{size}; send it again from {iso(again)} on")
-        refusal.retry_after = max(1, math.ceil(again - self.clock()))
-        raise refusal
+        sentence = f"the request has {recipients} new recipients, but its caller may reach {{}} more today"
+        raise over_a_day(self.budget, recipients, sentence, self.clock)
 
     def settle(self, grant: Grant, recipients: int) -> None:
         """Replace the grant in the budget by the number of `recipients` of the messages that were put. An
@@ -91,6 +86,18 @@ class Caller(Struct, frozen=True):
                 self.budget.settle(clients.dynamodb_once(), grant, recipients)
             except Exception:  # noqa: BLE001 - logged; the messages are put, so the request must not fail
                 logger.warning("a caller's budget was not settled", granted=grant.recipients, put=recipients)
+
+
+def over_a_day(budget: Budget, needed: int, sentence: str, clock: Clock) -> ApiError:
+    """Return the error 429 for a request that needs more than the rest of a caller's budget. The `sentence`
+    has `{}` in place of the rest."""
+    room, again = budget.room(needed)
+    count("ApiOverDay")
+    logger.warning("a caller's daily budget is used up", recipients=needed, left=room)
+    detail = f"{sentence.format(room)}; send it again from {iso(again)} on"
+    refusal = ApiError(HTTPStatus.TOO_MANY_REQUESTS, detail)
+    refusal.retry_after = max(1, math.ceil(again - clock()))
+    return refusal
 
 
 ANYBODY = Caller()

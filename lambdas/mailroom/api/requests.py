@@ -31,7 +31,7 @@ def entries_of(event: Mapping[str, Any]) -> tuple[list[Any], bool]:
     Raises ApiError: 400 if the body is not a JSON object, 413 if it is too large, 415 for another media type,
     422 for invalid fields.
     """
-    body = _body(event)
+    body = body_of(event)
     if "messages" not in body or "event_type" in body:
         # A body with `event_type` is a single message, and its `messages` is a variable of its template.
         return [body], False
@@ -48,7 +48,9 @@ def entries_of(event: Mapping[str, Any]) -> tuple[list[Any], bool]:
     return messages, True
 
 
-def _body(event: Mapping[str, Any]) -> dict[str, Any]:
+def body_of(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON object in the body of a request. Raises ApiError: 400 if the body is not a JSON object,
+    413 if it is too large, 415 for another media type."""
     try:
         request = http_event.read(event, HttpRequest)
         kind = request.media_type

@@ -246,3 +246,6 @@ class _ExampleLinks(Links):
 
     def url(self, recipient: str, topic: str, at: float | None = None) -> str:  # noqa: ARG002 - all previews show this link
         return EXAMPLE_LINK
+
+    def page_url(self, recipient: str, sealed_at: float | None = None) -> str:  # noqa: ARG002 - the same
+        return EXAMPLE_LINK

@@ -633,7 +633,7 @@ def parse(item: Mapping[str, Any], contracts: Mapping[str, type[M]]) -> M:
     try:
         message = msgspec.convert({**item, "variables": variables}, contract)
     except msgspec.ValidationError as error:
-        fault = _explain(error)
+        fault = explain(error)
         hint = contract.hints.get(re.split(r"[.\[]", fault.field, maxsplit=1)[0])
         if hint and fault.problem.startswith("object "):
             fault = Invalid(fault.field, f"{fault.problem}; {hint}")
@@ -695,7 +695,7 @@ _TYPE_NAMES = {
 }
 
 
-def _explain(error: msgspec.ValidationError) -> Invalid:
+def explain(error: msgspec.ValidationError) -> Invalid:
     """Return Invalid with a sentence for producers, from an error such as ``Expected `str`, got `int` - at
     `$.to[1]` ``."""
     problem, _, path = str(error).partition(" - at `")

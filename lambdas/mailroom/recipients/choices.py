@@ -13,8 +13,8 @@ their times are equal, the STOP is valid. So the result does not depend on the o
 
 Preferences contain the topics that a recipient has opted out of: one item per recipient and topic. The key
 does not include the channel, because recipients differ between channels (a mail address, a phone number).
-When the recipient opts in again, the time of opting in replaces the opt-out. A repeated opt-out or opt-in
-does not change the item.
+When the recipient opts in again, the opt-in replaces the opt-out. A repeated opt-out or opt-in does not
+change the choice. An item also has the way in which the choice was made, and by whom if not by the recipient.
 """
 
 import time
@@ -26,8 +26,8 @@ from msgspec import Struct, convert
 
 from mailroom.aws import clients
 from mailroom.aws.dynamo_batches import batch_get
-from mailroom.aws.dynamo_updates import try_update, values_of
-from mailroom.aws.dynamo_values import Sets, number, plain, string
+from mailroom.aws.dynamo_updates import Update, try_update, values_of
+from mailroom.aws.dynamo_values import Sets, Value, number, plain, string
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.message.address import spellings
 
@@ -62,6 +62,8 @@ class Suppression(Struct, frozen=True):
     """Explanation for operators, such as the mail server's error message."""
     message_id: str = ""
     """Id of the message that the event was about, or "" for an event that is not about a message."""
+    actor: str = ""
+    """ARN of the operator who suppressed the recipient, or "" for any other reason."""
 
 
 class _Table:
@@ -81,6 +83,18 @@ class _Table:
 
     def _try(self, key: Sets, expression: str, condition: str, values: Sets) -> tuple[bool, dict[str, Any]]:
         return try_update(self.client, self.table, key, expression, condition, values)
+
+    def items(self, forms: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """Yield the items of a recipient in these forms, by consistent reads."""
+        paginator = self.client.get_paginator("query")
+        for form in forms:
+            pages = paginator.paginate(
+                TableName=self.table,
+                KeyConditionExpression="recipient = :recipient",
+                ExpressionAttributeValues={":recipient": string(form)},
+                ConsistentRead=True,
+            )
+            yield from (plain(item) for page in pages for item in page["Items"])
 
     def now(self) -> int:
         """Return the present time in epoch milliseconds."""
@@ -105,13 +119,16 @@ class Suppressions(_Table):
             "at": number(suppression.at),
             "detail": string(suppression.detail[:MAX_DETAIL]),
             "message_id": string(suppression.message_id),
+            "actor": string(suppression.actor),
         }
         if suppression.reason == "stop":
             expression = "SET stopped = :stopped"
             is_new = "attribute_not_exists(stopped) OR stopped.#at < :at"
             values: Sets = {":stopped": {"M": entry}, ":at": entry["at"]}
         else:
-            expression = "SET reason = :reason, #at = :at, detail = :detail, message_id = :message_id"
+            expression = (
+                "SET reason = :reason, #at = :at, detail = :detail, message_id = :message_id, actor = :actor"
+            )
             is_new = "attribute_not_exists(reason)"
             values = values_of({"reason": string(suppression.reason), **entry})
         if suppression.reason == "complaint":
@@ -139,13 +156,17 @@ class Suppressions(_Table):
         lifted_at = self.now()
         lifted, item = self._try(
             listed_key(recipient, channel),
-            "SET lifted_at = :now, lifted_why = :why REMOVE reason, #at, detail, message_id, stopped",
+            "SET lifted_at = :now, lifted_why = :why REMOVE reason, #at, detail, message_id, actor, stopped",
             "attribute_exists(reason) OR attribute_exists(stopped)",
             {":now": number(lifted_at), ":why": string(reason[:MAX_DETAIL])},
         )
         # If the item has the same time, this call wrote it: the SDK repeated the write because the response
         # to the first write was lost.
         return lifted or item.get("lifted_at") == lifted_at
+
+    def entries(self, recipient: str) -> list[Suppression]:
+        """Return the entries for a recipient on all channels, by consistent reads."""
+        return [entry for entry in map(suppression_of, self.items(spellings(recipient))) if entry]
 
     def listed(self) -> Iterator[Suppression]:
         """Yield all entries of the suppression list, in any order."""
@@ -174,9 +195,12 @@ def suppression_of(item: Mapping[str, Any]) -> Suppression | None:
     return convert(dict(item), Suppression) if "reason" in item else None
 
 
-By = Literal["one-click", "page", "operator"]
-"""Way in which a recipient opted out: a button of the mail program (RFC 8058), the web page that the opt-out
-link opens, or an operator."""
+By = Literal["one-click", "page", "preferences", "api", "command", "console", "operator"]
+"""Way in which a choice was made: a button of the mail program (RFC 8058), the page that an opt-out link
+opens, the recipient's own page with all topics, an application by the API, a command, or the console. An
+`operator` used a command or the console of an earlier version."""
+_OLD_BY: Mapping[By, By] = {"one-click": "one-click", "page": "page", "preferences": "page"}
+"""Values of `by` that functions of an earlier version can read, by the way. All others are `operator`."""
 
 Pair = tuple[str, str]
 """A recipient and a topic."""
@@ -193,6 +217,21 @@ class OptOut(Struct, frozen=True):
     """Time at which the recipient opted out, in epoch milliseconds."""
     by: By
     """Way in which the recipient opted out."""
+    actor: str = ""
+    """Caller of the API, or ARN of the operator, or "" for the recipient."""
+
+
+class TopicChoice(Struct, frozen=True):
+    """A recipient's latest choice about a topic."""
+
+    out: bool
+    """Whether the recipient has opted out."""
+    at: int
+    """Time of the choice, or of its last repetition by an opt-out link, in epoch milliseconds."""
+    by: By | None
+    """Way of the choice or of this repetition; None for an opt-in by an earlier version."""
+    ended_at: int | None
+    """Time of the opt-out that an application has ended, in epoch milliseconds."""
 
 
 class Preferences(_Table):
@@ -215,36 +254,61 @@ class Preferences(_Table):
                 return opt_out
         return None
 
-    def opt_out(self, recipient: str, topic: str, by: By) -> bool:
+    def choices(self, recipient: str) -> dict[str, TopicChoice]:
+        """Return the recipient's latest choices by topic, by consistent reads. If the recipient's spellings
+        differ, an opt-out takes precedence."""
+        choices: dict[str, TopicChoice] = {}
+        for item in self.items(spellings(recipient)):
+            out = "opted_out_at" in item
+            time_ms = item.get("repeated_at", item["opted_out_at"]) if out else item["opted_in_at"]
+            way = item.get("repeated_by", item.get("way", item.get("by")))
+            choice = TopicChoice(out, time_ms, way, item.get("ended_at"))
+            choices[item["topic"]] = max(
+                choice, choices.get(item["topic"], choice), key=lambda one: (one.out, one.at)
+            )
+        return choices
+
+    def opt_out(self, recipient: str, topic: str, by: By, actor: str = "") -> bool:
         """Store that the recipient opts out of the topic. Return False if the recipient had opted out
         before."""
-        opted_out_at = self.now()
-        written, item = self._try(
-            choice_key(recipient, topic),
-            "SET opted_out_at = :now, #by = :by REMOVE opted_in_at",
-            "attribute_not_exists(opted_out_at)",
-            {":now": number(opted_out_at), ":by": string(by)},
-        )
-        # If the item has the same values, this call wrote them: the SDK repeated the write because the
-        # response to the first write was lost.
-        return written or (item.get("opted_out_at"), item.get("by")) == (opted_out_at, by)
+        old_by = string(_OLD_BY.get(by, "operator"))
+        condition, pair = "attribute_not_exists(opted_out_at)", (recipient, topic)
+        written = self._choose(pair, "opted_out_at", condition, by, {"by": old_by}, actor=actor)
+        if not written and by in ("one-click", "page"):
+            # The recipient wishes so again, perhaps after an application has read the earlier opt-out, which
+            # must not be ended then.
+            repetition = Update({"repeated_at": number(self.now()), "repeated_by": string(by)})
+            still_out = "attribute_exists(opted_out_at)"
+            self._try(choice_key(*pair), repetition.expression, still_out, repetition.values)
+        return written
 
-    def opt_in(self, recipient: str, topic: str) -> bool:
-        """Store that the recipient opts in to the topic again. Return False if the recipient had not opted
-        out."""
+    def opt_in(self, recipient: str, topic: str, by: By, ended_at: int | None = None, **texts: str) -> bool:
+        """Store that the recipient opts in to the topic again. Return False if no opt-out was ended: the
+        recipient had not opted out, or not at the time `ended_at` (epoch milliseconds). The recipient's own
+        page only ends opt-outs that were made there. `texts`: the `actor`, if it is not the recipient, and
+        the actor's `evidence` of the consent."""
+        condition, sets = "attribute_exists(opted_out_at)", dict[str, Value]()
+        if ended_at is not None:
+            first = "opted_out_at = :ended_at AND attribute_not_exists(repeated_at)"
+            condition, sets = f"repeated_at = :ended_at OR ({first})", {"ended_at": number(ended_at)}
+        elif by == "preferences":
+            condition = "attribute_exists(opted_out_at) AND #way = :way AND attribute_not_exists(repeated_at)"
         # The changes are a list and not a generator, so that all spellings of the recipient are written.
-        changes = [self._opt_in(*form) for form in _forms((recipient, topic))]
+        forms = _forms((recipient, topic))
+        changes = [self._choose(form, "opted_in_at", condition, by, sets, **texts) for form in forms]
         return any(changes)
 
-    def _opt_in(self, recipient: str, topic: str) -> bool:
-        opted_in_at = self.now()
-        written, item = self._try(
-            choice_key(recipient, topic),
-            "SET opted_in_at = :now REMOVE opted_out_at, #by",
-            "attribute_exists(opted_out_at)",
-            {":now": number(opted_in_at)},
-        )
-        return written or item.get("opted_in_at") == opted_in_at
+    def _choose(
+        self, pair: Pair, time: str, condition: str, by: By, sets: Mapping[str, Value], **texts: str
+    ) -> bool:
+        """Replace the recipient's choice if the condition is true. `time` is the attribute with its time."""
+        now_ms = self.now()
+        optional = {name: string(text) for name, text in texts.items() if text}
+        change = Update({time: number(now_ms), "way": string(by), **sets, **optional}, removes=_CHOICE)
+        written, item = self._try(choice_key(*pair), change.expression, condition, change.values)
+        # If the item has the same values, this call wrote them: the SDK repeated the write because the
+        # response to the first write was lost.
+        return written or (item.get(time), item.get("way")) == (now_ms, by)
 
     def opted_out_since(self, topic: str, since: int) -> int:
         """Return the number of opt-outs from a topic that were made at `since` (epoch milliseconds) or later,
@@ -257,6 +321,13 @@ class Preferences(_Table):
             ExpressionAttributeValues={":topic": string(topic), ":since": number(since)},
         )
         return sum(page["Count"] for page in pages)
+
+
+_CHOICE = (
+    *("opted_out_at", "opted_in_at", "by", "actor", "evidence", "ended_at"),
+    *("repeated_at", "repeated_by"),
+)
+"""Attributes of a choice, which the next choice removes unless it has them."""
 
 
 def _forms(pair: Pair) -> list[Pair]:
@@ -276,7 +347,7 @@ def _opt_outs(items: Iterable[Mapping[str, Any]]) -> dict[Pair, OptOut]:
 def opt_out_of(item: Mapping[str, Any]) -> OptOut | None:
     """Read an item of the preferences. Return None for an opt-in, and for the empty dict of a missing
     item."""
-    return convert(dict(item), OptOut) if "opted_out_at" in item else None
+    return convert({**item, "by": item.get("way", item["by"])}, OptOut) if "opted_out_at" in item else None
 
 
 _WHY = {

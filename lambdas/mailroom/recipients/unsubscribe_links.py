@@ -1,13 +1,18 @@
 """Opt-out links: signed links by which a recipient opts out of a topic. The signature covers the recipient
-and the topic, so that the recipient need not log in.
+and the topic, so that the recipient need not log in. The link to the page with all topics has an encrypted
+token instead, which does not show the recipient.
 
-A link never expires, because links in old mails have to work. A stranger who gets a link can only opt one
-recipient out of one topic, or in again.
+A link never expires, because links in old mails have to work. A stranger who gets an opt-out link can only
+opt one recipient out of one topic, or in again.
 """
 
 import hashlib
+import hmac
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from contextlib import suppress
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from itsdangerous import BadData, BadSignature, Signer, URLSafeSerializer
 from itsdangerous.encoding import base64_decode, base64_encode, want_bytes
@@ -15,6 +20,9 @@ from msgspec import Meta, Struct
 
 from mailroom.aws.secret import CachedSecret, read_secret
 from mailroom.errors import Malformed
+
+if TYPE_CHECKING:
+    from nacl.secret import SecretBox
 
 MAX_TOKEN = 800
 """Maximum number of characters of a token. A mail address of 254 characters and a topic of 64 characters, in
@@ -33,6 +41,9 @@ ONE_CLICK = "List-Unsubscribe=One-Click"
 _SALT = b"mailroom.unsubscribe"
 """Salt of the signatures. It looks like a module's name, but must never change: the links in old mails are
 signed with this text."""
+_PAGE_SALT = b"mailroom.preferences"
+"""Salt of the keys that encrypt the tokens of pages, which must never change either."""
+_SEALED = re.compile(r"[A-Za-z0-9_-]{55,800}")
 _SIGNING: dict[str, Any] = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
 _SHAPE = '{"key": "<random>", "previous": ["<an older key>"]}, where "previous" may be left out'
 
@@ -64,10 +75,25 @@ class Tokens(Struct, frozen=True):
         """Return the signed token for a choice, for use in a URL's path. With `signed_at` (epoch seconds),
         use the key that was valid at that time; this works if the secret has changed at most once since then.
         Raises InvalidSecret and botocore's errors."""
+        return _serializer_of(self._text(signed_at)).dumps([choice.recipient, choice.topic])
+
+    def seal(self, recipient: str, sealed_at: float | None = None) -> str:
+        """Return the encrypted token for the recipient's page, with the same parameter and errors as `sign`.
+
+        A nonce has to differ between messages (https://pynacl.readthedocs.io/en/latest/secret/). So it is a
+        keyed hash of the message, and not random: a mail that is rendered again has the same link.
+        """
+        (box, nonce_key), *_ = _boxes_of(self._text(sealed_at))
+        message = recipient.encode()
+        nonce = hashlib.blake2b(message, key=nonce_key, digest_size=box.NONCE_SIZE).digest()
+        return _base64(box.encrypt(message, nonce))
+
+    def _text(self, moment: float | None) -> str:
+        """Return the secret's text that was valid at `moment`, by default now."""
         version = self.secret.current()
-        if signed_at is not None and version.created > signed_at:
+        if moment is not None and version.created > moment:
             version = self.secret.previous() or version
-        return _serializer_of(version.text).dumps([choice.recipient, choice.topic])
+        return version.text
 
     def read(self, token: str) -> Choice:
         """Return the choice in a signed token.
@@ -81,6 +107,17 @@ class Tokens(Struct, frozen=True):
             return _choice(self._content(token))
         except BadData:
             raise Malformed("not a token of Mailroom") from None
+
+    def open(self, token: str) -> str:
+        """Return the recipient in an encrypted token. Raises the errors of `read`."""
+        if _SEALED.fullmatch(token) and len(token) % 4 != 1:
+            sealed = urlsafe_b64decode(token + "=" * (-len(token) % 4))
+            # The last character has several spellings that decode to the same bytes.
+            if _base64(sealed) == token:
+                for seconds in (None, RENEW_SECONDS):
+                    if recipient := _opened(self.secret.current(seconds).text, sealed):
+                        return recipient
+        raise Malformed("not a token of Mailroom")
 
     def _content(self, token: str) -> Any:
         try:
@@ -106,6 +143,11 @@ class Links:
         InvalidSecret and botocore's errors."""
         return f"{self._base}/{self._tokens.sign(Choice(recipient, topic), signed_at)}"
 
+    def page_url(self, recipient: str, sealed_at: float | None = None) -> str:
+        """Return the link to the recipient's page with all topics; see `Tokens.seal` for `sealed_at`. Raises
+        InvalidSecret and botocore's errors."""
+        return f"{self._base}/{self._tokens.seal(recipient, sealed_at)}"
+
 
 def _choice(content: Any) -> Choice:
     match content:
@@ -116,11 +158,39 @@ def _choice(content: Any) -> Choice:
 
 @lru_cache(maxsize=4)  # the key is the secret's text, so a changed secret gets a new serializer
 def _serializer_of(text: str) -> URLSafeSerializer:
-    problem = f"the secret of the opt-out links is not {_SHAPE}; use a long key"
-    keys = read_secret(text, _Keys, problem)
+    keys = _keys_of(text)
     return URLSafeSerializer(
         [*keys.previous, keys.key], salt=_SALT, signer=_OneSpelling, signer_kwargs=_SIGNING
     )
+
+
+def _keys_of(text: str) -> _Keys:
+    return read_secret(text, _Keys, f"the secret of the opt-out links is not {_SHAPE}; use a long key")
+
+
+@lru_cache(maxsize=4)
+def _boxes_of(text: str) -> "list[tuple[SecretBox, bytes]]":
+    """Return a box that encrypts, and the key of its nonces, for each key of the secret: the present key
+    first."""
+    from nacl.secret import SecretBox  # an import of 18 ms, which only links to pages need
+
+    keys = _keys_of(text)
+    derived = (hmac.digest(key.encode(), _PAGE_SALT, "sha512") for key in (keys.key, *keys.previous))
+    return [(SecretBox(key[:32]), key[32:]) for key in derived]
+
+
+def _opened(text: str, sealed: bytes) -> str | None:
+    """Return the content of an encrypted token, or None if no key of the secret has encrypted it."""
+    from nacl.exceptions import CryptoError
+
+    for box, _ in _boxes_of(text):
+        with suppress(CryptoError):
+            return box.decrypt(sealed).decode()
+    return None
+
+
+def _base64(content: bytes) -> str:
+    return urlsafe_b64encode(content).decode().rstrip("=")
 
 
 class _OneSpelling(Signer):

@@ -1,4 +1,5 @@
 """Handles the requests to opt-out links: recipients opt out of a topic with one click, and can opt in again.
+A link with an encrypted token opens the recipient's page of preferences instead, with all topics.
 
 A mail program posts `List-Unsubscribe=One-Click` (RFC 8058), and the page behind the link posts another
 field. GET and HEAD only return the page, because programs that scan mails follow every link. Responses never
@@ -7,8 +8,8 @@ redirect.
 
 import re
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -20,7 +21,18 @@ from mailroom.http import event as http_event
 from mailroom.recipients.choices import By, Preferences
 from mailroom.recipients.unsubscribe_links import ONE_CLICK, Choice, Tokens
 from mailroom.telemetry import count, logger
-from mailroom.unsubscribe.page import FIELD, HEADERS, IN, OUT, Page, PageSettings
+from mailroom.unsubscribe.page import (
+    FIELD,
+    HEADERS,
+    IN,
+    NOTHING,
+    OUT,
+    PREFERENCES_HEADERS,
+    Page,
+    PageSettings,
+)
+
+T = TypeVar("T")
 
 SECRET_SECONDS = 60
 """Seconds for which a removed key may still be valid. A new key is valid at once, because an unknown
@@ -93,7 +105,7 @@ class Unsubscribe:
         try:
             request = http_event.read(event, UnsubscribeRequest)
             page = Page(self._settings, request.header("accept-language"))
-            html = self._html(request, page)
+            html, headers = self._html(request, page)
         except HttpError as fault:
             return _refused(fault, page)
         except (ClientError, BotoCoreError) as error:
@@ -102,23 +114,46 @@ class Unsubscribe:
         except InvalidSecret as fault:
             logger.error("links cannot be checked", reason=str(fault))
             return _response(500, page.failed())
-        return _response(200, "" if request.method == "HEAD" else html)
+        return _response(200, "" if request.method == "HEAD" else html, headers)
 
-    def _html(self, request: UnsubscribeRequest, page: Page) -> str:
+    def _html(self, request: UnsubscribeRequest, page: Page) -> tuple[str, Mapping[str, str]]:
         if request.method not in _METHODS:
             raise HttpError(405, "the method is not allowed")
-        choice = self._choice(request.token)
-        if request.method == "POST":
-            return self._change(choice, request.fields(), page)
-        if self._preferences.get(choice.recipient, choice.topic):
-            return page.opted_out(choice)
-        return page.asking(choice)
-
-    def _choice(self, token: str | None) -> Choice:
-        if token is None:
+        if (token := request.token) is None:
             raise HttpError(410, "this stage does not have this feature")
+        # A signed token has a dot before the signature, and an encrypted token has none.
+        if "." not in token:
+            recipient = self._content(self._tokens.open, token)
+            return self._chosen(recipient, request, page), PREFERENCES_HEADERS
+        choice = self._content(self._tokens.read, token)
+        if request.method == "POST":
+            return self._change(choice, request.fields(), page), HEADERS
+        if self._preferences.get(choice.recipient, choice.topic):
+            return page.opted_out(choice), HEADERS
+        return page.asking(choice), HEADERS
+
+    def _chosen(self, recipient: str, request: UnsubscribeRequest, page: Page) -> str:
+        """Return the page of preferences, after the choice of a POST request was stored."""
+        choices = self._preferences.choices(recipient)
+        if request.method != "POST":
+            return page.preferences(recipient, choices, saved=False)
+        topics, fields = self._settings.topics, request.fields()
+        if fields.get(OUT) in topics:
+            self._opt_out(Choice(recipient, fields[OUT]), "preferences")
+        elif fields.get(IN) in topics:
+            self._opt_in(Choice(recipient, fields[IN]), "preferences")
+        elif NOTHING in fields:
+            for topic in topics:
+                if topic not in choices or not choices[topic].out:
+                    self._opt_out(Choice(recipient, topic), "preferences")
+        else:
+            raise HttpError(400, "the form has no known field or topic")
+        return page.preferences(recipient, self._preferences.choices(recipient), saved=True)
+
+    def _content(self, read: Callable[[str], T], token: str) -> T:
+        """Return the content of a token. Raises HttpError 404 for an invalid token, and InvalidSecret."""
         try:
-            return self._tokens.read(token)
+            return read(token)
         except Malformed:
             raise HttpError(404, "not a token of Mailroom") from None
         except (ClientError, BotoCoreError) as error:
@@ -126,24 +161,25 @@ class Unsubscribe:
 
     def _change(self, choice: Choice, fields: Mapping[str, str], page: Page) -> str:
         if fields.get(_CLICK_FIELD) == _CLICK:
-            return self._opt_out(choice, "one-click", page)
-        if fields.get(FIELD) == OUT:
-            return self._opt_out(choice, "page", page)
-        if fields.get(FIELD) == IN:
-            return self._opt_in(choice, page)
-        raise HttpError(400, "the form has no known field")
+            self._opt_out(choice, "one-click")
+        elif fields.get(FIELD) == OUT:
+            self._opt_out(choice, "page")
+        elif fields.get(FIELD) == IN:
+            self._opt_in(choice, "page")
+            return page.opted_in(choice)
+        else:
+            raise HttpError(400, "the form has no known field")
+        return page.opted_out(choice)
 
-    def _opt_out(self, choice: Choice, by: By, page: Page) -> str:
+    def _opt_out(self, choice: Choice, by: By) -> None:
         if self._preferences.opt_out(choice.recipient, choice.topic, by):
             logger.info("opted out", topic=choice.topic, by=by)
             count("Unsubscribed")
-        return page.opted_out(choice)
 
-    def _opt_in(self, choice: Choice, page: Page) -> str:
-        if self._preferences.opt_in(choice.recipient, choice.topic):
-            logger.info("opted in again", topic=choice.topic)
+    def _opt_in(self, choice: Choice, by: By) -> None:
+        if self._preferences.opt_in(choice.recipient, choice.topic, by):
+            logger.info("opted in again", topic=choice.topic, by=by)
             count("Resubscribed")
-        return page.opted_in(choice)
 
 
 def _refused(fault: HttpError, page: Page) -> dict[str, Any]:

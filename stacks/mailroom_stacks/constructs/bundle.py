@@ -38,6 +38,8 @@ ALWAYS = (
     "phonenumbers/shortdata/region_*",
     # Time zone data for compilers and maps. The files of the single time zones are not deleted.
     *("tzdata/zones", "tzdata/zoneinfo/*.tab", "tzdata/zoneinfo/tzdata.zi", "tzdata/zoneinfo/leapseconds"),
+    # Compilers of PyNaCl's interface to libsodium, which is compiled already.
+    *("cffi", "pycparser", "pycparser-*"),
     # All modules of Powertools except the logger, the metrics and their imports.
     *("aws_lambda_powertools/utilities/[!_j]*", "aws_lambda_powertools/event_handler"),
 )

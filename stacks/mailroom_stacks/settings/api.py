@@ -36,6 +36,12 @@ class Scopes(Section):
     """Scope for GET /messages: 1 to 64 characters without a space."""
     cancel: Scope
     """Scope for POST /messages/cancel: 1 to 64 characters without a space."""
+    people_read: Scope | None = None
+    """Scope for GET /people, which returns what a person has opted out of; null means that the route does not
+    exist."""
+    people_write: Scope | None = None
+    """Scope for PATCH /people, which changes what a person has opted out of; null means that the route does
+    not exist."""
 
 
 class Jwt(Section):
@@ -105,6 +111,8 @@ class Api(Section):
     callers: dict[Annotated[str, Field(min_length=1)], Caller] = Field(default_factory=dict)
     """Limits by caller. If any caller is listed, other callers get 403 for every request. If none is listed,
     every caller may send everything."""
+    people_per_day: int = Field(default=1_000, ge=1, le=1_000_000)
+    """People whom each caller may look up by GET /people in 24 hours; further requests get 429."""
     requests_per_second: int = Field(default=1_000, ge=35, le=10_000)
     """Requests per second over all routes; further requests get 429."""
     unsubscribe: Unsubscribe = Unsubscribe()

@@ -1,4 +1,4 @@
-"""Texts of the page behind an unsubscribe link, by language and brand."""
+"""Texts of the pages behind the links in mails, by language and brand."""
 
 import re
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ from mailroom_stacks.settings.sections import Section
 
 MAX_WORDS = 500
 MAX_NAME = 100
+MAX_SENTENCE = 300
 _PLACEHOLDERS = ("recipient", "topic", "brand")
 
 
@@ -32,6 +33,7 @@ def _words(text: str) -> str:
 # Only the usual case of each part is valid, so that a language has a single spelling.
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$")]
 Name = Annotated[str, AfterValidator(partial(_short, longest=MAX_NAME))]
+Sentence = Annotated[str, AfterValidator(partial(_short, longest=MAX_SENTENCE))]
 if TYPE_CHECKING:
     Word = str
 else:
@@ -44,6 +46,8 @@ class Topic(Section):
     titles: dict[Language, Name] = Field(default_factory=dict)
     """Titles by language. Without a title in the language of the page, the page shows the title in the
     default language, or else the topic itself."""
+    sentences: dict[Language, Sentence] = Field(default_factory=dict)
+    """Sentences about the topic by language, for the page of preferences."""
     brand: Name | None = None
     """Brand of the topic; null means the brand of the page."""
 

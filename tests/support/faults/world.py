@@ -40,6 +40,7 @@ from tests.support.tables import check_releases
 from tests.support.tables import create_ledger as create_ledger
 from tests.support.tables import create_table as create_table
 from tests.support.told import told
+from tests.support.unit.unsubscribing import links
 
 FUNCTION_SECONDS = 60.0
 LEASE = FUNCTION_SECONDS + 60
@@ -212,6 +213,7 @@ class World:
             self._payloads,
             senders=["no-reply@example.com"],
             max_attachment_bytes=1000,
+            links=links(),
         )
 
     def _adapter(self, settings: SesSender, *, by_resend: bool) -> Any:

@@ -33,6 +33,7 @@ from mailroom.providers.twilio import sender as twilio_sms
 from mailroom.providers.twilio.account import account_of
 from mailroom.providers.webhooks.signing import host_key
 from mailroom.recipients.unsubscribe_links import Choice, Tokens
+from mailroom.unsubscribe.page import PageSettings, Topic
 from mailroom_ops.campaigns.import_source import FileEntries, Source
 from mailroom_ops.campaigns.imported_items import Items, Options
 from mailroom_ops.messages.items import Rules
@@ -43,9 +44,10 @@ from tests.support import ROOT
 from tests.support.fuzz.inputs import SECRET, bent, bodies, growing, strange_texts, texts, written
 from tests.support.stacks.refusals import STAGES
 from tests.support.unit import audience, feedback_callbacks, feedback_words, unsubscribing
-from tests.support.unit.api_requests import Api, event
+from tests.support.unit.api_requests import event
 from tests.support.unit.fakes import client_error
 from tests.support.unit.fax import fax_body
+from tests.support.unit.people_api import people_api
 from tests.support.unit.shared import BUCKET, NOW, Aws, FakeClock, Item, mail
 from tests.support.unit.webhooks import KEY, Secrets, secret
 
@@ -409,7 +411,7 @@ def _answered(status: int) -> None:
 
 
 def _api(aws: Aws) -> Callable[[Any], object]:
-    api = Api(FakeClock())
+    api = people_api(FakeClock(), Path(tempfile.mkdtemp()))
 
     def ask(made: Mapping[str, Any]) -> None:
         aws.dynamodb.empty()  # type: ignore[attr-defined]
@@ -422,6 +424,19 @@ def _post(body: Any) -> Item:
     return event("POST", "/messages", json.dumps(body), {"Content-Type": "application/json"})
 
 
+CHANGE = {
+    "topics": {
+        "news": {"state": "out"},
+        "offers": {"state": "in", "at": "2026-11-21T09:00:00.000Z", "evidence": "asked"},
+    }
+}
+
+
+def _change(body: Any) -> Item:
+    kind = {"Content-Type": "application/json"}
+    return event("PATCH", "/people?recipient=ada@example.com", json.dumps(body), kind)
+
+
 scalar_texts = strange_texts.map(lambda text: text.encode("utf-8", "replace").decode())
 """Texts that can be encoded as UTF-8."""
 REQUESTS = [
@@ -432,6 +447,9 @@ REQUESTS = [
     event("GET", "/messages/m-1?event_type=mail"),
     event("GET", "/messages?id=m-1"),
     event("POST", "/messages/m-1/cancel"),
+    event("GET", "/people?recipient=ada@example.com"),
+    event("GET", "/people?recipient=%2B16175551234"),
+    _change(CHANGE),
 ]
 
 
@@ -448,7 +466,7 @@ def requests(draw: st.DrawFn) -> Item:
         elif part in ("rawPath", "body"):
             made[part] = draw(texts([made.get(part) or "/messages"])).encode("utf-8", "replace").decode()
         else:
-            name = draw(st.sampled_from(("content-type", "id", "event_type")))
+            name = draw(st.sampled_from(("content-type", "id", "event_type", "recipient")))
             made[part] = {**made.get(part, {}), name: draw(scalar_texts)}
     return made
 
@@ -484,16 +502,24 @@ PAGES = [
     unsubscribing.post(unsubscribing.token(), unsubscribing.ONE_CLICK),
     unsubscribing.post(unsubscribing.token(), unsubscribing.ONE_CLICK, encoded=True),
     unsubscribing.post(unsubscribing.token(), *_MULTIPART),
+    unsubscribing.request(unsubscribing.page_token()),
+    unsubscribing.post(unsubscribing.page_token(), {"unsubscribe": "news"}),
+    unsubscribing.post(unsubscribing.page_token(), {"nothing": "1"}),
 ]
 
 
 def _page(aws: Aws) -> Callable[[Any], object]:
-    door = unsubscribing.Door(aws, FakeClock())
+    page = PageSettings(topics={"news": Topic(), "offers": Topic()})
+    door = unsubscribing.Door(aws, FakeClock(), page=page)
     return lambda made: _answered(door.status(made))
 
 
 def _link(text: str) -> None:
     unsubscribing.tokens().read(text)
+
+
+def _page_link(text: str) -> None:
+    unsubscribing.tokens().open(text)
 
 
 def _of_secret(right: list[Any], read: Callable[[Any], object], refusal: type[Exception]) -> Parser:
@@ -525,6 +551,7 @@ PARSERS: dict[str, Parser] = {
     "phone number": of_text(PHONES, _phone, ValueError),
     "url": of_text(URLS, _url, InvalidRequest),
     "unsubscribe link": of_text([unsubscribing.token()], _link, Malformed),
+    "page link": of_text([unsubscribing.page_token()], _page_link, Malformed),
     "payload object": of_json(
         [{"text": "Hi", "subject": "Hello", "headers": {"X-A": "1"}}], _payload, Invalid
     ),
@@ -552,6 +579,7 @@ PARSERS: dict[str, Parser] = {
         (),
         grown=lambda value: _requested(json.dumps(value)),
     ),
+    "api change": Parser([CHANGE], bent([CHANGE]).map(_change), _api, (), grown=_change),
     "twilio request": python([feedback_callbacks.post(), feedback_callbacks.text()], _twilio),
     "twilio form": Parser(
         [feedback_callbacks.FIELDS, TEXT_FIELDS],

@@ -92,6 +92,12 @@ UNUSED = (
         "*-dlq*",
         "It makes messages visible again in all dead-letter queues in the same way; the tests use a few",
     ),
+    Row(
+        "messages-api",
+        "dynamodb:GetItem",
+        "*-budgets",
+        "It reads the rest of a caller's day only to refuse a request over the limit, which no test reaches",
+    ),
 )
 """Permissions that no test uses. docs/reference/rights.md has the same reasons."""
 FORCED = (

@@ -116,6 +116,11 @@ class Door:
         return found.by if found else None
 
 
+def page_token(recipient: str = ADA) -> str:
+    """The end of a link to the page of preferences that is right."""
+    return links().page_url(recipient).removeprefix(f"{URL}/")
+
+
 def token(recipient: str = ADA, topic: str = TOPIC) -> str:
     """The end of a link that is right."""
     return links().url(recipient, topic).removeprefix(f"{URL}/")

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.aws.dynamo_values import plain
-from mailroom.recipients.choices import OptOut, Preferences
+from mailroom.aws.dynamo_values import image_of, plain
+from mailroom.recipients.choices import By, OptOut, Preferences, TopicChoice
 from tests.support.unit.fakes import asked_twice
 from tests.support.unit.shared import NOW_MS, PREFERENCES, Aws, FakeClock
 from tests.support.unit.unsubscribing import ADA, TOPIC, preferences_of
@@ -52,10 +52,10 @@ def test_opting_in_again_applies_to_every_spelling_of_a_phone_number(
 ) -> None:
     preferences.opt_out(WITHOUT_9, TOPIC, "page")
     preferences.opt_out(WITH_9, TOPIC, "page")
-    assert preferences.opt_in(WITH_9, TOPIC)
+    assert preferences.opt_in(WITH_9, TOPIC, "page")
     assert preferences.find([(WITH_9, TOPIC), (WITHOUT_9, TOPIC)]) == {}
     clock.advance(60)
-    assert not preferences.opt_in(WITH_9, TOPIC)
+    assert not preferences.opt_in(WITH_9, TOPIC, "page")
 
 
 def test_repeating_an_opt_out_keeps_the_first_opt_out_and_returns_false(
@@ -72,25 +72,25 @@ def test_opting_in_again_replaces_the_opt_out_by_the_time_of_opting_in(
 ) -> None:
     preferences.opt_out(ADA, TOPIC, "page")
     clock.advance(60)
-    assert preferences.opt_in(ADA, TOPIC)
+    assert preferences.opt_in(ADA, TOPIC, "page")
     assert preferences.find([(ADA, TOPIC)]) == {}
     assert preferences.get(ADA, TOPIC) is None
-    assert stored(aws) == [{"recipient": ADA, "topic": TOPIC, "opted_in_at": NOW_MS + 60_000}]
+    assert stored(aws) == [{"recipient": ADA, "topic": TOPIC, "opted_in_at": NOW_MS + 60_000, "way": "page"}]
 
 
 def test_an_opt_out_after_opting_in_again_is_stored_with_the_new_time(
     preferences: Preferences, aws: Aws, clock: FakeClock
 ) -> None:
     preferences.opt_out(ADA, TOPIC, "page")
-    preferences.opt_in(ADA, TOPIC)
+    preferences.opt_in(ADA, TOPIC, "page")
     clock.advance(60)
     assert preferences.opt_out(ADA, TOPIC, "operator")
     assert preferences.get(ADA, TOPIC) == OptOut(ADA, TOPIC, NOW_MS + 60_000, "operator")
-    assert stored(aws)[0].keys() == {"recipient", "topic", "opted_out_at", "by"}
+    assert stored(aws)[0].keys() == {"recipient", "topic", "opted_out_at", "by", "way"}
 
 
 def test_opting_in_without_an_earlier_opt_out_writes_no_item(preferences: Preferences, aws: Aws) -> None:
-    assert not preferences.opt_in(ADA, TOPIC)
+    assert not preferences.opt_in(ADA, TOPIC, "page")
     assert stored(aws) == []
 
 
@@ -107,9 +107,9 @@ def test_an_opt_in_is_reported_as_new_even_if_the_first_response_of_dynamodb_was
 ) -> None:
     preferences.opt_out(ADA, TOPIC, "page")
     clock.advance(60)
-    assert preferences_of(aws, clock, update_item=asked_twice).opt_in(ADA, TOPIC)
+    assert preferences_of(aws, clock, update_item=asked_twice).opt_in(ADA, TOPIC, "page")
     clock.advance(60)
-    assert not preferences.opt_in(ADA, TOPIC)
+    assert not preferences.opt_in(ADA, TOPIC, "page")
 
 
 def test_the_choice_of_one_recipient_is_read_with_a_consistent_read(preferences: Preferences) -> None:
@@ -117,3 +117,113 @@ def test_the_choice_of_one_recipient_is_read_with_a_consistent_read(preferences:
     client: Any = preferences.client
     name, arguments = client.calls[-1]
     assert (name, arguments["ConsistentRead"]) == ("get_item", True)
+
+
+def test_a_choice_made_for_the_recipient_names_who_made_it_and_by_which_way(
+    preferences: Preferences,
+) -> None:
+    preferences.opt_out(ADA, TOPIC, "api", "shop")
+    assert preferences.get(ADA, TOPIC) == OptOut(ADA, TOPIC, NOW_MS, "api", "shop")
+    assert preferences.choices(ADA) == {TOPIC: TopicChoice(True, NOW_MS, "api", None)}
+
+
+@pytest.mark.parametrize(
+    ("by", "old_by"),
+    [
+        *(("one-click", "one-click"), ("page", "page"), ("preferences", "page"), ("api", "operator")),
+        *(("command", "operator"), ("console", "operator")),
+    ],
+)
+def test_a_sender_of_an_earlier_version_can_read_every_opt_out(
+    preferences: Preferences, aws: Aws, by: By, old_by: str
+) -> None:
+    preferences.opt_out(ADA, TOPIC, by, "shop")
+    assert stored(aws)[0]["by"] == old_by
+
+
+def test_choices_of_an_earlier_version_are_read(preferences: Preferences, aws: Aws) -> None:
+    items: dict[str, dict[str, Any]] = {
+        "news": {"opted_out_at": 1, "by": "operator"},
+        "offers": {"opted_in_at": 2},
+    }
+    for topic, item in items.items():
+        aws.dynamodb.put_item(
+            TableName=PREFERENCES, Item=image_of({"recipient": ADA, "topic": topic, **item})
+        )
+    assert preferences.get(ADA, "news") == OptOut(ADA, "news", 1, "operator")
+    assert preferences.choices(ADA) == {
+        "news": TopicChoice(True, 1, "operator", None),
+        "offers": TopicChoice(False, 2, None, None),
+    }
+
+
+def test_an_opt_in_has_the_evidence_and_ends_only_the_opt_out_of_the_time_that_it_names(
+    preferences: Preferences, aws: Aws, clock: FakeClock
+) -> None:
+    preferences.opt_out(ADA, TOPIC, "one-click")
+    assert not preferences.opt_in(ADA, TOPIC, "api", NOW_MS + 1, actor="shop", evidence="box on /account")
+    clock.advance(60)
+    assert preferences.opt_in(ADA, TOPIC, "api", NOW_MS, actor="shop", evidence="box on /account")
+    assert preferences.choices(ADA) == {TOPIC: TopicChoice(False, NOW_MS + 60_000, "api", NOW_MS)}
+    assert (stored(aws)[0]["evidence"], stored(aws)[0]["actor"]) == ("box on /account", "shop")
+    preferences.opt_out(ADA, TOPIC, "one-click")
+    assert stored(aws)[0].keys() == {"recipient", "topic", "opted_out_at", "by", "way"}
+
+
+def test_the_page_of_preferences_ends_only_opt_outs_that_were_made_there(preferences: Preferences) -> None:
+    preferences.opt_out(ADA, TOPIC, "preferences")
+    preferences.opt_out(ADA, "news", "page")
+    assert preferences.opt_in(ADA, TOPIC, "preferences")
+    assert not preferences.opt_in(ADA, "news", "preferences")
+    assert {topic: choice.out for topic, choice in preferences.choices(ADA).items()} == {
+        TOPIC: False,
+        "news": True,
+    }
+
+
+def test_an_opt_out_in_one_spelling_of_a_number_takes_precedence_over_a_newer_opt_in_in_another(
+    preferences: Preferences, clock: FakeClock
+) -> None:
+    preferences.opt_out(WITH_9, TOPIC, "page")
+    preferences.opt_in(WITH_9, TOPIC, "page")
+    preferences.opt_out(WITHOUT_9, TOPIC, "page")
+    clock.advance(60)
+    preferences.opt_out(WITH_9, TOPIC, "page")
+    preferences.opt_in(WITH_9, TOPIC, "api", ended_at=NOW_MS + 60_000)
+    assert preferences.choices(WITH_9) == {TOPIC: TopicChoice(True, NOW_MS, "page", None)}
+
+
+@pytest.mark.parametrize("by", ["one-click", "page"])
+def test_an_opt_in_by_an_application_does_not_end_an_opt_out_that_was_repeated_since_it_was_read(
+    preferences: Preferences, clock: FakeClock, by: By
+) -> None:
+    preferences.opt_out(ADA, TOPIC, "page")
+    clock.advance(60)
+    assert not preferences.opt_out(ADA, TOPIC, by)
+    assert preferences.get(ADA, TOPIC) == OUT
+    assert not preferences.opt_in(ADA, TOPIC, "api", NOW_MS)
+    assert preferences.choices(ADA)[TOPIC].at == NOW_MS + 60_000
+    assert preferences.opt_in(ADA, TOPIC, "api", NOW_MS + 60_000)
+    assert preferences.get(ADA, TOPIC) is None
+
+
+def test_the_page_of_preferences_does_not_end_its_opt_out_after_a_one_click(
+    preferences: Preferences, clock: FakeClock
+) -> None:
+    preferences.opt_out(ADA, TOPIC, "preferences")
+    clock.advance(60)
+    preferences.opt_out(ADA, TOPIC, "one-click")
+    assert not preferences.opt_in(ADA, TOPIC, "preferences")
+    assert preferences.opt_in(ADA, TOPIC, "console")
+    preferences.opt_out(ADA, TOPIC, "preferences")
+    assert preferences.opt_in(ADA, TOPIC, "preferences")
+
+
+def test_a_repeated_opt_out_by_an_application_changes_nothing(
+    preferences: Preferences, aws: Aws, clock: FakeClock
+) -> None:
+    preferences.opt_out(ADA, TOPIC, "api", "shop")
+    before = stored(aws)
+    clock.advance(60)
+    preferences.opt_out(ADA, TOPIC, "api", "shop")
+    assert stored(aws) == before

@@ -20,7 +20,19 @@ from mailroom.errors import InvalidSecret, Malformed
 from mailroom.message.message import MAX_TOPIC
 from mailroom.recipients.unsubscribe_links import MAX_TOKEN, RENEW_SECONDS, Choice, Links, Tokens
 from tests.support.unit.shared import FakeClock
-from tests.support.unit.unsubscribing import ADA, KEY, NEWER, TOPIC, URL, kept, keys, links, token, tokens
+from tests.support.unit.unsubscribing import (
+    ADA,
+    KEY,
+    NEWER,
+    TOPIC,
+    URL,
+    kept,
+    keys,
+    links,
+    page_token,
+    token,
+    tokens,
+)
 from tests.support.unit.webhooks import ARN, DENIED, DOWN, Secrets
 
 _random = random.Random(8058)
@@ -274,3 +286,112 @@ def test_signing_or_reading_a_link_raises_the_aws_error_if_the_secret_cannot_be_
     for use in (Links(kept(client), URL).url, lambda *_: Tokens(kept(client)).read(token())):
         with pytest.raises(type(DENIED)):
             use(ADA, TOPIC)
+
+
+# links to pages
+
+
+def not_opened(text: str, reader: Tokens | None = None) -> bool:
+    with pytest.raises(Malformed, match=r"^not a token of Mailroom$"):
+        (reader or tokens()).open(text)
+    return True
+
+
+@given(st.emails())
+def test_every_address_can_be_encrypted_as_a_token_and_decrypted(recipient: str) -> None:
+    sealed = page_token(recipient)
+    assert re.fullmatch(r"[A-Za-z0-9_-]+", sealed)
+    assert tokens().open(sealed) == recipient
+
+
+def test_links_to_pages_in_mails_that_were_sent_before_an_update_are_valid() -> None:
+    # A recorded link. The encryption, XSalsa20-Poly1305 with keys derived by this salt, may never change.
+    sent = "pPyIs7gI4wpZYLUdISYkeRuOm96O_0ufCmVSlkQ85UL9CQ5ugDfBaZ_469IQlxIYxzEDMRQq1A"
+    assert tokens().open(sent) == ADA
+    assert page_token() == sent
+
+
+def test_the_token_of_a_page_does_not_show_the_address_in_any_base64() -> None:
+    raw = base64.urlsafe_b64decode(page_token() + "==")
+    assert b"ada" not in raw
+    assert b"example" not in raw
+
+
+def test_the_token_of_an_unsubscribe_link_opens_no_page_and_that_of_a_page_is_no_unsubscribe_link() -> None:
+    assert not_opened(token())
+    assert refused(page_token())
+
+
+@pytest.mark.parametrize("position", range(0, len(page_token()), 5))
+def test_a_token_of_a_page_with_one_changed_character_is_refused(position: int) -> None:
+    sealed = page_token()
+    other = "A" if sealed[position] != "A" else "B"
+    assert not_opened(sealed[:position] + other + sealed[position + 1 :])
+
+
+def test_a_token_of_a_page_in_another_spelling_is_refused() -> None:
+    sealed = page_token()
+    same = [
+        sealed[:-1] + last
+        for last in string.ascii_letters + string.digits + "-_"
+        if base64.urlsafe_b64decode(f"{sealed[:-1]}{last}==") == base64.urlsafe_b64decode(f"{sealed}==")
+    ]
+    assert len(same) > 1
+    for spelling in {*same} - {sealed}:
+        assert not_opened(spelling)
+    assert not_opened(f"{sealed}=")
+    assert not_opened(f"{sealed}AAA")
+
+
+@given(st.text(string.ascii_letters + string.digits + "-_", max_size=900) | st.text(max_size=50))
+def test_a_guessed_token_of_a_page_is_refused(guess: str) -> None:
+    assert not_opened(guess)
+
+
+def test_parts_of_two_tokens_of_pages_are_refused() -> None:
+    ada, eve = page_token(), page_token("eve@example.com")
+    for cut in (16, 32, 48, 54):
+        assert not_opened(ada[:cut] + eve[cut:])
+
+
+def test_a_token_of_a_page_of_another_stage_is_refused() -> None:
+    assert not_opened(page_token(), tokens(NEWER))
+
+
+def test_new_links_to_pages_are_encrypted_with_the_new_key_and_those_of_previous_keys_are_valid() -> None:
+    reader = tokens(NEWER, "an older key of the stage", KEY)
+    assert reader.open(page_token()) == ADA
+    assert tokens(NEWER).open(reader.seal(ADA)) == ADA
+    assert not_opened(reader.seal(ADA))
+
+
+def test_a_link_to_a_page_with_a_new_key_is_valid_even_if_the_cached_secret_lacks_that_key(
+    clock: FakeClock,
+) -> None:
+    client = keys()
+    reader = Tokens(cached(client, clock))
+    assert reader.open(page_token()) == ADA
+    client.rotate(json.dumps({"key": NEWER, "previous": [KEY]}), clock.now)
+    clock.advance(RENEW_SECONDS)
+    assert reader.open(tokens(NEWER).seal(ADA)) == ADA
+
+
+def test_a_mail_that_is_rendered_again_after_a_change_of_the_key_has_the_same_link_to_the_page(
+    clock: FakeClock,
+) -> None:
+    client = keys()
+    url = Links(cached(client, clock), URL).page_url(ADA)
+    before = clock.now
+    clock.advance(100)
+    client.rotate(json.dumps({"key": NEWER, "previous": [KEY]}), clock.now)
+    clock.advance(100)
+    assert (
+        Links(cached(client, clock), URL).page_url(ADA, before)
+        == url
+        != Links(cached(client, clock), URL).page_url(ADA)
+    )
+
+
+def test_a_link_to_the_page_of_the_longest_address_fits_a_token() -> None:
+    assert len(page_token(LONGEST)) <= MAX_TOKEN
+    assert tokens().open(page_token(LONGEST)) == LONGEST

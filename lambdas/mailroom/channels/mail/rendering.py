@@ -30,11 +30,15 @@ from mailroom.recipients.unsubscribe_links import ONE_CLICK, Links
 
 LINK = "unsubscribe_url"
 """Name of the template variable that contains the recipient's opt-out link."""
+PAGE_LINK = "preferences_url"
+"""Name of the template variable that contains the link to the recipient's page with all topics."""
 
 _ONE_ALONE = (
-    "is only set in a mail with a `topic` and one recipient in to, cc and bcc together; use such a mail, or "
-    "let the template test `{% if unsubscribe_url is defined %}`"
+    "is only set in a mail with {}one recipient in to, cc and bcc together; use such a mail, or let the "
+    "template test `{{% if {} is defined %}}`"
 )
+_MISSING = {LINK: _ONE_ALONE.format("a `topic` and ", LINK), PAGE_LINK: _ONE_ALONE.format("", PAGE_LINK)}
+"""Problems of templates that need a missing link, by the variable."""
 
 
 class LoadedAttachment(Struct, frozen=True):
@@ -108,23 +112,27 @@ class MailRenderer:
         A mail with a topic and a single addressee gets an opt-out link: in its headers (RFC 8058), and in the
         template's variable `unsubscribe_url`, which replaces an attribute of the same name. A mail to several
         addressees is rendered without an opt-out link, because all addressees would receive the same link and
-        could opt each other out.
+        could opt each other out. The same applies to the link to the page with all topics, which is only made
+        for a template that uses its variable, and also without a topic.
         """
+        uses_page = not message.inline and PAGE_LINK in self._templates.used(
+            message.template or DEFAULT_TEMPLATE, locale=message.locale, version=message.template_version
+        )
         try:
-            link = self._link(message, since)
+            links = self._links_of(message, since, uses_page=uses_page)
         except InvalidSecret as fault:
             raise NotReady(Misconfigured(str(fault))) from None
         except (ClientError, BotoCoreError) as error:
             raise unreadable("the secret of the opt-out links", error) from None
-        return self._rendered(message, link)
+        return self._rendered(message, links)
 
-    def _rendered(self, message: Mail, link: str | None) -> RenderedMail:
+    def _rendered(self, message: Mail, links: dict[str, str]) -> RenderedMail:
         reference = message.reference
-        content = self._content(message, link)
+        content = self._content(message, links)
         message.check_images(content.html, content.attached)
         return RenderedMail(
             content=content,
-            headers={"X-Correlation-ID": reference.text, **_unsubscribe(link), **message.headers},
+            headers={"X-Correlation-ID": reference.text, **_unsubscribe(links.get(LINK)), **message.headers},
             tags={**reference.tags, "event_type": message.event_type},
             attachments=self._loaded(message.attachments, content),
             sender=self.sender_of(message),
@@ -134,26 +142,29 @@ class MailRenderer:
             reply_to=normalised("reply_to", message.reply_to),
         )
 
-    def _link(self, mail: Mail, since: float | None) -> str | None:
-        """Return the opt-out link, or None for a mail without a topic or with several addressees. Raises the
-        errors of `Links.url`."""
-        if mail.topic is None or len(addressees := mail.addressees) != 1:
-            return None
+    def _links_of(self, mail: Mail, since: float | None, *, uses_page: bool) -> dict[str, str]:
+        """Return the recipient's links by template variable: none for a mail with several addressees. Raises
+        the errors of `Links.url`."""
+        if not (uses_page or mail.topic is not None) or len(addressees := mail.addressees) != 1:
+            return {}
         if self._links is None:
             raise TypeError("a mail with a topic needs `links`")
-        return self._links.url(addressees[0], mail.topic, since)
+        links = {PAGE_LINK: self._links.page_url(addressees[0], since)} if uses_page else {}
+        if mail.topic is not None:
+            links[LINK] = self._links.url(addressees[0], mail.topic, since)
+        return links
 
-    def _content(self, mail: Mail, link: str | None) -> Content:
+    def _content(self, mail: Mail, links: dict[str, str]) -> Content:
         self._templates.check_names(mail, strict=self._strict)
         if mail.inline:
             return Content(mail.subject or "", mail.html, mail.text)
-        variables = mail.variables if link is None else {**mail.variables, LINK: link}
+        variables = {**mail.variables, **links}
         try:
             name, version = mail.template or DEFAULT_TEMPLATE, mail.template_version
             return self._templates.render(name, variables, locale=mail.locale, version=version)
         except Invalid as fault:
-            if fault.field == LINK and LINK not in variables:
-                raise Invalid(LINK, _ONE_ALONE) from None
+            if fault.field in _MISSING and fault.field not in variables:
+                raise Invalid(fault.field, _MISSING[fault.field]) from None
             raise
 
     def sender_of(self, mail: Mail) -> str:

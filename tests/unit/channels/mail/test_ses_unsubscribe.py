@@ -1,5 +1,7 @@
 """The link for opting out in a mail with a topic, sent by Amazon SES v2."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,8 @@ from botocore.exceptions import EndpointConnectionError, NoCredentialsError
 
 from mailroom.errors import Invalid
 from mailroom.message.outcome import Misconfigured, NotReady, Retry, Sent
-from mailroom.recipients.unsubscribe_links import Choice
+from mailroom.recipients.unsubscribe_links import Choice, Tokens
+from mailroom_stacks.paths import LAMBDAS
 from tests.support.unit.ses import Ses, adapter, headers_of, linked
 from tests.support.unit.shared import mail
 from tests.support.unit.shelf import Shelf
@@ -175,3 +178,73 @@ def test_an_unknown_template_is_refused_in_mails_with_and_without_a_topic(tmp_pa
     for topic in (None, TOPIC):
         with pytest.raises(Invalid, match=r"^template: 'b' is unknown"):
             linked(Ses(), root=tmp_path).prepare(mail(subject=None, text=None, template="b", topic=topic))
+
+
+# the link to the page of preferences
+
+
+def page_of(url: str) -> str:
+    return tokens().open(url.removeprefix(f"{URL}/"))
+
+
+@pytest.mark.parametrize("topic", [None, TOPIC])
+def test_a_template_gets_the_link_to_the_recipients_page_with_and_without_a_topic(
+    shelf: Shelf, topic: str | None
+) -> None:
+    assert page_of(rendered(shelf, "{{ preferences_url }}", topic=topic)) == VINCENT
+
+
+def test_a_template_may_test_whether_there_is_a_link_to_a_page(shelf: Shelf) -> None:
+    source = "{% if preferences_url is defined %}{{ preferences_url }}{% else %}none{% endif %}"
+    assert page_of(rendered(shelf, source)) == VINCENT
+    for recipients in SEVERAL:
+        assert rendered(shelf, source, topic=TOPIC, **recipients) == "none"
+
+
+@pytest.mark.parametrize("recipients", SEVERAL)
+def test_if_a_template_needs_a_missing_link_to_a_page_the_error_lists_the_conditions(
+    shelf: Shelf, recipients: dict[str, Any]
+) -> None:
+    with pytest.raises(Invalid) as caught:
+        rendered(shelf, "{{ preferences_url }}", topic=TOPIC, **recipients)
+    assert str(caught.value) == (
+        "preferences_url: is only set in a mail with one recipient in to, cc and bcc together; use such a "
+        "mail, or let the template test `{% if preferences_url is defined %}`"
+    )
+
+
+def test_a_link_to_a_page_in_a_layout_is_found_too(shelf: Shelf) -> None:
+    shelf.put("_layout", text="{% block main %}{% endblock %}{{ preferences_url }}")
+    assert page_of(rendered(shelf, "{% extends '_layout/body.txt' %}")) == VINCENT
+
+
+def test_a_mail_whose_template_has_no_link_to_a_page_encrypts_nothing(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Tokens, "seal", lambda *_: pytest.fail("a token was encrypted"))
+    rendered(shelf, "{{ unsubscribe_url }}", topic=TOPIC)
+    secrets = keys()
+    secrets.trouble = DENIED
+    linked(Ses(), secrets).prepare(mail())
+    linked(Ses(), secrets, root=shelf.root).prepare(mail(subject="Hello", text="{{ preferences_url }}"))
+    assert secrets.asked == []
+
+
+@pytest.mark.process
+def test_a_process_whose_mails_have_no_link_to_a_page_never_imports_the_library_of_the_encryption() -> None:
+    script = "import sys, mailroom.providers.ses.sender; print('nacl' in sys.modules)"
+    environment = {"PYTHONPATH": str(LAMBDAS), "POWERTOOLS_METRICS_NAMESPACE": "Mailroom"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == "False", done.stderr
+
+
+def test_a_secret_that_cannot_be_read_delays_a_mail_with_a_link_to_a_page(shelf: Shelf) -> None:
+    shelf.put("a", subject="Hello", text="{{ preferences_url }}")
+    secrets = keys()
+    secrets.trouble = THROTTLED
+    message = mail(subject=None, text=None, template="a")
+    with pytest.raises(NotReady) as caught:
+        linked(Ses(), secrets, root=shelf.root).prepare(message)
+    assert isinstance(caught.value.outcome, Retry)

@@ -1,0 +1,264 @@
+"""The page of preferences: what it shows, and which choices it changes."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from mailroom.recipients.choices import By
+from mailroom.unsubscribe.page import PREFERENCES_HEADERS, PageSettings, Topic
+from tests.support.unit.shared import Aws, FakeClock, before_each_call
+from tests.support.unit.unsubscribing import (
+    ADA,
+    NEWER,
+    ONE_CLICK,
+    Door,
+    keys,
+    links,
+    page_token,
+    post,
+    request,
+    token,
+    tokens,
+)
+from tests.unit.unsubscribe.test_unsubscribe_page import Elements
+
+Counted = Callable[[], dict[str, float]]
+EVE = "eve@example.com"
+PAGE = PageSettings(
+    brand="Example Books",
+    languages={"de": {}},
+    topics={
+        "news": Topic({"en": "News", "de": "Neues"}, {"en": "Once a month.", "de": "Einmal im Monat."}),
+        "offers": Topic(),
+        '<nasty>&"': Topic({"en": '<script>alert("x")</script>'}, {"en": "<b>"}),
+    },
+)
+
+
+@pytest.fixture
+def door(aws: Aws, clock: FakeClock) -> Door:
+    return Door(aws, clock, page=PAGE)
+
+
+def opened(door: Door, **changes: Any) -> str:
+    answer = door.answer(request(page_token(), **changes))
+    assert answer["statusCode"] == 200
+    return str(answer["body"])
+
+
+def switches(html: str) -> dict[str, str]:
+    """The state of each switch by its topic."""
+    states = {"true": "on", "false": "off"}
+    return {
+        str(each["value"]): states[str(each["aria-checked"])] + (" fixed" if "disabled" in each else "")
+        for each in Elements(html).of("button")
+        if each.get("role") == "switch"
+    }
+
+
+ON = {"news": "on", "offers": "on", '<nasty>&"': "on"}
+
+
+def outs(door: Door, recipient: str = ADA) -> dict[str, By | None]:
+    """The way of each opt-out, by topic."""
+    choices = door.preferences.choices(recipient).items()
+    return {topic: choice.by for topic, choice in choices if choice.out}
+
+
+def writes(door: Door) -> int:
+    client: Any = door.preferences.client
+    return int(client.names().count("update_item"))
+
+
+def test_the_page_has_a_switch_with_title_and_sentence_for_each_topic_and_shows_a_part_of_the_address(
+    door: Door,
+) -> None:
+    html = opened(door)
+    assert switches(html) == ON
+    for text in (">News</bdi>", "Once a month.", "a***@example.com", "Example Books", "Choose what you get"):
+        assert text in html
+    assert ADA not in html
+    assert "Nothing but what I must get" in html
+
+
+def test_the_page_is_in_the_language_of_the_reader(door: Door) -> None:
+    html = opened(door, headers={"Accept-Language": "de-AT"})
+    assert '<html lang="de" dir="ltr">' in html
+    for text in ("Neues", "Einmal im Monat.", "Was möchten Sie bekommen?", "Nur, was ich bekommen muss"):
+        assert text in html
+
+
+def test_a_page_is_valid_html_whose_switches_are_described_and_names_are_escaped(door: Door) -> None:
+    html = opened(door)
+    elements = Elements(html)
+    names = [each["id"] for _, each in elements.found if "id" in each]
+    assert len(names) == len({*names})
+    for each in elements.of("button"):
+        if each.get("role") == "switch":
+            assert {"type": "submit"}.items() <= each.items()
+            assert each["aria-describedby"] in names
+    assert len(elements.of("script")) == 1
+    assert len(elements.of("b")) == 0
+    assert elements.of("form") == [{"method": "post"}]
+
+
+def test_opening_the_page_changes_nothing_and_makes_one_call(
+    door: Door, counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs that scan mails follow every link."""
+    calls: list[str] = []
+    before_each_call(monkeypatch, calls.append)
+    for method in ("GET", "HEAD"):
+        for _ in range(5):
+            assert door.status(request(page_token(), method)) == 200
+    assert calls == ["Query"] * 10
+    assert (outs(door), counted()) == ({}, {})
+
+
+def test_a_switch_opts_out_and_in_again(door: Door, counted: Counted) -> None:
+    html = str(door.answer(post(page_token(), {"unsubscribe": "news"}))["body"])
+    assert switches(html) == {**ON, "news": "off"}
+    assert '">Saved.</p>' in html
+    assert outs(door) == {"news": "preferences"}
+    html = str(door.answer(post(page_token(), {"subscribe": "news"}))["body"])
+    assert (switches(html), outs(door)) == (ON, {})
+    assert counted() == {"Unsubscribed": 1, "Resubscribed": 1}
+
+
+def test_nothing_but_what_i_must_get_opts_out_of_each_topic_and_keeps_earlier_opt_outs(
+    door: Door, counted: Counted
+) -> None:
+    door.preferences.opt_out(ADA, "offers", "one-click")
+    before = writes(door)
+    html = str(door.answer(post(page_token(), {"nothing": "1"}))["body"])
+    assert outs(door) == {"news": "preferences", "offers": "one-click", '<nasty>&"': "preferences"}
+    assert writes(door) - before == 2
+    assert switches(html)["offers"] == "off fixed"
+    assert counted() == {"Unsubscribed": 2}
+
+
+@pytest.mark.parametrize("by", ["one-click", "page", "api", "command", "console", "operator"])
+def test_what_was_switched_off_in_another_way_cannot_be_switched_on_here(door: Door, by: By) -> None:
+    door.preferences.opt_out(ADA, "news", by)
+    html = opened(door)
+    assert switches(html)["news"] == "off fixed"
+    assert "Once a month. This was switched off in another way." in html
+    assert door.status(post(page_token(), {"subscribe": "news"})) == 200
+    assert outs(door) == {"news": by}
+
+
+def test_an_opt_out_of_the_page_that_was_repeated_by_one_click_cannot_be_switched_on_here(
+    door: Door,
+) -> None:
+    door.answer(post(page_token(), {"unsubscribe": "news"}))
+    door.answer(post(token(topic="news"), ONE_CLICK))
+    assert switches(opened(door))["news"] == "off fixed"
+    assert door.status(post(page_token(), {"subscribe": "news"})) == 200
+    assert outs(door) == {"news": "one-click"}
+
+
+def test_a_link_opens_only_the_page_of_its_own_recipient(door: Door) -> None:
+    door.answer(post(page_token(EVE), {"nothing": "1"}))
+    assert (outs(door), len(outs(door, EVE))) == ({}, 3)
+    assert switches(opened(door)) == ON
+
+
+def test_an_unsubscribe_link_never_opens_the_page_and_the_link_of_a_page_takes_no_one_click(
+    door: Door,
+) -> None:
+    html = str(door.answer(request(token()))["body"])
+    assert "switch-" not in html
+    assert door.status(post(token(), {"nothing": "1"})) == 400
+    assert door.status(post(token(), {"subscribe": "news"})) == 400
+    assert door.status(post(page_token(), ONE_CLICK)) == 400
+    assert outs(door) == {}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"unsubscribe": "unknown"},
+        {"subscribe": "unknown"},
+        {"unsubscribe": ""},
+        {"topic": "news"},
+        {"choice": "unsubscribe"},
+        {"recipient": EVE},
+    ],
+)
+def test_an_unknown_field_or_topic_is_refused(door: Door, fields: dict[str, str]) -> None:
+    assert door.status(post(page_token(), fields)) == 400
+    assert door.status(post(page_token(), "unsubscribe=news&unsubscribe=offers")) == 400
+    assert (outs(door), writes(door)) == ({}, 0)
+
+
+def test_forged_foreign_and_removed_tokens_get_the_page_of_every_invalid_link(
+    aws: Aws, clock: FakeClock
+) -> None:
+    door = Door(aws, clock, keys(NEWER), PAGE)
+    valid = links(NEWER).page_url(ADA).rpartition("/")[2]
+    swapped = valid[:40] + links(NEWER).page_url(EVE).rpartition("/")[2][40:]
+    answers = [
+        door.answer(post(each, {"nothing": "1"}))
+        for each in (page_token(), swapped, valid[:-1], valid + "A", "A" * 74, "x", tokens().seal(EVE))
+    ]
+    assert {each["statusCode"] for each in answers} == {404}
+    assert len({each["body"] for each in answers}) == 1
+    assert (outs(door), outs(door, EVE)) == ({}, {})
+    assert door.status(request(valid)) == 200
+
+
+def test_a_link_of_a_previous_key_opens_the_page(aws: Aws, clock: FakeClock) -> None:
+    assert Door(aws, clock, keys(NEWER, "0123456789abcdefKEY"), PAGE).status(request(page_token())) == 200
+
+
+def test_a_request_gets_503_during_an_outage_of_the_table_and_succeeds_if_it_is_repeated(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable(_operation: str) -> None:
+        raise EndpointConnectionError(endpoint_url="https://dynamodb")
+
+    with monkeypatch.context() as outage:
+        before_each_call(outage, unreachable)
+        for event in (request(page_token()), post(page_token(), {"nothing": "1"})):
+            assert door.status(event) == 503
+    assert outs(door) == {}
+    assert door.status(post(page_token(), {"nothing": "1"})) == 200
+
+
+def test_a_switch_makes_three_calls(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    before_each_call(monkeypatch, calls.append)
+    door.answer(post(page_token(), {"unsubscribe": "news"}))
+    assert calls == ["Query", "UpdateItem", "Query"]
+
+
+def test_a_stage_without_topics_has_a_page_without_switches(aws: Aws, clock: FakeClock) -> None:
+    assert switches(opened(Door(aws, clock))) == {}
+
+
+def test_the_policy_of_the_page_allows_its_own_script_and_requests_to_its_own_url_and_no_referrer(
+    door: Door,
+) -> None:
+    answer = door.answer(request(page_token()))
+    script = re.search(r"<script>(.*?)</script>", answer["body"], re.DOTALL)
+    assert script
+    digest = base64.b64encode(hashlib.sha256(script[1].encode()).digest()).decode()
+    assert answer["headers"] == PREFERENCES_HEADERS
+    assert answer["headers"]["Content-Security-Policy"].endswith(
+        f"; script-src 'sha256-{digest}'; connect-src 'self'"
+    )
+    assert answer["headers"]["Referrer-Policy"] == "no-referrer"
+    assert "script" not in door.answer(request(token()))["headers"]["Content-Security-Policy"]
+
+
+def test_the_topic_of_a_form_may_have_any_characters(door: Door) -> None:
+    body = urlencode({"unsubscribe": '<nasty>&"'})
+    assert door.status(post(page_token(), body)) == 200
+    assert outs(door) == {'<nasty>&"': "preferences"}
