@@ -161,7 +161,7 @@ def test_a_stop_of_a_channel_is_stored_with_its_reason_and_a_second_one_exits_wi
     words = ("stop", "Ada <ADA@Example.com>", "--channel", "mail", "--why", "asked by phone")
     result = run(*words)
     assert result.exit_code == 0
-    assert result.stdout.endswith(": an operator put it on the list (asked by phone).\n")
+    assert result.stdout.endswith(": moto put it on the list (asked by phone).\n")
     (entry,) = the_list().listed()
     assert (entry.recipient, entry.reason, entry.detail) == (ADA, "operator", "asked by phone")
     assert run(*words).exit_code == 1
