@@ -57,6 +57,11 @@ def short(time: str | None) -> str:
     return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M:%S} UTC"
 
 
+def clock(time: str) -> str:
+    """Format an ISO 8601 time in UTC for the rows of a list, such as `Nov 30, 21:49:18`."""
+    return f"{datetime.fromisoformat(time):%b %d, %H:%M:%S}"
+
+
 def ago(time: str, current: str) -> str:
     """Format the time since an ISO 8601 time, such as `5 min ago`. For a day or more, return the date and
     time."""

@@ -198,7 +198,7 @@ def test_a_lane_whose_tries_fail_is_the_headline_and_the_list_of_its_messages_ha
     assert "Outage mail-bulk-tries-failing since" in page.words
     assert 'id="outage-mail" href="/messages?event_type=mail&amp;status=sending"' in page.text
     words = browser.get("/messages", event_type="mail", status="sending").words
-    assert "ada@example.com, SES: Too Many Requests" in words
+    assert "ada@example.com m SES: Too Many Requests sending" in words
 
 
 def test_a_used_up_day_shows_its_end_and_the_number_of_waiting_messages(

@@ -37,6 +37,7 @@ document.addEventListener("htmx:beforeRequest", (event) => {
 // as the content of messages, do not change.
 const UTC = /\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)? UTC/g;
 const OTHERS = "pre, .letter, textarea, .stream a, .bubble, dd.id";
+const CLOCK = { month: "short", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
 const written = new WeakMap();
 const local = (text) => {
   const time = new Date(text.replace(" ", "T").replace(" UTC", "Z"));
@@ -49,6 +50,9 @@ const writeTimes = () => {
   const zone = document.getElementById("zone");
   zone.textContent = here ? "My time" : "UTC";
   zone.setAttribute("aria-pressed", here);
+  for (const time of document.querySelectorAll(".clock")) {
+    time.textContent = new Date(time.dateTime).toLocaleString("en-US", here ? CLOCK : { ...CLOCK, timeZone: "UTC" });
+  }
   const texts = document.createTreeWalker(document.getElementById("main"), NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
     const node = texts.currentNode;

@@ -1,0 +1,62 @@
+"""The looks of the console's pages, measured in a real Chromium: `make browser`."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import Stage, admitted
+from tests.browser.test_console_in_chromium import SECONDS, mail
+
+api = pytest.importorskip("playwright.sync_api", reason="it needs a real Chromium: make browser")
+expect = api.expect
+WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+LONG = "A subject that is far too long for the line of a list, because it repeats the name of the shop"
+ROW = 40
+"""Pixels of a line of a list."""
+
+
+@pytest.fixture
+def wide(stage: Stage, chromium: Any) -> Iterator[Any]:
+    """A page of a window that is as wide as a notebook's."""
+    with admitted(stage, chromium, viewport=WIDE) as page:
+        yield page
+
+
+def heights(page: Any, selector: str) -> list[float]:
+    return [box["height"] for box in (part.bounding_box() for part in page.locator(selector).all())]
+
+
+def in_list(page: Any, path: str, id_: str) -> Any:
+    """Return the row of a message, once the list has it."""
+    page.goto(f".{path}")
+    row = page.locator(".lines li").filter(has_text=id_)
+    expect(row).to_be_visible(timeout=SECONDS)
+    return row
+
+
+def test_a_message_of_a_list_is_one_line_with_its_time_recipient_subject_id_and_status(
+    stage: Stage, wide: Any
+) -> None:
+    stage.put(**mail("line-1", to="line@example.com", subject=LONG))
+    row = in_list(wide, "/messages?q=line@example.com", "line-1")
+    expect(row.locator(".clock")).to_have_text(re.compile(r"^\w+ \d\d, \d\d:\d\d:\d\d$"))
+    for cell, words in ((".icon title", "mail"), (".who", "line@example.com"), (".id", "line-1")):
+        expect(row.locator(cell)).to_have_text(words)
+    expect(row.get_by_role("link")).to_have_attribute("title", f"{LONG} · line@example.com · line-1")
+    assert {*heights(wide, ".lines li")} == {ROW}
+
+
+def test_a_failure_is_one_line_that_begins_with_its_reason(stage: Stage, wide: Any) -> None:
+    stage.put(**mail("line-2", to="line@"))
+    row = in_list(wide, "/failures", "line-2")
+    expect(row.get_by_role("link")).to_contain_text("to: 'line@' is not a mail address")
+    assert {*heights(wide, ".lines li")} == {ROW}
+
+
+def test_a_message_of_a_list_has_two_lines_on_a_phone(stage: Stage, page: Any) -> None:
+    stage.put(**mail("line-3", to="phone@example.com", subject=LONG))
+    page.set_viewport_size(PHONE)
+    in_list(page, "/messages?q=phone@example.com", "line-3")
+    assert heights(page, ".lines li")[0] < 1.6 * ROW
