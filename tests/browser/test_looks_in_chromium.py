@@ -1,12 +1,13 @@
 """The looks of the console's pages, measured in a real Chromium: `make browser`."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Stage, admitted
+from tests.browser.conftest import ROOT, Stage, admitted
 from tests.browser.test_console_in_chromium import SECONDS, mail
 
 api = pytest.importorskip("playwright.sync_api", reason="it needs a real Chromium: make browser")
@@ -60,3 +61,58 @@ def test_a_message_of_a_list_has_two_lines_on_a_phone(stage: Stage, page: Any) -
     page.set_viewport_size(PHONE)
     in_list(page, "/messages?q=phone@example.com", "line-3")
     assert heights(page, ".lines li")[0] < 1.6 * ROW
+
+
+@pytest.fixture
+def itemized() -> Iterator[str]:
+    """A template with a list of maps, which exists during the test only."""
+    folder = ROOT / "templates" / "mail" / "looks-itemized"
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "examples").mkdir(parents=True)
+    (folder / "subject.txt").write_text("Order {{ order }}\n")
+    (folder / "body.txt").write_text("{% for line in lines %}{{ line.what }} {{ line.price }}{% endfor %}\n")
+    (folder / "examples" / "one.json").write_text(
+        '{"order": "1", "lines": [{"what": "Tea", "quantity": 1, "colour": "green", "price": "3.20"}]}\n'
+    )
+    yield folder.name
+    shutil.rmtree(folder)
+
+
+def test_the_rows_of_a_list_variable_stay_within_their_form(stage: Stage, wide: Any, itemized: str) -> None:
+    lines = [{"what": "Tea", "quantity": 1, "colour": "green", "price": "3.20"}] * 2
+    order = mail("rows-1", template=itemized, order="1", lines=lines)
+    del order["subject"], order["text"]
+    stage.put(**order)
+    wide.goto("./send?channel=mail&copy=rows-1")
+    rows, form = wide.locator(".rows"), wide.locator("#item").bounding_box()
+    expect(rows.get_by_role("button", name="Remove row 2 of lines")).to_be_visible()
+    box = rows.locator("table").bounding_box()
+    assert box["x"] + box["width"] <= form["x"] + form["width"]
+
+
+def test_fifty_recipients_of_a_mail_are_folded(stage: Stage, wide: Any) -> None:
+    stage.put(**{**mail("fifty"), "to": [f"person{number}@example.com" for number in range(50)]})
+    in_list(wide, "/messages?q=fifty", "fifty").get_by_role("link").click()
+    to = wide.locator(".letter dd").filter(has_text="person0@example.com")
+    expect(to).to_contain_text("person1@example.com and 48 more")
+    assert to.bounding_box()["height"] < 2 * ROW
+    to.get_by_text("and 48 more").click()
+    expect(to.get_by_text("person49@example.com")).to_be_visible()
+
+
+MIDDLES = """row => [...row.querySelectorAll("th, .button, button, input:not([type=hidden])")].map(part => {
+  const range = document.createRange();
+  range.selectNodeContents(part);
+  const box = (part.matches("th") ? range : part).getBoundingClientRect();
+  return box.top + box.height / 2;
+})"""
+"""Heights of the middles of a row's title and of its controls."""
+
+
+@pytest.mark.parametrize("path", ["/lanes", "/dead-letters"])
+def test_the_title_and_the_controls_of_a_row_are_on_one_line(stage: Stage, wide: Any, path: str) -> None:
+    stage.bury("mail", mail("aligned", attempt=1))
+    wide.goto(f".{path}")
+    middles = wide.locator("tbody tr").first.evaluate(MIDDLES)
+    assert len(middles) == 3
+    assert max(middles) - min(middles) <= 1
