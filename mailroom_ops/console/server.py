@@ -89,8 +89,12 @@ _HTMX = "htmx-2.0.11.min.js"
 _NOT_THERE = {404: "There is no such page.", 405: "This page accepts no form."}
 _MOST_SHOWN = 100_000
 """Maximum number of characters of a text on a page; longer texts are cut off."""
-_INERT = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
-"""Content security policy of a document in a frame: without scripts, forms and content of other hosts."""
+_INERT = (
+    "sandbox allow-same-origin; default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+    "frame-ancestors 'self'"
+)
+"""Content security policy of a document in a frame: without scripts, forms and content of other hosts. It has
+the console's origin, so that the page can measure its height; only scripts could misuse the origin."""
 _CONNECTS = re.compile("<(?=link|meta|base|i?frame|object|embed|area)", re.IGNORECASE)
 """Start of an element for which browsers resolve a host name or connect to a host despite the policy
 _INERT."""

@@ -116,3 +116,20 @@ def test_the_title_and_the_controls_of_a_row_are_on_one_line(stage: Stage, wide:
     middles = wide.locator("tbody tr").first.evaluate(MIDDLES)
     assert len(middles) == 3
     assert max(middles) - min(middles) <= 1
+
+
+@pytest.mark.parametrize("height", [60, 2_000])
+@pytest.mark.parametrize("doctype", ["<!doctype html>", ""])
+def test_the_frame_of_a_mail_is_as_high_as_the_mail(
+    stage: Stage, wide: Any, height: int, doctype: str
+) -> None:
+    id_ = f"high-{height}-{len(doctype)}"
+    body = f"<body style='margin: 0'><div style='height: {height}px'>Hi</div>"
+    stage.put(**mail(id_, html=f"{doctype}{body}"))
+    in_list(wide, f"/messages?q={id_}", id_).get_by_role("link").click()
+    frame = wide.locator("iframe")
+    expect(frame).to_have_css("height", f"{height + 2}px")
+    wide.get_by_text("Source", exact=True).click()
+    wide.set_viewport_size({"width": 700, "height": 800})
+    wide.get_by_text("Preview", exact=True).click()
+    expect(frame).to_have_css("height", f"{height + 2}px")

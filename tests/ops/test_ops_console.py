@@ -177,12 +177,13 @@ def test_failed_recipients_are_listed_first_with_links_to_their_pages(
 def test_a_mail_is_shown_in_a_sandboxed_frame(stage: RepairStage, browser: Browser) -> None:
     stage.put(mail("m", subject="Hi", html=HTML))
     page = message(browser, "m")
-    assert '<iframe sandbox src="/message/mail?id=m&amp;channel=mail"' in page.text
+    assert '<iframe sandbox="allow-same-origin" src="/message/mail?id=m&amp;channel=mail"' in page.text
     assert "<script>alert" not in page.text
     frame = browser.get("/message/mail", id="m", channel="mail")
     assert frame.text == HTML
     assert frame.headers["content-security-policy"] == (
-        "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
+        "sandbox allow-same-origin; default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+        "frame-ancestors 'self'"
     )
 
 

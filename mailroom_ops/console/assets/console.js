@@ -77,6 +77,25 @@ document.addEventListener("click", async ({ target }) => {
   setTimeout(() => (target.textContent = label), 2000);
 });
 
+// The frame of a mail is as high as the mail. No script runs in the frame, so this page measures the mail: again if the
+// frame has another width, because lines then wrap elsewhere.
+const fit = (frame) => {
+  const mail = frame.contentDocument?.documentElement;
+  if (!mail || frame.dataset.width === `${frame.clientWidth}`) return;
+  frame.dataset.width = frame.clientWidth;
+  frame.style.height = 0;
+  frame.style.height = `${mail.scrollHeight + 2}px`;
+};
+const widths = new ResizeObserver((entries) => entries.forEach(({ target }) => fit(target)));
+const loaded = ({ target }) => {
+  if (!target.contentDocument) return;
+  delete target.dataset.width;
+  fit(target);
+  widths.observe(target);
+};
+document.addEventListener("load", loaded, true);
+for (const target of document.querySelectorAll("iframe")) loaded({ target });
+
 // The first checkbox of a bar selects all messages of its list, and a file is read into its text field.
 document.addEventListener("change", async ({ target }) => {
   if ("all" in target.dataset) for (const box of target.form.querySelectorAll("[name=m]")) box.checked = target.checked;
