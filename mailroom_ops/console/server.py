@@ -25,6 +25,7 @@ from starlette.types import ASGIApp
 
 from mailroom.clock import iso
 from mailroom.errors import quantity
+from mailroom.providers.meaning import KINDS
 from mailroom_ops.console.guard import ADDRESS, Guard
 from mailroom_ops.console.pages import (
     campaigns,
@@ -194,7 +195,7 @@ def environment_of(site: Site, home: str) -> Environment:
         "quantity": quantity,
         "percent": percent,
         "exact": escape,
-        "named": lambda text: with_names(f"{text}"),
+        "named": lambda text: with_names(KINDS.get(f"{text}", f"{text}")),
     }
     menu = [page for page in PAGES if page.menu and (site.stage == "local" or not page.local)]
     environment.globals |= {

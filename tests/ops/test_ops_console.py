@@ -1,5 +1,6 @@
 """The console's pages: what each shows, and what each action does."""
 
+import html
 import json
 import re
 import threading
@@ -12,6 +13,7 @@ import pytest
 
 from mailroom.aws.dynamo_values import image_of
 from mailroom.clock import iso
+from mailroom.providers.meaning import KINDS
 from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom_ops.console.pages.dead_letters import RedriveJob
 from mailroom_ops.repair.redrive import DeadLetterMover
@@ -596,7 +598,7 @@ def test_live_updates_of_a_page_can_be_switched_off(browser: Browser) -> None:
 
 def test_failures_are_shown_as_a_list_and_as_bars_that_filter_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with deployed(monkeypatch) as stage:
-        day = failed(stage, "a", "invalid", error={"code": "invalid", "message": "no", "field": "to"})
+        failed(stage, "a", "invalid", error={"code": "invalid", "message": "no", "field": "to"})
         bounced = {"status": "bounced", "bounce_type": "Permanent", "template": "welcome"}
         failed(stage, "spring#1#b", "x", **bounced, **start_in("spring#1#b"))
         failed(stage, "c", "rejected", "sms", to="+16175551234")
@@ -604,7 +606,6 @@ def test_failures_are_shown_as_a_list_and_as_bars_that_filter_it(monkeypatch: py
         page = browser.get("/failures")
         for said in (
             "Status failed 2 bounced 1",
-            f"Day (UTC) {day} 3",
             "Channel mail 2 sms 1",
             "Attribute to 1",
             "Template welcome 1",
@@ -612,6 +613,7 @@ def test_failures_are_shown_as_a_list_and_as_bars_that_filter_it(monkeypatch: py
             "+16175551234 no",
         ):
             assert said in page.words
+        assert "Day (UTC)" not in page.words, "a bar for all failures neither compares nor filters"
         for name, value in (
             *(("status", "bounced"), ("reason", "Permanent"), ("template", "welcome")),
             ("campaign", "spring"),
@@ -619,11 +621,49 @@ def test_failures_are_shown_as_a_list_and_as_bars_that_filter_it(monkeypatch: py
             alone = browser.get("/failures", **{name: value})
             assert "1 message ." in alone.words.replace("message.", "message .")
             assert "id=spring%231%23b" in alone.text
-            assert f": {value} " in alone.words
+            assert f": {KINDS.get(value, value)} " in alone.words
         assert "Nothing went wrong" in browser.get("/failures", event_type="fax").words
         monkeypatch.setattr("mailroom_ops.console.pages.failures.QUICK", 2)
         assert "2 messages among the newest 2 that went wrong. Count more" in browser.get("/failures").words
         assert "3 messages" in browser.get("/failures", more="1").words
+
+
+def test_failures_with_equal_sentences_are_a_group_with_its_reason_its_list_and_its_csv(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with deployed(monkeypatch) as stage:
+        for number in range(3):
+            missing = {"code": "invalid", "message": f"line.price of {number}", "field": "variable"}
+            failed(stage, f"m{number}", "invalid", template="order", error=missing)
+        total = {"code": "invalid", "message": "no total"}
+        failed(stage, "other", "invalid", template="order", error=total)
+        browser = Browser(stage.session).enter()
+        page = browser.get("/failures")
+        assert "mail 3 messages line.price of" in page.words
+        assert "mail 1 message no total order CSV failed" in page.words
+        (alone,) = re.findall('id="group-1" href="([^"]*)"', page.text)
+        group = browser.get(html.unescape(alone))
+        assert "3 messages." in group.words
+        assert "Reason: line.price of …" in group.words
+        assert "other" not in group.text
+        csv = re.findall('href="([^"]*)" download>CSV</a></span>', page.text)[0]
+        assert len(browser.get(html.unescape(csv)).text.splitlines()) == 1 + 3
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [("bounced", "Permanent"), ("undelivered", "Transient"), ("complained", "abuse")]
+)
+def test_types_of_bounces_and_complaints_are_shown_as_words(
+    monkeypatch: pytest.MonkeyPatch, status: str, kind: str
+) -> None:
+    with deployed(monkeypatch) as stage:
+        name = "complaint_type" if status == "complained" else "bounce_type"
+        failed(stage, "m", "x", status=status, **{name: kind})
+        failed(stage, "n", "y")
+        browser = Browser(stage.session).enter()
+        for page in (browser.get("/failures"), browser.get("/message", id="m", channel="mail")):
+            assert KINDS[kind] in page.words
+            assert kind not in page.words
 
 
 def test_two_messages_of_a_day_with_the_same_template_and_subject_are_named_together(
