@@ -31,6 +31,7 @@ from mailroom_ops.console.pages import (
     campaigns,
     dead_letters,
     deeds,
+    docs,
     failures,
     form,
     inbox,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 PAGES = (
     Page("/", "Overview", overview.show, menu=True),
     Page("/lanes", "Lanes", lanes.show, writes=True, of="Overview"),
+    Page("/docs", "Documentation", docs.show, of="Overview"),
     Page("/messages", "Messages", messages.show, menu=True),
     Page("/message", "Message", message.show, of="Messages"),
     Page("/selected", "Selected messages", selected.show, writes=True, of="Messages"),

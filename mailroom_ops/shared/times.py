@@ -35,8 +35,8 @@ def duration(seconds: float) -> str:
 
 
 def exactly(seconds: float) -> str:
-    """Format a span of a minute or more in its two largest units, and in seconds, such as `3 h 58 min (14,286
-    s)`; a shorter span in seconds only."""
+    """Format a span of a minute or more in its two largest units, such as `3 h 58 min`; a shorter span in
+    seconds."""
     if seconds < 60:
         return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
     remainder = round(seconds)
@@ -46,8 +46,7 @@ def exactly(seconds: float) -> str:
         counts.append((count, unit))
     while not counts[0][0]:
         counts.pop(0)
-    words = " ".join(f"{count} {unit}" for count, unit in counts[:2] if count)
-    return f"{words} ({seconds:,.0f} s)"
+    return " ".join(f"{count} {unit}" for count, unit in counts[:2] if count)
 
 
 def short(time: str | None) -> str:

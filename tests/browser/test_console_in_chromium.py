@@ -42,6 +42,7 @@ PATHS = [
     "/message/repair?id=nobody",
     "/message/cancel?id=audited&channel=mail",
     "/lanes",
+    "/docs?page=webhooks-failing",
     "/send?channel=mail&copy=audited",
     "/failures",
     "/selected",
