@@ -421,17 +421,32 @@ def test_a_message_that_is_not_a_delivered_fax_has_no_receipt(
     assert browser.get("/message/receipt", id="f", channel=channel).status == 400
 
 
-def test_the_text_for_a_ticket_contains_neither_the_content_nor_the_recipient(
+def test_the_text_for_a_ticket_has_the_recipient_the_subject_and_the_providers_id_but_no_content(
     stage: RepairStage, browser: Browser
 ) -> None:
     stage.put(mail("m", text="The secret is 42", code="42"))
     error = {"code": "rejected", "message": "550 no ada@example.com"}
-    stage.know("m", status="failed", completedAt=1_795_269_602_000, to="ada@example.com", error=error)
+    facts = {"to": "ada@example.com", "subject": "Hello", "provider": "ses", "provider_id": "0102-7"}
+    stage.know("m", status="failed", completedAt=1_795_269_602_000, error=error, **facts)
     (ticket,) = re.findall('data-copy="([^"]*)"', browser.get("/message", id="m", channel="mail").text)
-    first, status, last, now = ticket.splitlines()
+    first, status, *about, last, now = ticket.splitlines()
     assert (first, status.partition(" since")[0]) == ("dev: mail m", "failed (rejected)")
+    assert about == ["To: ada@example.com", "Subject: Hello", "Provider: ses 0102-7"]
     assert last == "Last: completed at 2026-11-21 14:00:02 UTC"
     assert now.startswith("As of ")
+
+
+def test_the_earlier_tries_of_a_fax_are_folded_and_its_last_one_is_shown(
+    stage: RepairStage, browser: Browser
+) -> None:
+    history = [{"at": 1_000_000 * number, "status": "retrying", "code": "busy"} for number in range(1, 6)]
+    for id_, tries in (("few", 2), ("many", 5)):
+        stage.know(id_, "fax", status="retrying", to="+16175551234", history=history[:tries])
+    assert "earlier tries" not in message(browser, "few", "fax").text
+    page = message(browser, "many", "fax").text
+    (fold,) = re.findall("<details><summary>4 earlier tries</summary>(.*?)</details>", page, re.DOTALL)
+    assert re.findall("number [0-9]", fold) == [f"number {number}" for number in range(1, 5)]
+    assert re.findall("number [0-9]", page.replace(fold, "")) == ["number 5"]
 
 
 # actions
