@@ -133,3 +133,51 @@ def test_the_frame_of_a_mail_is_as_high_as_the_mail(
     wide.set_viewport_size({"width": 700, "height": 800})
     wide.get_by_text("Preview", exact=True).click()
     expect(frame).to_have_css("height", f"{height + 2}px")
+
+
+def focused(page: Any) -> str:
+    return str(page.evaluate("document.activeElement.textContent || document.activeElement.id"))
+
+
+def test_keys_find_walk_the_rows_open_one_and_close_what_is_open(stage: Stage, wide: Any) -> None:
+    for number in range(3):
+        stage.put(**mail(f"key-{number}", to="keys@example.com", subject=f"Key {number}"))
+    wide.goto("./messages?q=keys@example.com&live=off")
+    rows = wide.locator(".lines li")
+    while rows.count() < 3:
+        wide.wait_for_timeout(300)
+        wide.reload()
+    subjects = [row.text_content() for row in rows.locator("a").all()]
+    for key, index in (("j", 0), ("j", 1), ("j", 2), ("j", 2), ("k", 1), ("k", 0), ("k", 0)):
+        wide.keyboard.press(key)
+        assert focused(wide) == subjects[index]
+    wide.keyboard.press("/")
+    assert focused(wide) == "find"
+    wide.keyboard.press("End")
+    wide.keyboard.type("/jk")  # a field gets its keys
+    expect(wide.get_by_role("searchbox")).to_have_value("keys@example.com/jk")
+    wide.keyboard.press("Escape")
+    wide.keyboard.press("j")
+    wide.keyboard.press("Enter")
+    expect(wide.get_by_role("heading", level=1)).to_have_text(subjects[0])
+    wide.goto("./people?recipient=keys@example.com")
+    wide.get_by_text("Turn off").first.click()
+    expect(wide.locator("details[open]")).to_have_count(1)
+    wide.keyboard.press("Escape")
+    expect(wide.locator("details[open]")).to_have_count(0)
+    assert wide.evaluate("document.activeElement === document.body")
+
+
+def test_filters_are_folded_on_a_phone_with_their_number_and_open_on_a_wide_screen(page: Any) -> None:
+    page.set_viewport_size(PHONE)
+    page.goto("./messages?status=sent&event_type=mail&template=")
+    field = page.get_by_label("Template")
+    expect(field).to_be_hidden()
+    page.get_by_text("Filters (2)").click()
+    expect(field).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(field).to_be_hidden()
+    page.set_viewport_size(WIDE)
+    expect(field).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(field).to_be_visible()

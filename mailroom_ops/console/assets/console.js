@@ -102,6 +102,32 @@ document.addEventListener("change", async ({ target }) => {
   if (target.dataset.into) document.getElementById(target.dataset.into).value = await target.files[0].text();
 });
 
+// On a phone the filters of a list are folded.
+const narrow = matchMedia("(max-width: 40rem)");
+const fold = () => document.querySelectorAll(".filters").forEach((filters) => (filters.open = !narrow.matches));
+narrow.addEventListener("change", fold);
+fold();
+
+// Keys are for the page, except while somebody types. Enter opens the row that has the focus, because that is a link.
+const ROWS = "main :is(.stream li, tbody tr)";
+document.addEventListener("keydown", (event) => {
+  const [{ key, target }, step] = [event, { j: 1, k: -1 }[event.key]];
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (key === "Escape") {
+    for (const part of document.querySelectorAll("details[open]")) part.open = part.matches(".filters") && !narrow.matches;
+    document.activeElement.blur();
+  }
+  if (target.closest("input:not([type=checkbox], [type=radio]), textarea, select")) return;
+  if (key === "/") {
+    event.preventDefault();
+    document.getElementById("find").select();
+  } else if (step) {
+    const rows = [...document.querySelectorAll(ROWS)].filter((row) => row.querySelector("a"));
+    const row = rows[Math.max(0, rows.indexOf(target.closest(ROWS)) + step)];
+    row?.querySelector("a").focus();
+  }
+});
+
 // On a phone the menu is a row that scrolls, so the entry of the current page is scrolled into view. With
 // scrollIntoView, the first Tab would start there, behind the link that skips to the content.
 const entry = document.querySelector("header nav [aria-current]");
