@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 _WORKERS = 8
-_SENTENCE, _PAGE = re.compile(r"(?<=\.) "), re.compile("`mailroom docs ([a-z0-9-]+)`")
+_SENTENCE, _NAME = re.compile(r"(?<=\.) "), "([a-z0-9-]+)"
+_PAGE = re.compile(f"`mailroom docs {_NAME}`")
 
 
 class QueueSnapshot(Struct, frozen=True):

@@ -32,7 +32,7 @@ _SAME_SECONDS = 0.01
 time of an entry of its history."""
 _MEANING = {
     READY: "It is in the mailbox, and waits to be sent.",
-    FORGOTTEN: "It is older than the ledger's retention.",
+    FORGOTTEN: "It is older than the stage's records.",
     "scheduled": "Its wait is over, and it is about to be sent.",
     "sending": "It is being sent.",
     "retrying": "It is not sent yet, and another try follows.",
@@ -81,7 +81,7 @@ def meaning(message: MessageStatus) -> str:
         sentence = "It is not sent yet. Its campaign's run was started again, and another try follows."
     sentence = sentence.format(provider=_name(message) or "Its provider")
     if "dead_lettered_at" in message.times:
-        sentence = "It is a dead letter: it is not tried again until an operator requeues it."
+        sentence = "It is a dead letter: it is not tried again until somebody puts it back."
     cause = message.error or message.trouble
     return f"{sentence} {cause.get('message')} ({cause.get('code')})" if cause else sentence
 

@@ -85,7 +85,7 @@ class Diagnosis(Struct, frozen=True):
     state: State
     cures: tuple[Cure, ...] = ()
     route: Route | None = None
-    not_ended: str = "it has no item in the ledger"
+    not_ended: str = "it has no record of being sent"
     twice: bool = False
 
 
@@ -157,7 +157,7 @@ class Judge(Struct, frozen=True):
         begun_at = ledger.get("submittedAt" if "provider_id" in ledger else "startedAt", 0) / 1000
         until = begun_at + now_s - self.free_since(ledger["event_type"], now_s)
         if until > now_s:
-            reason = f"a worker may be sending it, or its fax line may be busy, until {short(iso(until))}"
+            reason = f"a function may be sending it, or its fax line may be busy, until {short(iso(until))}"
             return f"{status}: {reason}; run this again after that time"
         return ""
 

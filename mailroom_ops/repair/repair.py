@@ -43,15 +43,15 @@ FOLLOWS: dict[Word, str] = {
 }
 SENTENCES: dict[State, str] = {
     "fine": "on its way, waiting for its time or its campaign's run, or completed; mailroom status shows it",
-    "missing": "in the mailbox, but not in the ledger: if it is requeued, it is sent once",
-    "overdue": "started, but unchanged for too long: if it is requeued, it is sent once",
+    "missing": "in the mailbox, but without a record: if it is put back, it is sent once",
+    "overdue": "started, but unchanged for too long: if it is put back, it is sent once",
     "dead_letter": "a dead letter: fix its cause (mailroom dead-letters show), then put it back by its id, "
     "or with mailroom repair --dead-letters",
-    "gone": "started, but its mailbox item no longer exists. It may have been sent, or may still be queued: "
+    "gone": "started, but it is no longer in the mailbox. It may have been sent, or may still be queued: "
     "ask its provider, then record its outcome by --as. Under a new id it may be sent twice",
-    "forgotten": "not in the ledger, which may have forgotten it, so it may have been sent. If you know "
-    "that it was never sent, requeue it by its id, or all such messages with --include-forgotten",
-    "unknown": "not in the mailbox and not in the ledger; check the id, --channel and --stage",
+    "forgotten": "without a record, which may have expired, so it may have been sent. If you know "
+    "that it was never sent, put it back by its id, or all such messages with --include-forgotten",
+    "unknown": "not in the mailbox, and without a record; check the id, --channel and --stage",
 }
 """Sentences about a message, by its state."""
 _SHOWN = 50

@@ -344,7 +344,7 @@ def test_the_page_of_a_message_shows_its_subject_its_recipient_and_its_attachmen
 
 
 AGAIN, EXAMPLE = "Rendered again now, with", "Its unsubscribe link is an example."
-CHECKOUT = "the templates of this checkout: it may differ from what was sent."
+CHECKOUT = "the templates of your folder: it may differ from what was sent."
 FOLLOWERS = {"template": "weekly-followers", "first_name": "Ada", "new_followers": 1, "followers": ["Bob"]}
 
 
@@ -456,10 +456,7 @@ def test_a_resend_is_executed_after_its_plan_was_shown(stage: RepairStage, brows
     stage.failed("m")
     stage.put(mail("m"))
     plan = browser.get("/message/resend", id="m", channel="mail")
-    assert (
-        "Failed: rejected: 550 no. It is sent again with the present content of its item, as try 2."
-        in plan.words
-    )
+    assert "Failed: rejected: 550 no. It is sent again with its present content, as try 2." in plan.words
     assert stage.bodies("mail") == []
     done = browser.post("/message/resend", plan.hidden())
     assert (done.status, done.headers["location"]) == (303, "/message?id=m&channel=mail&done=resend")
@@ -772,7 +769,7 @@ def test_a_message_whose_dead_letter_is_missing_is_requeued_from_its_page(
     page = message(browser, "m").words
     assert ("dead-letter mail" in page, "Repair …" in page) == (True, True)
     plan = browser.get("/message/repair", id="m", channel="mail")
-    assert "Requeue it" in plan.words
+    assert "Put it back into its queue" in plan.words
     refused = browser.post("/message/repair", {**plan.hidden(), "cure": "redrive"})
     assert refused.status == 400
     assert browser.post("/message/repair", {**plan.hidden(), "cure": "requeue"}).status == 303
@@ -806,7 +803,7 @@ def test_a_queue_has_one_redrive_by_either_name_which_shows_its_progress_and_can
     gate.set()
     browser.site.jobs[RedriveJob, "mail"].wait()
     ended = browser.get("/dead-letters/redrive", queue="mail", run="1").words
-    assert "The redrive was stopped. 20 dead letters were moved back before that." in ended
+    assert "It was stopped. 20 dead letters were moved back before that." in ended
     assert len(stage.bodies("mail-dlq")) == 10
 
 

@@ -136,7 +136,7 @@ def test_a_person_is_erased_after_a_survey_and_a_typed_confirmation(stage: Stage
     looked = browser.post("/people/erase", {"recipient": ADA, "step": "look"})
     browser.site.jobs[EraseJob, ADA].wait()
     page = browser.get(looked.headers["location"])
-    assert "ledger 1 payloads 0 preferences 0 suppressions 1 search 1" in page.words
+    assert "records 1 payloads 0 preferences 0 suppressions 1 search 1" in page.words
     refused = browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": "bob@example.com"})
     assert (refused.status, len(stage.items("suppressions"))) == (400, 1)
     erased = browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": ADA})

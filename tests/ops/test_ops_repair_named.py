@@ -54,7 +54,7 @@ def test_a_repair_asks_the_operator_to_confirm_that_the_messages_were_never_sent
     stage.put(mail("lost"))
     result = run("repair", "lost", typed="n\n")
     assert result.exit_code == 1
-    assert "lost (mail): not in the ledger" in result.stdout
+    assert "lost (mail): without a record" in result.stdout
     assert (
         "Repair 1 message of dev? The ledger may have forgotten 1 of them. Confirm that they were never "
         "sent. A message that was sent would be sent again." in result.stderr
@@ -101,7 +101,7 @@ def test_an_id_without_a_message_is_reported_as_unknown_and_exits_with_1(stage: 
         {"nowhere": "unknown", "lost": "forgotten"},
         ["lost"],
     )
-    assert "nowhere: not in the mailbox and not in the ledger" in run("repair", "nowhere").stdout
+    assert "nowhere: not in the mailbox, and without a record" in run("repair", "nowhere").stdout
 
 
 def test_an_id_of_two_channels_needs_the_channel(stage: RepairStage) -> None:

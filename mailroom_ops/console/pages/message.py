@@ -42,7 +42,7 @@ RENDERED = tuple(name for name, each in CHANNELS.items() if each.rendered)
 UNDER_WAY = ("scheduled", "sending", "retrying")
 Action = Literal["resend", "repair", "cancel"]
 _BUTTONS: dict[Cure, dict[str, str]] = {
-    "requeue": {"requeue": "Requeue it"},
+    "requeue": {"requeue": "Put it back into its queue"},
     "redrive": {"redrive": "Put its dead letter back"},
     "end": {"sent": "Record it as sent", "failed": "Record it as failed"},
 }
@@ -191,7 +191,7 @@ def resend(site: Site, request: Request) -> Answer:
     reason = message.why.removesuffix(FORCED).removesuffix(SUPPRESSED)
     sentences = [f"{reason[:1].upper()}{reason[1:]}."]
     if ready:
-        content = "its old content" if message.event_type == "fax" else "the present content of its item"
+        content = "its old content" if message.event_type == "fax" else "its present content"
         sentences.append(f"It is sent again with {content}, as try {message.attempt}.")
     if message.may_arrive_twice:
         sentences.append("It may arrive twice.")
@@ -227,7 +227,7 @@ def repair(site: Site, request: Request) -> Answer:
         return _refuse(request, "repair", problem) if problem else _done(request, "repair")
     sentences = [f"It is {message.key.event_type} {request['id']}: {SENTENCES[diagnosis.state]}."]
     if diagnosis.twice:
-        sentences.append("Its ledger item may have expired: if it was sent before, it is sent again.")
+        sentences.append("Its record may have expired: if it was sent before, it is sent again.")
     ending = [f"As {word}: {follows}" for word, follows in FOLLOWS.items()] if "end" in offered else []
     if not ending and diagnosis.not_ended:
         sentences.append(f"Its outcome cannot be recorded yet: {diagnosis.not_ended}.")
