@@ -48,7 +48,7 @@ from mailroom_ops.shared.deeds import with_names
 from mailroom_ops.shared.screen import Refused, aws_fault_types, percent, print_line, sentences_of
 from mailroom_ops.shared.stage_queues import DeployedStage
 from mailroom_ops.shared.terminal import printable
-from mailroom_ops.shared.times import ago, clock, duration, exactly, short
+from mailroom_ops.shared.times import clock, duration, exactly, short
 
 if TYPE_CHECKING:
     import boto3
@@ -192,7 +192,6 @@ def environment_of(site: Site, home: str) -> Environment:
         "clock": clock,
         "duration": duration,
         "gap": exactly,
-        "ago": ago,
         "figure": lambda count: f"{count:,}",
         "quantity": quantity,
         "percent": percent,

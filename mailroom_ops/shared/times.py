@@ -61,17 +61,6 @@ def clock(time: str) -> str:
     return f"{datetime.fromisoformat(time):%b %d, %H:%M:%S}"
 
 
-def ago(time: str, current: str) -> str:
-    """Format the time since an ISO 8601 time, such as `5 min ago`. For a day or more, return the date and
-    time."""
-    seconds = (datetime.fromisoformat(current) - datetime.fromisoformat(time)).total_seconds()
-    if seconds < 0 or seconds >= 86_400:
-        return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M}"
-    if seconds < 60:
-        return "just now"
-    return f"{seconds / 60:.0f} min ago" if seconds < 3_600 else f"{seconds / 3_600:.0f} h ago"
-
-
 def speed_of(speed: float) -> str:
     """Format a number of messages a second with three significant digits, or without decimals from 100 on."""
     return f"{speed:,.0f}" if speed >= 100 else f"{speed:.3g}"

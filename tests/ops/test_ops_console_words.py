@@ -45,9 +45,9 @@ def sentences(file: Path) -> Iterator[str]:
 def texts(template: nodes.Template) -> str:
     """Return the texts of a template: between tags, in attributes for people, and of its expressions."""
     source = "".join(
-        part.data if isinstance(part, nodes.TemplateData) else f" {part.value} "
+        part.data if isinstance(part, nodes.TemplateData) else f" {text} "
         for part in template.find_all((nodes.TemplateData, nodes.Const))
-        if isinstance(part, nodes.TemplateData) or (isinstance(part.value, str) and " " in part.value)
+        if " " in (text := f"{getattr(part, 'value', ' ')}")
     )
     shown = re.findall('(?:aria-label|placeholder|title|alt)="([^"]*)"', source)
     return " ".join([re.sub("<[^>]*>", " ", OF_OTHERS.sub(" ", source)), *shown])
