@@ -63,5 +63,5 @@ def _limits(stage: IConstruct, settings: Settings, metrics: StageMetrics) -> lis
     return [
         graph("The day: accepted (left), waiting (right)", metrics.days(), waits, lines=lines, width=width),
         *([graph("SES: bounces and complaints, % of their alarms", rates, lines=[FULL])] if rates else []),
-        graph("Oldest message, % of its alarm", metrics.shares("waiting-long"), lines=[FULL], width=width),
+        graph("Oldest message, % of its alarm", metrics.worst("waiting-long"), lines=[FULL], width=width),
     ]
