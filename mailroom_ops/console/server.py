@@ -25,11 +25,13 @@ from starlette.types import ASGIApp
 
 from mailroom.clock import iso
 from mailroom.errors import quantity
+from mailroom.providers.meaning import KINDS
 from mailroom_ops.console.guard import ADDRESS, Guard
 from mailroom_ops.console.pages import (
     campaigns,
     dead_letters,
     deeds,
+    docs,
     failures,
     form,
     inbox,
@@ -46,7 +48,7 @@ from mailroom_ops.shared.deeds import with_names
 from mailroom_ops.shared.screen import Refused, aws_fault_types, percent, print_line, sentences_of
 from mailroom_ops.shared.stage_queues import DeployedStage
 from mailroom_ops.shared.terminal import printable
-from mailroom_ops.shared.times import ago, duration, exactly, short
+from mailroom_ops.shared.times import clock, duration, exactly, short
 
 if TYPE_CHECKING:
     import boto3
@@ -54,13 +56,14 @@ if TYPE_CHECKING:
 PAGES = (
     Page("/", "Overview", overview.show, menu=True),
     Page("/lanes", "Lanes", lanes.show, writes=True, of="Overview"),
+    Page("/docs", "Documentation", docs.show, of="Overview"),
     Page("/messages", "Messages", messages.show, menu=True),
     Page("/message", "Message", message.show, of="Messages"),
     Page("/selected", "Selected messages", selected.show, writes=True, of="Messages"),
     Page("/selected/act", "Selected messages", selected.act, writes=True, of="Messages"),
     Page("/failures", "Failures", failures.show, menu=True),
     Page("/dead-letters", "Dead letters", dead_letters.show, menu=True),
-    Page("/dead-letters/redrive", "Redrive", dead_letters.redrive, writes=True),
+    Page("/dead-letters/redrive", "Put back", dead_letters.redrive, writes=True),
     Page("/campaigns", "Campaigns", campaigns.show, menu=True),
     Page("/campaigns/start", "Start", campaigns.start, writes=True),
     Page("/campaigns/mail", "Mail", campaigns.frame),
@@ -69,7 +72,7 @@ PAGES = (
     Page("/templates/mail", "Mail", templates.frame),
     Page("/message/mail", "Mail", message.frame, of="Messages"),
     Page("/message/receipt", "Receipt", message.receipt, of="Messages"),
-    Page("/message/resend", "Resend", message.resend, writes=True, of="Messages"),
+    Page("/message/resend", "Send again", message.resend, writes=True, of="Messages"),
     Page("/message/settle", "Record an outcome", message.settle, writes=True, of="Messages"),
     Page("/message/cancel", "Cancel", message.cancel, writes=True, of="Messages"),
     Page("/people", "People", people.show, menu=True),
@@ -89,8 +92,12 @@ _HTMX = "htmx-2.0.11.min.js"
 _NOT_THERE = {404: "There is no such page.", 405: "This page accepts no form."}
 _MOST_SHOWN = 100_000
 """Maximum number of characters of a text on a page; longer texts are cut off."""
-_INERT = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
-"""Content security policy of a document in a frame: without scripts, forms and content of other hosts."""
+_INERT = (
+    "sandbox allow-same-origin; default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+    "frame-ancestors 'self'"
+)
+"""Content security policy of a document in a frame: without scripts, forms and content of other hosts. It has
+the console's origin, so that the page can measure its height; only scripts could misuse the origin."""
 _CONNECTS = re.compile("<(?=link|meta|base|i?frame|object|embed|area)", re.IGNORECASE)
 """Start of an element for which browsers resolve a host name or connect to a host despite the policy
 _INERT."""
@@ -182,14 +189,14 @@ def environment_of(site: Site, home: str) -> Environment:
     )
     environment.filters |= {
         "short": short,
+        "clock": clock,
         "duration": duration,
         "gap": exactly,
-        "ago": ago,
         "figure": lambda count: f"{count:,}",
         "quantity": quantity,
         "percent": percent,
         "exact": escape,
-        "named": lambda text: with_names(f"{text}"),
+        "named": lambda text: with_names(KINDS.get(f"{text}", f"{text}")),
     }
     menu = [page for page in PAGES if page.menu and (site.stage == "local" or not page.local)]
     environment.globals |= {

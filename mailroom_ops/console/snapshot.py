@@ -1,5 +1,6 @@
 """Snapshot of a stage: the depths of its queues, the number of its dead letters, and the ringing alarms."""
 
+import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 _WORKERS = 8
+_SENTENCE, _NAME = re.compile(r"(?<=\.) "), "([a-z0-9-]+)"
+_PAGE = re.compile(f"`mailroom docs {_NAME}`")
 
 
 class QueueSnapshot(Struct, frozen=True):
@@ -34,6 +37,17 @@ class RingingAlarm(Struct, frozen=True):
     """Time when the alarm began (ISO 8601)."""
     description: str
     """Description of the alarm: its meaning, the next step, and the alarm's page."""
+
+    @property
+    def sentence(self) -> str:
+        """First sentence of the description."""
+        return _SENTENCE.split(self.description)[0]
+
+    @property
+    def page(self) -> str:
+        """Name of the alarm's page in the documentation; empty for an alarm without one."""
+        page = _PAGE.search(self.description)
+        return page[1] if page else ""
 
 
 class Snapshot(Struct, frozen=True):

@@ -110,7 +110,7 @@ def advice(
             yield _ended_by_hand(message, steps)
     elif message.status == FORGOTTEN:
         yield (
-            "It is in the mailbox, and is older than the ledger's retention: it may have been sent, and "
+            "It is in the mailbox, and is older than the stage's records: it may have been sent, and "
             "its record deleted. If it has to be sent, put it under a new id."
         )
     elif message.waits_for:
@@ -145,7 +145,7 @@ def _under_way(message: MessageStatus, steps: Steps, now_s: float, since: str | 
         so_far = "An earlier try, whose outcome is unknown, may have sent it. The last try did not send it"
         not_sent = so_far if "unsettled_since" in message.times else "It was not sent so far"
         if code == "no_outcome":
-            not_sent = "It may have been sent, and the next worker looks for evidence first"
+            not_sent = "It may have been sent, and the next try looks for evidence first"
         tried_again = "by the channel's second provider" if code == "other_provider" else "again"
         yield f"{not_sent}: {sentence} ({code}). It is tried {tried_again}."
     elif "startedAt" not in message.times and message.status in _QUEUED:
@@ -162,15 +162,15 @@ def _under_way(message: MessageStatus, steps: Steps, now_s: float, since: str | 
 
 
 def _ended_by_hand(message: MessageStatus, steps: Steps) -> str:
-    return f"If no worker can find out its outcome, ask {message.provider} for it, then: {steps.end}"
+    return f"If no try finds out its outcome, ask {message.provider} for it, then: {steps.end}"
 
 
 def _ready(message: MessageStatus, steps: Steps, now_s: float) -> str:
     if message.scheduled_for and epoch(message.scheduled_for) > now_s:
         return f"It waits for {short(message.scheduled_for)}."
     return (
-        "It is in the mailbox, but has no record in the ledger. If it was put within the last "
-        f"{REMEMBERED_SECONDS // 86_400} days, no worker has claimed it: see on {steps.overview} "
+        "It is in the mailbox, but has no record of being sent. If it was put within the last "
+        f"{REMEMBERED_SECONDS // 86_400} days, its sending has not begun: see on {steps.overview} "
         f"whether its queue is long; if not, this puts it back: {steps.resend}. An older message "
         "may have been sent, and its record deleted: do not send it again."
     )
@@ -179,7 +179,7 @@ def _ready(message: MessageStatus, steps: Steps, now_s: float) -> str:
 def _waits(message: MessageStatus, steps: Steps, now_s: float, turn: Turn | None, *, deleted: bool) -> str:
     if message.waits_for == SEND_AT and deleted:
         due = short(message.scheduled_for)
-        return f"Its item was deleted: at {due} it ends as cancelled, and is not sent."
+        return f"It was deleted from the mailbox: at {due} it ends as cancelled, and is not sent."
     late = now_s - epoch(message.scheduled_for or "")
     # If a message waits for the daily budget or for its run, the scheduled time is only when the wait began.
     has_time = message.wait is not None and not message.wait.line
@@ -188,7 +188,7 @@ def _waits(message: MessageStatus, steps: Steps, now_s: float, turn: Turn | None
             f"It is {duration(late)} late: the function release does not queue waiting messages; see "
             "`mailroom docs release-late`. The message is not lost, and is sent in the end."
         )
-    content = " Its content is stored with the wait, so it is sent even if its item is deleted."
+    content = " Its content is stored with the wait, so it is sent even if it is deleted from the mailbox."
     return (
         f"{place_of(message, turn)}.{'' if message.waits_for == SEND_AT else content} To take it back: "
         f"{steps.cancel}"

@@ -28,6 +28,9 @@ _WORD = r"[^\s@'\"<>,;()]"
 _ADDRESS = re.compile(rf"(?<!{_WORD})({_WORD}){_WORD}*+@")
 _TOKEN = re.compile(r"[A-Za-z0-9_:/.+=-]{25,}")
 _QUOTED = re.compile(r"'[^']*'")
+_VARYING = re.compile(r"'[^']*'|\"[^\"]*\"|[^\s@]{0,64}@\S*|…?\d+")
+"""Pattern of the parts in which the sentences about two messages differ if they have the same reason: values,
+addresses and numbers."""
 _KEPT = 4
 """Number of last characters of a token that remain readable when it is masked."""
 
@@ -58,6 +61,11 @@ class Failure(Struct, frozen=True):
         return self.at[:10]
 
     @property
+    def sentence(self) -> str:
+        """Message without values, addresses and numbers: equal for messages that failed for one reason."""
+        return sentence_of(self.message)
+
+    @property
     def why(self) -> str:
         """Reason, followed by the invalid attribute in brackets."""
         return f"{self.reason} ({self.field})" if self.field else self.reason
@@ -71,8 +79,14 @@ class FailureFilter(Filter, frozen=True):
     field: str = ""
     day: str = ""
     domain: str = ""
-    compared: ClassVar[tuple[str, ...]] = (*Filter.compared, "reason", "field", "day", "domain")
+    sentence: str = ""
+    compared: ClassVar[tuple[str, ...]] = (*Filter.compared, "reason", "field", "day", "domain", "sentence")
     statuses: ClassVar[tuple[str, ...]] = FAILED
+
+
+def sentence_of(message: str) -> str:
+    """Return an error message without values, addresses and numbers, as in `Failure.sentence`."""
+    return _VARYING.sub("…", message)
 
 
 def choose(client: "DynamoDBClient", stage: str, criteria: FailureFilter, *, full: bool) -> Iterator[Failure]:

@@ -1,6 +1,5 @@
 """Groups of messages that failed, or are being tried again, for the same reason."""
 
-import re
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
@@ -11,7 +10,7 @@ from mailroom.errors import Invalid
 from mailroom.ledger.status_reader import MessageStatus
 from mailroom.message.outcome import FAILED
 from mailroom.search.finder import Filter, Finder
-from mailroom_ops.messages.failed_messages import Failure, FailureFilter, failure_of
+from mailroom_ops.messages.failed_messages import Failure, FailureFilter, failure_of, sentence_of
 from mailroom_ops.shared.screen import Refused
 
 MOST = 5_000
@@ -21,9 +20,6 @@ MOST_TRIED, PAGES = 1_000, 20
 examines as many messages as may be added, but at least 200."""
 LONGEST_TRIES_SECONDS = 14_400
 """Seconds for which a message is usually tried until it becomes a dead letter."""
-_VARYING = re.compile(r"'[^']*'|\"[^\"]*\"|[^\s@]{0,64}@\S*|…?\d+")
-"""Pattern of the parts in which the sentences about two messages differ if they have the same reason: values,
-addresses and numbers."""
 
 
 class FailureGroup(Struct, frozen=True):
@@ -42,14 +38,19 @@ class FailureGroup(Struct, frozen=True):
     example: str
     """Id of the newest message."""
 
+    @property
+    def filter(self) -> dict[str, str]:
+        """Fields of a `FailureFilter` that only the messages of the group match."""
+        names = ("event_type", "status", "template", "reason", "field")
+        return {**{name: getattr(self, name) for name in names}, "sentence": sentence_of(self.message)}
+
 
 def groups_of(failures: Iterable[Failure]) -> list[FailureGroup]:
     """Return the groups of failures, which begin with the newest, the largest group first."""
     by_reason: dict[tuple[str, ...], list[Failure]] = {}
     for failure in failures:
-        sentence = _VARYING.sub("…", failure.message)
         attributes = (failure.event_type, failure.status, failure.template, failure.reason, failure.field)
-        by_reason.setdefault((*attributes, sentence), []).append(failure)
+        by_reason.setdefault((*attributes, failure.sentence), []).append(failure)
     groups = [_group(alike) for alike in by_reason.values()]
     return sorted(groups, key=lambda group: -group.messages)
 

@@ -1,7 +1,7 @@
 """A message's life as a time-line: the events in the ledger in order, with the time between them."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, structs
@@ -18,6 +18,8 @@ from mailroom_ops.shared.deeds import with_names
 FEW = 5
 """Maximum number of recipients who are all shown one by one. If there are more, only recipients for whom
 something went wrong are shown."""
+TRIED = "try failed"
+"""Name of the step of a try that failed."""
 _GOOD = ("sent", "delivered", "opened", "clicked", "read")
 _BAD = ("failed", "bounced", "complained", "undelivered")
 _TOLD = ("sent", "delivered", "delayed", "undelivered", "bounced", "complained", "opened", "clicked", "read")
@@ -30,7 +32,7 @@ _SAME_SECONDS = 0.01
 time of an entry of its history."""
 _MEANING = {
     READY: "It is in the mailbox, and waits to be sent.",
-    FORGOTTEN: "It is older than the ledger's retention.",
+    FORGOTTEN: "It is older than the stage's records.",
     "scheduled": "Its wait is over, and it is about to be sent.",
     "sending": "It is being sent.",
     "retrying": "It is not sent yet, and another try follows.",
@@ -79,9 +81,16 @@ def meaning(message: MessageStatus) -> str:
         sentence = "It is not sent yet. Its campaign's run was started again, and another try follows."
     sentence = sentence.format(provider=_name(message) or "Its provider")
     if "dead_lettered_at" in message.times:
-        sentence = "It is a dead letter: it is not tried again until an operator requeues it."
+        sentence = "It is a dead letter: it is not tried again until somebody puts it back."
     cause = message.error or message.trouble
     return f"{sentence} {cause.get('message')} ({cause.get('code')})" if cause else sentence
+
+
+def last_try(steps: Sequence[Step]) -> int:
+    """Return the index of the last failed try if more than two tries failed, otherwise 0. The steps after the
+    first one and before this index are about earlier tries."""
+    tries = [index for index, step in enumerate(steps) if step.what == TRIED]
+    return tries[-1] if len(tries) > 2 else 0
 
 
 def timeline(message: MessageStatus, now_s: float) -> list[Step]:
@@ -178,7 +187,7 @@ def _history(message: MessageStatus) -> Iterator[Step]:
         elif status == "retrying":
             entries = message.history[: index + 1]
             number = sum(entry.get("code") not in ("reopened", RESTARTED[0]) for entry in entries)
-            yield Step(time, "try failed", f"number {number}: {code}; another follows", "bad")
+            yield Step(time, TRIED, f"number {number}: {code}; another follows", "bad")
         else:
             detail = f"accepted by {_provider(message)}" if status == "sent" else code
             time = _at(status, time, message.times, *message.recipients.values())

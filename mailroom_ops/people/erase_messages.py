@@ -43,13 +43,13 @@ _ON_ITS_WAY = "has no outcome yet ({}); run this again when it has one"
 _CONTENT_NEEDED = "has no outcome yet, and may need its stored content; run this again when it has one"
 _CHANGED = "was changed during the erasure; run this again"
 _NO_END = (
-    "goes to others and mentions the person; it has no outcome in the ledger, so it is not changed: see "
-    "`mailroom messages show`, then delete its mailbox item, or run this again when it has an outcome"
+    "goes to others and mentions the person; it has no recorded outcome, so it is not changed: see "
+    "`mailroom messages show`, then delete it from the mailbox, or run this again when it has an outcome"
 )
 _MAYBE_QUEUED = (
-    "goes to others as well and may be in a stream or a queue with this recipient, because it has no ledger "
-    "item; run this again when `mailroom messages show` shows its outcome. If its ledger item has expired, "
-    "delete its mailbox item yourself"
+    "goes to others as well and may be in a stream or a queue with this recipient, because it has no record "
+    "of being sent; run this again when `mailroom messages show` shows its outcome. If its record has "
+    "expired, delete it from the mailbox yourself"
 )
 _HIDES_ALL = (
     "would have only recipients in bcc left, and could not be sent; put it again without the person, or "

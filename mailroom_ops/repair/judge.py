@@ -30,16 +30,16 @@ JUDGED_BY = ("status", "updatedAt", "scheduledFor", "startedAt", "completedAt", 
 """Attributes of a ledger item, besides its key, that `Judge.overdue` reads."""
 SENTENCES: dict[State, str] = {
     "fine": "on its way, waiting for its time or its campaign's run, or completed",
-    "missing": "in the mailbox, but not in the ledger: if it is put back, it is sent once",
+    "missing": "in the mailbox, but without a record: if it is put back, it is sent once",
     "overdue": "started, but unchanged for too long: if it is put back, it is sent once",
     "dead_letter": "a dead letter: fix its cause first (see mailroom messages dead-letters); then it is put "
     "back into its queue",
-    "gone": "started, but its mailbox item no longer exists. It may have been sent, or may still be queued: "
+    "gone": "started, but it is no longer in the mailbox. It may have been sent, or may still be queued: "
     "ask its provider, then record its outcome with mailroom messages settle. Under a new id it may be sent "
     "twice",
-    "forgotten": "not in the ledger, which may have forgotten it, so it may have been sent. Send it "
+    "forgotten": "without a record, which may have expired, so it may have been sent. Send it "
     "again only if you know that it was never sent",
-    "unknown": "not in the mailbox and not in the ledger; check its id, its channel and the stage",
+    "unknown": "not in the mailbox, and without a record; check its id, its channel and the stage",
 }
 """Sentences about a message, by its state."""
 
@@ -99,7 +99,7 @@ class Diagnosis(Struct, frozen=True):
     state: State
     cures: tuple[Cure, ...] = ()
     route: Route | None = None
-    not_ended: str = "it has no item in the ledger"
+    not_ended: str = "it has no record of being sent"
     twice: bool = False
 
 
@@ -171,7 +171,7 @@ class Judge(Struct, frozen=True):
         begun_at = ledger.get("submittedAt" if "provider_id" in ledger else "startedAt", 0) / 1000
         until = begun_at + now_s - self.free_since(ledger["event_type"], now_s)
         if until > now_s:
-            reason = f"a worker may be sending it, or its fax line may be busy, until {short(iso(until))}"
+            reason = f"a function may be sending it, or its fax line may be busy, until {short(iso(until))}"
             return f"{status}: {reason}; run this again after that time"
         return ""
 

@@ -34,7 +34,7 @@ def put_back(planned: list[Redrive], stage: str, *, dry_run: bool, yes: bool, as
         for redrive in planned:
             print_line(redrive.sentence())
         if planned:
-            print_line("The ledger drops messages that were sent already; expired messages are not sent.")
+            print_line("Messages that were sent already are not sent again, and expired ones not at all.")
     if dry_run:
         results = [Redriven(redrive.queue.queue, redrive.found, 0, redrive.found) for redrive in planned]
     else:

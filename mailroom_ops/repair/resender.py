@@ -165,7 +165,7 @@ class Resender:
         prefix = f"{judgement.why}; " if judgement.twice else ""
         anew = f"{prefix}to send it after all, put it into the mailbox under a new id"
         if content is None:
-            return Judgement(go=False, why=f"its item is no longer in the mailbox; {anew}")
+            return Judgement(go=False, why=f"it is no longer in the mailbox; {anew}")
         try:
             message = self._requeuer.read(content, next_attempt(item))
             self._render(message)
@@ -208,7 +208,7 @@ class Resender:
             return structs.replace(message, result="unqueued", why=reason), None
         if attempt is None:
             return message.refused(
-                "it has changed just now: another operator or worker was faster, or an event came"
+                "it has changed just now: somebody else or a function was faster, or an event came"
             ), None
         resent = structs.replace(message, result="resent", attempt=attempt)
         if message.event_type == "fax":

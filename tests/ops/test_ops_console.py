@@ -1,5 +1,6 @@
 """The console's pages: what each shows, and what each action does."""
 
+import html
 import json
 import re
 import threading
@@ -12,6 +13,7 @@ import pytest
 
 from mailroom.aws.dynamo_values import image_of
 from mailroom.clock import iso
+from mailroom.providers.meaning import KINDS
 from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom_ops.console.pages.dead_letters import RedriveJob
 from mailroom_ops.repair.redrive import DeadLetterMover
@@ -177,12 +179,13 @@ def test_failed_recipients_are_listed_first_with_links_to_their_pages(
 def test_a_mail_is_shown_in_a_sandboxed_frame(stage: RepairStage, browser: Browser) -> None:
     stage.put(mail("m", subject="Hi", html=HTML))
     page = message(browser, "m")
-    assert '<iframe sandbox src="/message/mail?id=m&amp;channel=mail"' in page.text
+    assert '<iframe sandbox="allow-same-origin" src="/message/mail?id=m&amp;channel=mail"' in page.text
     assert "<script>alert" not in page.text
     frame = browser.get("/message/mail", id="m", channel="mail")
     assert frame.text == HTML
     assert frame.headers["content-security-policy"] == (
-        "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
+        "sandbox allow-same-origin; default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+        "frame-ancestors 'self'"
     )
 
 
@@ -341,7 +344,7 @@ def test_the_page_of_a_message_shows_its_subject_its_recipient_and_its_attachmen
 
 
 AGAIN, EXAMPLE = "Rendered again now, with", "Its unsubscribe link is an example."
-CHECKOUT = "the templates of this checkout: it may differ from what was sent."
+CHECKOUT = "the templates of your folder: it may differ from what was sent."
 FOLLOWERS = {"template": "weekly-followers", "first_name": "Ada", "new_followers": 1, "followers": ["Bob"]}
 
 
@@ -418,17 +421,32 @@ def test_a_message_that_is_not_a_delivered_fax_has_no_receipt(
     assert browser.get("/message/receipt", id="f", channel=channel).status == 400
 
 
-def test_the_text_for_a_ticket_contains_neither_the_content_nor_the_recipient(
+def test_the_text_for_a_ticket_has_the_recipient_the_subject_and_the_providers_id_but_no_content(
     stage: RepairStage, browser: Browser
 ) -> None:
     stage.put(mail("m", text="The secret is 42", code="42"))
     error = {"code": "rejected", "message": "550 no ada@example.com"}
-    stage.know("m", status="failed", completedAt=1_795_269_602_000, to="ada@example.com", error=error)
+    facts = {"to": "ada@example.com", "subject": "Hello", "provider": "ses", "provider_id": "0102-7"}
+    stage.know("m", status="failed", completedAt=1_795_269_602_000, error=error, **facts)
     (ticket,) = re.findall('data-copy="([^"]*)"', browser.get("/message", id="m", channel="mail").text)
-    first, status, last, now = ticket.splitlines()
+    first, status, *about, last, now = ticket.splitlines()
     assert (first, status.partition(" since")[0]) == ("dev: mail m", "failed (rejected)")
+    assert about == ["To: ada@example.com", "Subject: Hello", "Provider: ses 0102-7"]
     assert last == "Last: completed at 2026-11-21 14:00:02 UTC"
     assert now.startswith("As of ")
+
+
+def test_the_earlier_tries_of_a_fax_are_folded_and_its_last_one_is_shown(
+    stage: RepairStage, browser: Browser
+) -> None:
+    history = [{"at": 1_000_000 * number, "status": "retrying", "code": "busy"} for number in range(1, 6)]
+    for id_, tries in (("few", 2), ("many", 5)):
+        stage.know(id_, "fax", status="retrying", to="+16175551234", history=history[:tries])
+    assert "earlier tries" not in message(browser, "few", "fax").text
+    page = message(browser, "many", "fax").text
+    (fold,) = re.findall("<details><summary>4 earlier tries</summary>(.*?)</details>", page, re.DOTALL)
+    assert re.findall("number [0-9]", fold) == [f"number {number}" for number in range(1, 5)]
+    assert re.findall("number [0-9]", page.replace(fold, "")) == ["number 5"]
 
 
 # actions
@@ -438,10 +456,7 @@ def test_a_resend_is_executed_after_its_plan_was_shown(stage: RepairStage, brows
     stage.failed("m")
     stage.put(mail("m"))
     plan = browser.get("/message/resend", id="m", channel="mail")
-    assert (
-        "Failed: rejected: 550 no. It is sent again with the present content of its item, as try 2."
-        in plan.words
-    )
+    assert "Failed: rejected: 550 no. It is sent again with its present content, as try 2." in plan.words
     assert stage.bodies("mail") == []
     done = browser.post("/message/resend", plan.hidden())
     assert (done.status, done.headers["location"]) == (303, "/message?id=m&channel=mail&done=resend")
@@ -596,7 +611,7 @@ def test_live_updates_of_a_page_can_be_switched_off(browser: Browser) -> None:
 
 def test_failures_are_shown_as_a_list_and_as_bars_that_filter_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with deployed(monkeypatch) as stage:
-        day = failed(stage, "a", "invalid", error={"code": "invalid", "message": "no", "field": "to"})
+        failed(stage, "a", "invalid", error={"code": "invalid", "message": "no", "field": "to"})
         bounced = {"status": "bounced", "bounce_type": "Permanent", "template": "welcome"}
         failed(stage, "spring#1#b", "x", **bounced, **start_in("spring#1#b"))
         failed(stage, "c", "rejected", "sms", to="+16175551234")
@@ -604,7 +619,6 @@ def test_failures_are_shown_as_a_list_and_as_bars_that_filter_it(monkeypatch: py
         page = browser.get("/failures")
         for said in (
             "Status failed 2 bounced 1",
-            f"Day (UTC) {day} 3",
             "Channel mail 2 sms 1",
             "Attribute to 1",
             "Template welcome 1",
@@ -612,6 +626,7 @@ def test_failures_are_shown_as_a_list_and_as_bars_that_filter_it(monkeypatch: py
             "+16175551234 no",
         ):
             assert said in page.words
+        assert "Day (UTC)" not in page.words, "a bar for all failures neither compares nor filters"
         for name, value in (
             *(("status", "bounced"), ("reason", "Permanent"), ("template", "welcome")),
             ("campaign", "spring"),
@@ -619,11 +634,49 @@ def test_failures_are_shown_as_a_list_and_as_bars_that_filter_it(monkeypatch: py
             alone = browser.get("/failures", **{name: value})
             assert "1 message ." in alone.words.replace("message.", "message .")
             assert "id=spring%231%23b" in alone.text
-            assert f": {value} " in alone.words
+            assert f": {KINDS.get(value, value)} " in alone.words
         assert "Nothing went wrong" in browser.get("/failures", event_type="fax").words
         monkeypatch.setattr("mailroom_ops.console.pages.failures.QUICK", 2)
         assert "2 messages among the newest 2 that went wrong. Count more" in browser.get("/failures").words
         assert "3 messages" in browser.get("/failures", more="1").words
+
+
+def test_failures_with_equal_sentences_are_a_group_with_its_reason_its_list_and_its_csv(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with deployed(monkeypatch) as stage:
+        for number in range(3):
+            missing = {"code": "invalid", "message": f"line.price of {number}", "field": "variable"}
+            failed(stage, f"m{number}", "invalid", template="order", error=missing)
+        total = {"code": "invalid", "message": "no total"}
+        failed(stage, "other", "invalid", template="order", error=total)
+        browser = Browser(stage.session).enter()
+        page = browser.get("/failures")
+        assert "mail 3 messages line.price of" in page.words
+        assert "mail 1 message no total order CSV failed" in page.words
+        (alone,) = re.findall('id="group-1" href="([^"]*)"', page.text)
+        group = browser.get(html.unescape(alone))
+        assert "3 messages." in group.words
+        assert "Reason: line.price of …" in group.words
+        assert "other" not in group.text
+        csv = re.findall('href="([^"]*)" download>CSV</a></span>', page.text)[0]
+        assert len(browser.get(html.unescape(csv)).text.splitlines()) == 1 + 3
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [("bounced", "Permanent"), ("undelivered", "Transient"), ("complained", "abuse")]
+)
+def test_types_of_bounces_and_complaints_are_shown_as_words(
+    monkeypatch: pytest.MonkeyPatch, status: str, kind: str
+) -> None:
+    with deployed(monkeypatch) as stage:
+        name = "complaint_type" if status == "complained" else "bounce_type"
+        failed(stage, "m", "x", status=status, **{name: kind})
+        failed(stage, "n", "y")
+        browser = Browser(stage.session).enter()
+        for page in (browser.get("/failures"), browser.get("/message", id="m", channel="mail")):
+            assert KINDS[kind] in page.words
+            assert kind not in page.words
 
 
 def test_two_messages_of_a_day_with_the_same_template_and_subject_are_named_together(
@@ -749,7 +802,7 @@ def test_a_queue_has_one_redrive_by_either_name_which_shows_its_progress_and_can
     gate.set()
     browser.site.jobs[RedriveJob, "mail"].wait()
     ended = browser.get("/dead-letters/redrive", queue="mail", run="1").words
-    assert "The redrive was stopped. 20 dead letters were moved back before that." in ended
+    assert "It was stopped. 20 dead letters were moved back before that." in ended
     assert len(stage.bodies("mail-dlq")) == 10
 
 

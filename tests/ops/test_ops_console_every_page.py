@@ -16,6 +16,7 @@ WHOLE = {"id": "whole", "channel": "mail"}
 QUERIES: dict[str, list[dict[str, str]]] = {
     "/": [{"live": "off"}],
     "/lanes": [],
+    "/docs": [{"page": "dlq-not-empty"}, {"page": "nothing"}, {"page": "stage-settings.schema.json"}],
     "/messages": [
         {"q": ADA},
         {"q": "whole"},

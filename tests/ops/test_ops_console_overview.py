@@ -1,5 +1,6 @@
 """The overview: how fast messages go out, what asks for somebody, the last 24 hours, and the channels."""
 
+import re
 import time
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,8 @@ import pytest
 from mailroom.budget import Budget
 from mailroom.campaigns.runs import Runs
 from mailroom.clock import iso
-from mailroom_ops.messages.traffic import HOUR, Traffic
+from mailroom_ops.messages.traffic import HOUR, Hour, Traffic
+from tests.support import ROOT
 from tests.support.ops.campaign import NOW
 from tests.support.ops.console import Browser
 from tests.support.ops.repair import RepairStage, repair_stage
@@ -157,7 +159,7 @@ def test_the_counts_of_accepted_and_failed_messages_link_to_their_lists(
     assert '<a id="accepted" href="/messages"><b>600</b>' in page.text
     assert '<a id="wrong" href="/failures?since=24h"><b>4</b>' in page.text
     assert '<a id="wrong-mail" href="/failures?since=24h&amp;event_type=mail">4</a>' in page.text
-    assert 'aria-label="600 accepted and 4 wrong in 24 hours, 604 in the hour with the most"' in page.text
+    assert "600 accepted 4 went wrong" in page.words
     assert "Mail is sent at 10" in page.words  # 600 in a minute
 
 
@@ -195,10 +197,10 @@ def test_a_lane_whose_tries_fail_is_the_headline_and_the_list_of_its_messages_ha
     index(stage.dynamodb)
     page = browser.get("/")
     assert "Mail does not get through: most tries fail." in page.words
-    assert "Outage mail-bulk-tries-failing since" in page.words
+    assert "Outage An endpoint fails. mail-bulk-tries-failing, since" in page.words
     assert 'id="outage-mail" href="/messages?event_type=mail&amp;status=sending"' in page.text
     words = browser.get("/messages", event_type="mail", status="sending").words
-    assert "ada@example.com, SES: Too Many Requests" in words
+    assert "ada@example.com m SES: Too Many Requests sending" in words
 
 
 def test_a_used_up_day_shows_its_end_and_the_number_of_waiting_messages(
@@ -237,7 +239,7 @@ def ring(stage: RepairStage, name: str) -> None:
     cloudwatch = stage.session.client("cloudwatch")
     cloudwatch.put_metric_alarm(
         AlarmName=name,
-        AlarmDescription="It is bad. Next: mailroom doctor --stage dev, then look. See docs/alarms/x.md.",
+        AlarmDescription="An endpoint fails. Next: look at x. See `mailroom docs webhooks-failing`.",
         MetricName="x",
         Namespace="AWS/SQS",
         Period=60,
@@ -249,14 +251,51 @@ def ring(stage: RepairStage, name: str) -> None:
     cloudwatch.set_alarm_state(AlarmName=name, StateValue="ALARM", StateReason="test")
 
 
-def test_a_ringing_alarm_is_shown_as_a_sentence_with_its_next_command(
-    stage: RepairStage, browser: Browser
-) -> None:
-    ring(stage, "mailroom-dev-mail-dlq-not-empty")
+def test_a_ringing_alarm_is_a_sentence_with_a_link_to_its_page(stage: RepairStage, browser: Browser) -> None:
+    ring(stage, "mailroom-dev-webhooks-failing")
     page = browser.get("/")
-    assert "Alarm mail-dlq-not-empty since" in page.words
-    assert 'data-copy="mailroom doctor --stage dev"' in page.text
-    assert "See docs/alarms/x.md." in page.words
+    (row,) = re.findall("<li><span class=.status alarm.>.*?</li>", page.text, re.DOTALL)
+    words = " ".join(re.sub("<[^>]*>", " ", row).split())
+    assert words.partition(", since")[0] == "Alarm An endpoint fails. webhooks-failing"
+    assert words.endswith("UTC What to do")
+    (link,) = re.findall('href="([^"]*)"', row)
+    runbook = browser.get(link)
+    assert "What it means Callbacks or webhook messages failed" in runbook.words
+    assert "mailroom messages show order-42 --stage dev" in runbook.words
+
+
+@pytest.mark.parametrize("page", [path.stem for path in sorted((ROOT / "docs/alarms").glob("*.md"))])
+def test_the_console_shows_the_page_of_each_alarm(browser: Browser, page: str) -> None:
+    shown = browser.get("/docs", page=page)
+    assert shown.status == 200
+    for word in ("What it means", "First look", "Fix it"):
+        assert f"<h2>{word}</h2>" in shown.text
+    assert not re.search(r"\]\(|```", shown.text), "Markdown"
+
+
+@pytest.mark.parametrize(
+    ("p50", "p99", "colour"),
+    [(900, 1_100, "good"), (1_000, 6_000, "warn"), (4_999, 9_000, "warn"), (5_000, 9_000, "bad")],
+)
+def test_the_headline_is_red_if_most_codes_miss_their_objective_and_amber_if_some_do(
+    stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch, p50: int, p99: int, colour: str
+) -> None:
+    measured(stage, ("Sent", {"service": "send-mail"}, 5.0))
+    newest = {("mail", "p50"): p50, ("mail", "p99"): p99}
+    monkeypatch.setattr(Traffic, "newest", lambda _, *figure: newest.get(figure))
+    assert f'class="panel now {colour}"' in browser.get("/").text
+
+
+def test_hours_are_drawn_only_if_there_are_two_to_compare(
+    stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for hours, drawn in ((1, False), (2, True)):
+        counts = [Hour("2026-11-21T09:00:00Z", 3 * (at < hours), 0) for at in range(24)]
+        monkeypatch.setattr(Traffic, "hours", lambda _, counts=counts: counts)
+        page = browser.get("/")
+        assert f"{3 * hours} accepted" in page.words
+        label = f'aria-label="{3 * hours} accepted and 0 wrong in 24 hours, 3 in the hour with the most"'
+        assert (label in page.text) == drawn
 
 
 def test_the_newest_paused_runs_are_listed_with_their_reasons_until_they_go_on(

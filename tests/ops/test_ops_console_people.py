@@ -47,7 +47,7 @@ def test_the_page_of_a_person_shows_suppressions_opt_outs_and_messages(
         "news Opted out since",
     ):
         assert said in page.words
-    assert "bounced Your invoice ada@example.com" in page.words
+    assert "mail ada@example.com Your invoice m-1 bounced" in page.words
 
 
 def test_a_dialled_number_is_the_same_person_on_the_page_and_in_every_command(
@@ -61,7 +61,7 @@ def test_a_dialled_number_is_the_same_person_on_the_page_and_in_every_command(
     browser.post("/people/change", plan.hidden())
     assert cli("people", "stop", typed, "--topic", "news").exit_code == 0
     page = browser.get("/people", recipient=typed).words
-    for sentence in ("sms Off since", "news Opted out since", "delivered s-1 +16175551234"):
+    for sentence in ("sms Off since", "news Opted out since", "sms +16175551234 s-1 delivered"):
         assert sentence in page
     survey = json.loads(cli("people", "erase", typed, "--dry-run", "--json").stdout)
     places = {place["place"]: place["found"] for place in survey["places"]}
@@ -137,7 +137,7 @@ def test_a_person_is_erased_after_a_survey_and_a_typed_confirmation(stage: Stage
     looked = browser.post("/people/erase", {"recipient": ADA, "step": "look"})
     browser.site.jobs[EraseJob, ADA].wait()
     page = browser.get(looked.headers["location"])
-    assert "ledger 1 payloads 0 preferences 0 suppressions 1 search 1" in page.words
+    assert "records 1 payloads 0 preferences 0 suppressions 1 search 1" in page.words
     refused = browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": "bob@example.com"})
     assert (refused.status, len(stage.items("suppressions"))) == (400, 1)
     erased = browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": ADA})

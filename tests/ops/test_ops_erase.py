@@ -334,7 +334,7 @@ def test_a_mail_to_several_recipients_whose_time_may_have_come_is_left_whole(
 def test_an_unclaimed_mail_to_several_recipients_is_left_whole_until_its_claim(stage: Stage) -> None:
     stage.put("mailbox", id="m-1", event_type="mail", to=[ADA, BOB])
     answer = erased(code=1)
-    assert "it has no ledger item" in answer["remains"][0]["why"]
+    assert "it has no record of being sent" in answer["remains"][0]["why"]
     assert stage.items("mailbox")[0]["to"] == [ADA, BOB]
     assert not stage.items("ledger")
     stage.put("ledger", id="m-1", event_type="mail", to=[ADA, BOB], **OVER)

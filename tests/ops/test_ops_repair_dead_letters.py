@@ -32,7 +32,7 @@ def test_a_redrive_shows_the_number_of_letters_and_requires_a_confirmation(stage
     result = run(app, "--dead-letters", "mail", typed="n\n")
     assert result.exit_code == 1
     assert "about 2 dead letters of mail go back into that queue" in result.stdout
-    assert "The ledger drops messages that were sent already" in result.stdout
+    assert "Messages that were sent already are not sent again" in result.stdout
     assert len(stage.waiting("mail-dlq")) == 2
 
 

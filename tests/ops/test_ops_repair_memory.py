@@ -65,7 +65,7 @@ def test_forgotten_messages_are_requeued_after_a_confirmation_that_they_were_nev
     stage.put(mail("a"))
     stage.made(MAILBOX, time.time() - 30 * DAY)
     asked = run("resend", "--stuck", "--older-than", "0s", "--include-forgotten", typed="n\n")
-    assert "The ledger may have forgotten 1 of them. Confirm that they were never sent" in asked.stderr
+    assert "The records of 1 of them may have expired. Confirm that they were never sent" in asked.stderr
     assert not stage.functions.invoked
     code, answer = scanned("--include-forgotten", "--yes")
     assert (code, answer["may_go_twice"], answer["repaired"]) == (0, 1, {"mail": 1})

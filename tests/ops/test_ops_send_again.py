@@ -56,7 +56,7 @@ def test_an_operator_confirms_that_a_message_which_the_ledger_may_have_forgotten
     stage.put(mail("lost"))
     result = run("resend", "lost", typed="n\n")
     assert result.exit_code == 1
-    assert "not in the ledger, which may have forgotten it" in " ".join(result.stdout.split())
+    assert "without a record, which may have expired" in " ".join(result.stdout.split())
     assert "Send 1 message of dev again? 1 of them may arrive twice." in result.stderr
     assert not stage.functions.invoked
     assert run("resend", "lost", typed="y\n").exit_code == 0

@@ -54,7 +54,7 @@ def test_a_fax_can_be_ended_only_after_its_line_must_be_free(stage: RepairStage)
     code, answer = ended("f", "--as", "failed")
     assert (code, answer["counts"]) == (1, {"refused": 1})
     assert answer["messages"][0]["why"].startswith(
-        "sending: a worker may be sending it, or its fax line may be busy, until 20"
+        "sending: a function may be sending it, or its fax line may be busy, until 20"
     )
     stage.know("f", "fax", **FAX, submittedAt=ago(2 * HOUR + 1_600))
     assert ended("f", "--as", "failed")[0] == 0
@@ -119,7 +119,7 @@ def test_a_message_that_changes_during_the_confirmation_is_left_alone(
 def test_an_unclaimed_message_or_an_id_of_two_channels_is_not_ended(stage: RepairStage) -> None:
     stage.put(mail("m"))
     result = run("settle", "m", "--as", "failed")
-    assert (result.exit_code, "it has no item in the ledger" in result.stdout) == (1, True)
+    assert (result.exit_code, "it has no record of being sent" in result.stdout) == (1, True)
     for event_type in ("mail", "fax"):
         stage.know("m", event_type, status="sending")
     result = run("settle", "m", "--as", "failed")

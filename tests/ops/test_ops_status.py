@@ -123,7 +123,7 @@ def trouble(code: str, message: str) -> dict[str, Any]:
         (sending(OLD, startedAt=MS), "mailroom messages resend"),
         (
             sending(OLD, **AT_TELNYX),
-            "If no worker can find out its outcome, ask telnyx for it, then: mailroom messages settle m",
+            "If no try finds out its outcome, ask telnyx for it, then: mailroom messages settle m",
         ),
         (
             sending(dead_lettered_at=MS, **AT_TELNYX),
@@ -138,7 +138,7 @@ def trouble(code: str, message: str) -> dict[str, Any]:
         ),
         (
             sending(startedAt=MS, **trouble("no_outcome", "SES: ReadTimeoutError")),
-            "It may have been sent, and the next worker looks for evidence first: SES: ReadTimeoutError",
+            "It may have been sent, and the next try looks for evidence first: SES: ReadTimeoutError",
         ),
         (sending(dead_lettered_at=MS), "mailroom messages dead-letters m --stage dev"),
         ({"status": "retrying", "updatedAt": OLD}, "Nothing has changed for 4 hours"),
@@ -209,7 +209,7 @@ def test_the_advice_depends_on_the_status(item: dict[str, Any], words: str) -> N
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({}, "If it was put within the last 90 days, no worker has claimed it"),
+        ({}, "If it was put within the last 90 days, its sending has not begun"),
         (
             {},
             "puts it back: mailroom messages resend m --channel mail --stage dev. An older message may",
@@ -241,7 +241,8 @@ def test_a_scheduled_message_without_its_item_ends_as_cancelled(stage: Stage) ->
     due = "2099-11-21T15:00:00.000Z"
     waits = {"status": "scheduled", "scheduledFor": due, "wait": mark("send_at")}
     stage.put(LEDGER, id="m", event_type="mail", **waits)
-    assert "Its item was deleted: at 2099-11-21 15:00:00 UTC it ends as cancelled" in run("show", "m").stdout
+    said = "It was deleted from the mailbox: at 2099-11-21 15:00:00 UTC it ends as cancelled"
+    assert said in run("show", "m").stdout
     stage.put(MAILBOX, id="m", event_type="mail", to="a@example.com", send_at=due)
     assert "To take it back: mailroom messages cancel m --channel mail" in run("show", "m").stdout
 

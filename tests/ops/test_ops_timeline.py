@@ -265,7 +265,7 @@ def test_a_cancelled_message_is_not_due() -> None:
 
 def test_a_dead_letter_is_described_as_left_until_an_operator_acts() -> None:
     found = of_ledger({"id": "m", "event_type": "mail", "status": "sending", "dead_lettered_at": MS})
-    assert meaning(found) == "It is a dead letter: it is not tried again until an operator requeues it."
+    assert meaning(found) == "It is a dead letter: it is not tried again until somebody puts it back."
 
 
 def test_a_callback_that_mailroom_refused_shows_its_reason_and_does_not_blame_the_endpoint() -> None:

@@ -138,6 +138,19 @@ def test_a_percentage_refers_to_the_threshold_of_the_alarm_on_the_same_metric(
     }
 
 
+def test_the_oldest_messages_are_those_of_the_worst_three_queues(each_stage: Templates) -> None:
+    (graph,) = (
+        widget
+        for widget in widgets(each_stage, "metric")
+        if widget["properties"]["title"].startswith("Oldest message")
+    )
+    rows = [row[-1] for row in graph["properties"]["metrics"]]
+    (shown,) = (row for row in rows if row.get("visible", True))
+    shares = [row["id"] for row in rows if row.get("expression", "").startswith("100 * ")]
+    assert shown == {"expression": f"SORT([{', '.join(shares)}], MAX, DESC, 3)"}
+    assert len(shares) > 3
+
+
 def test_codes_are_the_normal_lanes_at_p50_and_p99(dev: Templates) -> None:
     drawn = {(line[3], line[-1]["stat"]) for line in lines(dev) if line[1:2] == ["PutToAccepted"]}
     assert drawn == set(itertools.product(("send-mail", "send-sms"), ("p50", "p99")))

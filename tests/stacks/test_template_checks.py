@@ -57,7 +57,7 @@ def test_a_template_that_would_end_its_process_is_named_and_the_others_are_check
         f"templates/mail/a/{WARNING} (example templates/mail/a/examples/ada.json)",
         ended("b/fr/body.txt", "ada.json in fr"),
         ended("b", "eve.json"),
-        "templates/mail/c/body.txt:1: name: is missing; this line uses it, so the item must have it "
+        "templates/mail/c/body.txt:1: name: is missing; this line uses it, so the message must have it "
         "(example templates/mail/c/examples/ada.json)",
     ]
 

@@ -272,7 +272,7 @@ def _fault_of(error: BaseException, name: str, fuel: int | None = None) -> Templ
     kind, detail, part, line = causes[-1] if causes else (f"{error!s:.200}", "", name, "")
     place = f"{name if part == '<string>' else part}:{line}".removesuffix(":")
     if missing := _MISSING.search(detail):
-        return TemplateFault(missing[1], f"is missing; {place} uses it, so the item must have it", place)
+        return TemplateFault(missing[1], f"is missing; {place} uses it, so the message must have it", place)
     if kind == "syntax error":
         return TemplateFault("template", f"{place} cannot be read: {detail:.200}", place)
     if kind == "engine ran out of fuel":

@@ -100,37 +100,37 @@ class Cause(Struct, frozen=True):
 
 
 _UNRECORDED = Cause(
-    "unrecorded", "a provider's event is not in the ledger; see the log of `feedback`, then redrive it"
+    "unrecorded", "a provider's event was not recorded; see the log of `feedback`, then put it back"
 )
 _SUPERSEDED = Cause("superseded", "its attempt has ended, and a later one follows: delete this old copy")
 _UNCLAIMED = Cause(
     "unclaimed",
-    "no worker has claimed its message: the function failed before the claim, had too little time left for "
-    "it, or did not reach the ledger; see the log of the function, then redrive it",
+    "its sending has not begun: the function failed before, had too little time left, or did not reach its "
+    "tables; see the log of the function, then put it back",
 )
 _UNKNOWN = Cause(
     "outcome_unknown",
-    "a worker claimed its message and recorded no outcome, so the message may have been sent; see the log of "
-    "the sender function, then redrive it: the next worker looks for evidence first",
+    "its sending began, and no outcome was recorded, so the message may have been sent; see the log of the "
+    "sender function, then put it back: the next try looks for evidence first",
 )
 _SUBMITTED = Cause(
-    "submitted", "its provider has accepted it, and has no result yet; redrive it: the next worker polls it"
+    "submitted", "its provider has accepted it, and has no result yet; put it back to ask for the result"
 )
 
-_TROUBLE = "{}; fix the cause, then redrive it"
+_TROUBLE = "{}; fix the cause, then put it back"
 _TROUBLES_IN_DOUBT = {
-    "in_doubt": "{}, and it is not resent automatically; ask the provider, then settle it, or redrive it to "
-    "send it once more",
-    "no_outcome": "a try ended without an outcome ({}), so the message may have been sent; redrive it "
-    "when the problem is solved: the next worker looks for evidence first",
+    "in_doubt": "{}, and it is not resent automatically; ask the provider, then record its outcome, or put "
+    "it back to send it once more",
+    "no_outcome": "a try ended without an outcome ({}), so the message may have been sent; put it back "
+    "when the problem is solved: the next try looks for evidence first",
     "look_up_failed": "the look-up of an earlier try at the provider failed ({}), so the message may have "
-    "been sent; redrive it when the problem is solved",
+    "been sent; put it back when the problem is solved",
 }
 _TROUBLES = {
-    "retry": "not accepted in any of its tries: {}; redrive it when the problem is solved",
-    "unprepared": "its request could not be prepared ({}); see the sender function's log, then redrive it",
-    "no_time": "{}; see how long the batches of the sender function take, then redrive it",
-    **dict.fromkeys(("received_too_often", "restarted", "other_try"), "{}; redrive it"),
+    "retry": "not accepted in any of its tries: {}; put it back when the problem is solved",
+    "unprepared": "its request could not be prepared ({}); see the sender function's log, then put it back",
+    "no_time": "{}; see how long the batches of the sender function take, then put it back",
+    **dict.fromkeys(("received_too_often", "restarted", "other_try"), "{}; put it back"),
     **_TROUBLES_IN_DOUBT,
 }
 """Sentences by the code in the ledger attribute `trouble`, the reason why a message was not sent."""
@@ -165,7 +165,7 @@ def _settled(subject: Subject, item: Item) -> Cause | None:
         return Cause(
             "unfounded",
             f"the attempt before attempt {subject.attempt} has not ended: the number is wrong, or "
-            "the ledger item was deleted; delete the dead letter",
+            "its record was deleted; delete the dead letter",
         )
     return None
 
@@ -186,12 +186,14 @@ def _of_message(item: Item) -> Cause:
 def _of_campaign(dead_letter: DeadLetter, subject: Subject) -> Cause:
     if dead_letter.undelivered:
         sentence = f"EventBridge Scheduler could not send it: {dead_letter.undelivered}"
-        return Cause("undelivered", f"{sentence}; fix the cause, then redrive it")
+        return Cause("undelivered", f"{sentence}; fix the cause, then put it back")
     if dead_letter.queue.startswith("collect-"):
         sentence = f"a page of campaign {subject.detail}, was not collected; see `mailroom campaign status`"
-        return Cause("uncollected", f"{sentence}; fix the cause, then redrive it, or start the run again")
+        return Cause("uncollected", f"{sentence}; fix the cause, then put it back, or start the run again")
     sentence = f"people of campaign {subject.detail}, were not all composed; see the log of `compose`"
-    return Cause("uncomposed", f"{sentence}, fix the cause, then redrive it: no person gets a second message")
+    return Cause(
+        "uncomposed", f"{sentence}, fix the cause, then put it back: no person gets a second message"
+    )
 
 
 def _of_callback(name: str, item: Item) -> Cause:
@@ -200,7 +202,7 @@ def _of_callback(name: str, item: Item) -> Cause:
     if not isinstance(result, Mapping):
         return Cause(
             "callback_unsent",
-            f"callback {name} has no recorded result; see the log of send-webhook, then redrive it",
+            f"callback {name} has no recorded result; see the log of send-webhook, then put it back",
         )
     answer = "no answer" if result.get("code") is None else f"HTTP {result['code']}"
     reason = f" ({result['reason']})" if "reason" in result else ""
@@ -209,7 +211,7 @@ def _of_callback(name: str, item: Item) -> Cause:
     return Cause(
         "callback_refused",
         f"callback {name} was not accepted{after}, the last got {answer}{reason}; "
-        "fix the endpoint, then redrive it",
+        "fix the endpoint, then put it back",
     )
 
 

@@ -263,7 +263,9 @@ class Message(Struct, frozen=True, kw_only=True):
     audience_columns: list[str] = msgspec.field(default_factory=list)
     """Names of columns of a campaign's audience or of an imported file that resemble a vital attribute. They
     are variables of the template, so they do not count as misspelt attributes."""
-    ttl: Annotated[int | None, Meta(description="epoch seconds after which the item may be deleted")] = None
+    ttl: Annotated[int | None, Meta(description="epoch seconds after which the message may be deleted")] = (
+        None
+    )
     """Epoch seconds after which DynamoDB may delete the item."""
     attempt: Annotated[
         int, Meta(ge=1, le=MAX_ATTEMPT, description="set only by Mailroom; producers leave it out")

@@ -6,6 +6,15 @@ from msgspec import Struct
 
 from mailroom.message.outcome import Facts, Status
 
+KINDS = {
+    "Permanent": "refused for good by the receiving server",
+    "Transient": "not taken in time by the receiving server",
+    "Undetermined": "refused without a clear reason",
+    "Suppressed": "on the provider's own suppression list",
+    "abuse": "reported as spam by the recipient",
+}
+"""Words for the types of bounces and complaints."""
+
 
 class Meaning(Struct, frozen=True):
     """Meaning of an event for the mail and its recipients."""

@@ -50,7 +50,7 @@ class RedriveJob(Job):
         try:
             self.answer = self._planned.run(self._advance)
         except Stopped:
-            self.sentences = [f"The redrive was stopped. {_moved(self.done)} back before that."]
+            self.sentences = [f"It was stopped. {_moved(self.done)} back before that."]
 
     def _advance(self, done: int, total: int | None = None, name: str | None = None) -> None:  # noqa: ARG002
         self.done, self.total = done, max(done, total or self.total)

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from mailroom_ops.console.site import Answer, Download, Request, Shown, Site, View
 from mailroom_ops.messages.failed_messages import Failure, FailureFilter, choose, failed, failure_of
+from mailroom_ops.messages.failure_groups import FailureGroup, groups_of
 from mailroom_ops.messages.failures_csv import csv_lines
 from mailroom_ops.messages.filters import bounds_of_failures, check_names
 
@@ -27,6 +28,10 @@ DIMENSIONS = {
     "campaign": "Campaign",
 }
 """Attributes of `Failure` by which failures are counted, and their titles."""
+FILTERS = {**DIMENSIONS, "sentence": "Reason"}
+"""Attributes of `Failure` by which the page can be filtered, and their titles."""
+GROUPS = 10
+"""Maximum number of reasons that are listed."""
 _BARS = 8
 
 
@@ -46,12 +51,18 @@ class Chart(Struct, frozen=True):
     bars: list[Bar]
     others: int
 
+    def counts(self, total: int) -> bool:
+        """Return whether the chart has a bar that is not about all failures."""
+        return any(bar.count < total for bar in self.bars)
+
 
 class Failures(View, frozen=True):
     """Values of the page of failures."""
 
     since: str
     spans: dict[str, str]
+    groups: list[FailureGroup]
+    """Largest groups of failures with the same reason."""
     charts: list[Chart]
     filters: dict[str, tuple[str, str]]
     """Names and values of filters, by their titles."""
@@ -68,11 +79,14 @@ def show(site: Site, request: Request) -> Answer:
     if request["csv"]:
         selection = choose(site.client("dynamodb"), site.stage, _filter(site, request), full=True)
         return Download(f"failures {site.stage}.csv", csv_lines(selection))
-    filters = {name: request[name] for name in DIMENSIONS}
-    titled = {DIMENSIONS[name]: (name, value) for name, value in filters.items() if value}
-    charts = [chart for name in DIMENSIONS if (chart := _chart(name, failures)).bars]
+    filters = {name: request[name] for name in FILTERS}
+    titled = {FILTERS[name]: (name, value) for name, value in filters.items() if value}
+    # A bar for all failures would neither compare nor filter.
+    charts = [chart for name in DIMENSIONS if (chart := _chart(name, failures)).counts(len(failures))]
+    groups = [] if filters["sentence"] else groups_of(failures)[:GROUPS]
     since, limit = request.typed("since"), MOST if request["more"] else QUICK
-    return Shown(Failures(since, SPANS, charts, titled, len(failures), limit, left_out, failures[:LISTED]))
+    view = Failures(since, SPANS, groups, charts, titled, len(failures), limit, left_out, failures[:LISTED])
+    return Shown(view)
 
 
 def _found(site: Site, request: Request) -> tuple[list[Failure], bool]:
@@ -90,7 +104,7 @@ def _found(site: Site, request: Request) -> tuple[list[Failure], bool]:
 def _filter(site: Site, request: Request) -> FailureFilter:
     client, campaign, since = site.client("dynamodb"), request["campaign"], request.typed("since")
     span = bounds_of_failures(client, site.stage, campaign, since, site.clock())
-    return FailureFilter(**{name: request[name] for name in DIMENSIONS}, **span)
+    return FailureFilter(**{name: request[name] for name in FILTERS}, **span)
 
 
 def _chart(name: str, failures: Sequence[Failure]) -> Chart:

@@ -144,9 +144,7 @@ def message(site: Site, request: Request) -> Answer:
     )
     item = next((item for page in pages for item in page["Items"]), None)
     if item is None:
-        raise Refused(
-            "The ledger has no message with this provider id yet: it is being sent, or was sent again."
-        )
+        raise Refused("No message has this provider id yet: it is being sent, or was sent again.")
     return Goto(link("/message", id=item["id"]["S"], channel=item["event_type"]["S"]))
 
 

@@ -26,7 +26,7 @@ from mailroom_ops.messages.cancel import Canceller, states_of
 from mailroom_ops.messages.items import attributes_of, text_of
 from mailroom_ops.messages.search import row_of
 from mailroom_ops.messages.status import MessageView, reader_of, titled, view_of
-from mailroom_ops.messages.timeline import Step, meaning, timeline
+from mailroom_ops.messages.timeline import TRIED, Step, last_try, meaning, timeline
 from mailroom_ops.messages.waiting import turn_of
 from mailroom_ops.repair.judge import PATIENCE_SECONDS, SENTENCES
 from mailroom_ops.repair.repairs import Repairs, Word
@@ -65,6 +65,8 @@ class Message(View, frozen=True):
     """Recipients who may have a suppression or an opt-out."""
     meaning: str
     steps: list[Step]
+    folded: int
+    """Index of the first step after those of earlier tries, which are folded; 0 without them."""
     source: str | None
     """Item of the mailbox as JSON; None if it does not exist, or if only the live part is shown."""
     preview: Preview | None
@@ -81,6 +83,7 @@ class Message(View, frozen=True):
     copyable: bool
     """Whether the content still exists, so that a copy can be sent to another recipient."""
     done: str
+    tried: str = TRIED
 
 
 class MessageChoice(View, frozen=True):
@@ -137,7 +140,8 @@ def show(site: Site, request: Request) -> Answer:
         advice=list(steps),
         listed=_recipients(message) if message.status in _LISTED and not message.recipients else [],
         meaning=meaning(message),
-        steps=timeline(message, moment),
+        steps=(life := timeline(message, moment)),
+        folded=last_try(life),
         source=json.dumps(item, indent=2, ensure_ascii=False, default=_json) if complete else None,
         preview=preview,
         problem=problem,
@@ -182,7 +186,7 @@ def resend(site: Site, request: Request) -> Answer:
     reason = message.why.removesuffix(FORCED).removesuffix(SUPPRESSED)
     sentences = [f"{reason[:1].upper()}{reason[1:]}."]
     if message.attempt is not None:
-        content = "its old content" if message.event_type == "fax" else "the present content of its item"
+        content = "its old content" if message.event_type == "fax" else "its present content"
         sentences.append(f"It is sent again with {content}, as try {message.attempt}.")
     if message.may_arrive_twice:
         sentences.append("It may arrive twice.")

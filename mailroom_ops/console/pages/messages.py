@@ -4,6 +4,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
 
+from msgspec import structs
+
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.search.finder import Finder
 from mailroom_ops.console.site import Answer, Download, Request, Shown, Site, View
@@ -23,7 +25,8 @@ class Messages(View, frozen=True):
     """Values of a list of messages."""
 
     found: FoundAnswer
-    filtered: bool
+    filters: int
+    """Number of the fields of the filter that are set."""
     off: bool
     """Whether the stage has no search."""
     unlisted: str
@@ -43,7 +46,8 @@ def show(site: Site, request: Request) -> Answer:
     if request["csv"]:
         return Download(f"messages {site.stage}.csv", csv_lines(lookup.every()))
     alike = _alike(answer.messages) if answer.by == "recipient" else []
-    view = Messages(answer, selection != MessageFilter(), finder is None, unlisted(answer.queued), alike)
+    filters = sum(map(bool, structs.astuple(selection)))
+    view = Messages(answer, filters, finder is None, unlisted(answer.queued), alike)
     return Shown(view, f"Messages to {text}" if answer.by == "recipient" else text or "Messages")
 
 

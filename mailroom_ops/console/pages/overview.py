@@ -18,7 +18,7 @@ from mailroom_ops.messages.traffic import RATED, Hour, Traffic, end_at
 from mailroom_ops.messages.waiting import ClosedDay, closed_days
 from mailroom_ops.shared.deployed_stage import is_dead, name
 from mailroom_ops.shared.times import speed_of
-from mailroom_stacks.settings.monitoring import BOUNCE_RATE, COMPLAINT_RATE
+from mailroom_stacks.settings.monitoring import BOUNCE_RATE, COMPLAINT_RATE, SLOW_SECONDS
 
 SNAPSHOT_SECONDS = 4.0
 """Seconds for which the counts of the queues are cached for all browser tabs. CloudWatch's figures are cached
@@ -51,6 +51,11 @@ class ChannelRow(Struct, frozen=True):
     """Milliseconds from put to accepted that half of the newest messages needed at most."""
     p99: float | None
     """Milliseconds from put to accepted that 99 % of the newest messages needed at most."""
+
+    @property
+    def is_late(self) -> bool:
+        """Whether more than half of the newest messages missed the objective of the alarm `codes-late`."""
+        return self.p50 is not None and self.p50 >= SLOW_SECONDS * 1000
 
     @property
     def pace_words(self) -> str:
@@ -91,6 +96,7 @@ class Overview(View, frozen=True):
     paused_runs: list[PausedRun]
     twice: int
     """Number of tries of the last 24 hours that followed a try whose outcome was not found out."""
+    slow_ms: int = SLOW_SECONDS * 1000
 
 
 def show(site: Site, _: Request) -> Answer:

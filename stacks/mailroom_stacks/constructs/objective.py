@@ -3,12 +3,10 @@
 from constructs import Construct
 
 from mailroom_stacks.constructs.stage_alarm import AlarmText, counted, read_log, stage_alarm
+from mailroom_stacks.settings.monitoring import SLOW_SECONDS
 from mailroom_stacks.settings.settings import Settings
 
 PAGE = "codes-late"
-SLOW_SECONDS = 5
-"""Seconds from which on a message counts as slow. A message that SES throttles once takes as long. See
-"How fast a code is" in `mailroom docs keep-codes-fast`."""
 WINDOWS = {"": (3, 3), "-warning": (12, 72)}
 """Number of periods of five minutes in which the objective must be missed, and number of latest periods that
 the alarm looks at, by the suffix of the alarm's kind. Many slow messages must notify somebody within a

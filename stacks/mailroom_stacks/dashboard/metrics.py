@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from aws_cdk.aws_cloudwatch import IAlarm, IMetric, SearchExpression
+from aws_cdk.aws_cloudwatch import IAlarm, IMetric, MathExpression, SearchExpression
 from constructs import IConstruct
 
 from mailroom_stacks.constructs.function import function_specs
@@ -10,6 +10,9 @@ from mailroom_stacks.constructs.stage_alarm import StageAlarm, counted, stage_al
 from mailroom_stacks.constructs.worker import Work
 from mailroom_stacks.settings.settings import Settings
 
+WORST = 3
+"""Number of lines of a graph that leaves out all others. CloudWatch sorts and numbers their labels:
+https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html, read on 2026-11-30."""
 UNFINISHED = ("Retried", "Misconfigured", "Unknown", "Resent")
 """Metrics of tries that are retried, whose outcome is unknown, or that follow a try of unknown outcome."""
 
@@ -82,9 +85,16 @@ class StageMetrics:
         """Return the number of dead letters, by queue."""
         return [alarm.labelled() for alarm in of_kind(self._stage, "dlq-not-empty")]
 
-    def shares(self, kind: str) -> list[IMetric]:
+    def shares(self, kind: str) -> list[MathExpression]:
         """Return the metrics of all alarms of a kind, as percentages of their thresholds."""
         return [alarm.share() for alarm in of_kind(self._stage, kind)]
+
+    def worst(self, kind: str) -> list[IMetric]:
+        """Return the WORST of the metrics of `shares` by their maximum in the displayed time range."""
+        shares = {f"share_{index}": share for index, share in enumerate(self.shares(kind))}
+        expression = f"SORT([{', '.join(shares)}], MAX, DESC, {WORST})"
+        # Without a label of its own, the expression shows those of the metrics.
+        return [MathExpression(expression=expression, using_metrics=shares, label="")]
 
     def _search(self, dimensions: str, term: str, label: str, around: str = "{}") -> SearchExpression:
         """Build a search among Mailroom's own metrics of this stage. `around` is an expression that contains

@@ -4,11 +4,11 @@ delayed."""
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import IConstruct
 
-from mailroom_stacks.constructs.objective import SLOW_SECONDS
 from mailroom_stacks.constructs.outcome_alarms import MESSAGES, TRIES
 from mailroom_stacks.constructs.stage_alarm import stage_alarms
 from mailroom_stacks.dashboard.metrics import StageMetrics, of_kind
 from mailroom_stacks.dashboard.widgets import FULL, graph, ringing
+from mailroom_stacks.settings.monitoring import SLOW_SECONDS
 from mailroom_stacks.settings.settings import Settings
 
 URGENT = (
@@ -63,5 +63,5 @@ def _limits(stage: IConstruct, settings: Settings, metrics: StageMetrics) -> lis
     return [
         graph("The day: accepted (left), waiting (right)", metrics.days(), waits, lines=lines, width=width),
         *([graph("SES: bounces and complaints, % of their alarms", rates, lines=[FULL])] if rates else []),
-        graph("Oldest message, % of its alarm", metrics.shares("waiting-long"), lines=[FULL], width=width),
+        graph("Oldest message, % of its alarm", metrics.worst("waiting-long"), lines=[FULL], width=width),
     ]

@@ -25,6 +25,9 @@ the account. SES computes the share over a representative volume."""
 COMPLAINT_RATE_WARNING, COMPLAINT_RATE = 0.0008, 0.001
 """Shares of mails that recipients report as spam: for an early warning, and at which SES reviews the
 account."""
+SLOW_SECONDS = 5
+"""Seconds from which on a message of a lane `normal` counts as slow. A message that SES throttles once takes
+as long. See "How fast a code is" in `mailroom docs keep-codes-fast`."""
 NEARLY_ALL = 0.8
 """Share of the account's concurrency quota at which an alarm rings."""
 

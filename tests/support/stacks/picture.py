@@ -34,6 +34,7 @@ LINE = 15
 HEADROOM = {"left": 1.2, "right": 1.5}
 """Height of an axis, as a multiple of its highest threshold."""
 GREY = "#687078"
+SORTED = re.compile(r"SORT\(\[(.+)\], MAX, DESC, ([0-9]+)\)")
 EXAMPLES = {
     "service": ["send-mail"],
     "MetricName": ["Failed"],
@@ -184,12 +185,17 @@ def _color(at: int) -> str:
 
 
 def _names(metrics: Sequence[Sequence[Any]]) -> list[tuple[str, str]]:
-    """Return the name and the axis of each line that a graph shows. A search shows its examples."""
+    """Return the name and the axis of each line that a graph shows. A search shows its examples, and a sort
+    the first lines of its list."""
     names = []
+    labels = {options.get("id", ""): options.get("label", "") for *_, options in metrics}
     for *_, options in metrics:
         if options.get("visible", True):
-            axis = options.get("yAxis", "left")
-            names += [(name, axis) for name in _found(options["label"], options.get("expression", ""))]
+            axis, expression = options.get("yAxis", "left"), options.get("expression", "")
+            if match := SORTED.fullmatch(expression):
+                names += [(labels[id_], axis) for id_ in match[1].split(", ")[: int(match[2])]]
+            else:
+                names += [(name, axis) for name in _found(options["label"], expression)]
     return names
 
 

@@ -31,7 +31,7 @@ def test_the_response_to_a_single_message_names_its_unused_attributes(api: Api) 
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({}, "name: is missing; a/subject.txt:1 uses it, so the item must have it"),
+        ({}, "name: is missing; a/subject.txt:1 uses it, so the message must have it"),
         ({"template": "b"}, "template: 'b' is unknown; use one of: a"),
         ({"name": "x", "sendAt": "now"}, "sendAt: is not used here; did you mean `send_at`?"),
         (

@@ -14,7 +14,7 @@ def test_the_error_about_a_missing_variable_names_the_variable_and_the_part_that
     with pytest.raises(Invalid) as caught:
         shelf.render(last_name="van Gogh")
     assert caught.value.field == "first_name"
-    assert caught.value.problem == "is missing; a/body.html:1 uses it, so the item must have it"
+    assert caught.value.problem == "is missing; a/body.html:1 uses it, so the message must have it"
 
 
 def test_the_error_about_a_missing_variable_in_an_expression_names_the_variable(shelf: Shelf) -> None:
@@ -25,7 +25,7 @@ def test_the_error_about_a_missing_variable_in_an_expression_names_the_variable(
         "{{ user + 1 }}",
     ):
         problem = shelf.problem(f"one\n{source}")
-        assert problem == "user: is missing; a/body.txt:2 uses it, so the item must have it"
+        assert problem == "user: is missing; a/body.txt:2 uses it, so the message must have it"
 
 
 @pytest.mark.parametrize("user", [{}, {"first": "Ada"}, []])
@@ -33,7 +33,7 @@ def test_the_error_about_a_missing_part_of_a_variable_names_the_path_of_the_part
     shelf: Shelf, user: object
 ) -> None:
     problem = shelf.problem("{{ user.name }}", user=user)
-    assert problem == "user.name: is missing; a/body.txt:1 uses it, so the item must have it"
+    assert problem == "user.name: is missing; a/body.txt:1 uses it, so the message must have it"
 
 
 def test_an_unknown_template_is_refused_and_the_error_names_the_known_templates(shelf: Shelf) -> None:

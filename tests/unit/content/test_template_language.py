@@ -82,7 +82,7 @@ def test_a_missing_variable_fails_before_any_filter(name: str, variable: str, us
     with pytest.raises(Invalid) as caught:
         text(use.format(f"{variable}|{of(name)}"), **variables)
     assert caught.value.field == variable
-    assert caught.value.problem == "is missing; a/body.txt:1 uses it, so the item must have it"
+    assert caught.value.problem == "is missing; a/body.txt:1 uses it, so the message must have it"
 
 
 @pytest.mark.parametrize("name", sorted(LENIENT))

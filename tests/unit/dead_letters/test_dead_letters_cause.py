@@ -70,16 +70,17 @@ def test_the_cause_of_a_dead_lettered_third_attempt_depends_on_how_many_attempts
 @pytest.mark.parametrize(
     ("trouble", "sentence"),
     [
-        (TROUBLE, "the sender is not verified; fix the cause, then redrive it"),
+        (TROUBLE, "the sender is not verified; fix the cause, then put it back"),
         (
             {"code": "retry", "message": "HTTP 429"},
-            "not accepted in any of its tries: HTTP 429; redrive it when the problem is solved",
+            "not accepted in any of its tries: HTTP 429; put it back when the problem is solved",
         ),
         (
             {"code": "unprepared", "message": "ClientError"},
-            "its request could not be prepared (ClientError); see the sender function's log, then redrive it",
+            "its request could not be prepared (ClientError); "
+            "see the sender function's log, then put it back",
         ),
-        ({"code": "new", "message": "{braces} stay"}, "{braces} stay; fix the cause, then redrive it"),
+        ({"code": "new", "message": "{braces} stay"}, "{braces} stay; fix the cause, then put it back"),
     ],
 )
 def test_the_cause_of_an_unsent_dead_letter_has_the_recorded_error_and_the_next_step(

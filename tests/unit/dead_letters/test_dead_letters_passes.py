@@ -37,7 +37,7 @@ def test_dead_letters_with_one_cause_are_logged_in_one_line_with_an_example_and_
     assert (line["id"], line["event_type"], line["receives"]) == ("m-1", "mail", 1)
     assert line["cause"] == {
         "code": "misconfigured",
-        "message": "the sender is not verified; fix the cause, then redrive it",
+        "message": "the sender is not verified; fix the cause, then put it back",
     }
     assert line["sent_at"].endswith("Z")
     assert line["message_id"]

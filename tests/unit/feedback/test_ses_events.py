@@ -70,7 +70,7 @@ MEANING: dict[str, tuple[Any, ...]] = {
         "complained",
         {"complainedAt": AT["complaint"], "complaint_type": "abuse"},
         "complaint",
-        "complaint (abuse)",
+        "reported as spam by the recipient",
     ),
     "reject": (
         "Reject",

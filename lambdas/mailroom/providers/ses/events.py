@@ -10,7 +10,7 @@ from mailroom.message import address
 from mailroom.message.message import Key, Reference
 from mailroom.message.outcome import Event, Facts, Status
 from mailroom.providers import values
-from mailroom.providers.meaning import Meaning, bounced, filled
+from mailroom.providers.meaning import KINDS, Meaning, bounced, filled
 from mailroom.providers.received import Received
 from mailroom.providers.values import sentence, word
 from mailroom.telemetry import count, logger
@@ -239,7 +239,8 @@ def _complaint(section: EventObject, time_ms: int) -> Iterator[Meaning]:
     facts = filled({"complainedAt": time_ms, **types})
     # If the event lists several recipients, any of them may have complained, so none is suppressed.
     suppress: Literal["complaint"] | None = "complaint" if len(set(addresses)) == 1 else None
-    yield Meaning("complained", facts, addresses, suppress, f"complaint ({kind or 'no type'})")
+    detail = KINDS.get(kind, f"complaint ({kind or 'no type'})")
+    yield Meaning("complained", facts, addresses, suppress, detail)
 
 
 def _delay(section: EventObject, time_ms: int) -> Iterator[Meaning]:

@@ -71,7 +71,7 @@ INVALID_FOR_A_SENDER: list[tuple[Item, str]] = [
     ),
     (
         {"text": ..., "subject": ..., "email": "v@example.com", "first_name": "V"},
-        "last_name: is missing; default/body.html:9 uses it, so the item must have it",
+        "last_name: is missing; default/body.html:9 uses it, so the message must have it",
     ),
 ]
 

@@ -132,7 +132,9 @@ def test_if_a_template_needs_a_missing_unsubscribe_link_the_error_lists_the_cond
 def test_the_error_about_a_missing_variable_of_a_template_with_a_link_names_the_variable(
     shelf: Shelf,
 ) -> None:
-    with pytest.raises(Invalid, match=r"^name: is missing; a/body\.txt:1 uses it, so the item must have it$"):
+    with pytest.raises(
+        Invalid, match=r"^name: is missing; a/body\.txt:1 uses it, so the message must have it$"
+    ):
         rendered(shelf, "{{ name }}", topic=TOPIC)
 
 

@@ -67,7 +67,7 @@ def test_line_breaks_in_a_template_variable_become_newlines(tmp_path: Path, comm
 @pytest.mark.parametrize(
     ("source", "sentence"),
     [
-        ("{{ name }}", "name: is missing; code/body.txt:1 uses it, so the item must have it"),
+        ("{{ name }}", "name: is missing; code/body.txt:1 uses it, so the message must have it"),
         ("{{ '' }}", "template: is empty or has only spaces; add text"),
         ("{{ 'x' * 1601 }}", "template: has 1601 characters; use at most 1600"),
         ("a\0b", "template: holds a control character"),
