@@ -21,16 +21,7 @@ from mailroom.http import event as http_event
 from mailroom.recipients.choices import By, Preferences
 from mailroom.recipients.unsubscribe_links import ONE_CLICK, Choice, Tokens
 from mailroom.telemetry import count, logger
-from mailroom.unsubscribe.page import (
-    FIELD,
-    HEADERS,
-    IN,
-    NOTHING,
-    OUT,
-    PREFERENCES_HEADERS,
-    Page,
-    PageSettings,
-)
+from mailroom.unsubscribe.page import FIELD, IN, NOTHING, OUT, Page, PageSettings, headers_of
 
 T = TypeVar("T")
 
@@ -105,7 +96,7 @@ class Unsubscribe:
         try:
             request = http_event.read(event, UnsubscribeRequest)
             page = Page(self._settings, request.header("accept-language"))
-            html, headers = self._html(request, page)
+            html = self._html(request, page)
         except HttpError as fault:
             return _refused(fault, page)
         except (ClientError, BotoCoreError) as error:
@@ -114,23 +105,23 @@ class Unsubscribe:
         except InvalidSecret as fault:
             logger.error("links cannot be checked", reason=str(fault))
             return _response(500, page.failed())
-        return _response(200, "" if request.method == "HEAD" else html, headers)
+        response = _response(200, html)
+        return {**response, "body": ""} if request.method == "HEAD" else response
 
-    def _html(self, request: UnsubscribeRequest, page: Page) -> tuple[str, Mapping[str, str]]:
+    def _html(self, request: UnsubscribeRequest, page: Page) -> str:
         if request.method not in _METHODS:
             raise HttpError(405, "the method is not allowed")
         if (token := request.token) is None:
             raise HttpError(410, "this stage does not have this feature")
         # A signed token has a dot before the signature, and an encrypted token has none.
         if "." not in token:
-            recipient = self._content(self._tokens.open, token)
-            return self._chosen(recipient, request, page), PREFERENCES_HEADERS
+            return self._chosen(self._content(self._tokens.open, token), request, page)
         choice = self._content(self._tokens.read, token)
         if request.method == "POST":
-            return self._change(choice, request.fields(), page), HEADERS
+            return self._change(choice, request.fields(), page)
         if self._preferences.get(choice.recipient, choice.topic):
-            return page.opted_out(choice), HEADERS
-        return page.asking(choice), HEADERS
+            return page.opted_out(choice)
+        return page.asking(choice)
 
     def _chosen(self, recipient: str, request: UnsubscribeRequest, page: Page) -> str:
         """Return the page of preferences, after the choice of a POST request was stored."""
@@ -190,4 +181,4 @@ def _refused(fault: HttpError, page: Page) -> dict[str, Any]:
 
 
 def _response(status: int, html: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
-    return {"statusCode": status, "headers": {**HEADERS, **(headers or {})}, "body": html}
+    return {"statusCode": status, "headers": {**headers_of(html), **(headers or {})}, "body": html}

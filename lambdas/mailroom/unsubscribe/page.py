@@ -153,13 +153,15 @@ HEADERS = {
     "X-Robots-Tag": "noindex, nofollow",
     "X-Content-Type-Options": "nosniff",
 }
-"""Headers of every page except the page of preferences."""
-_SCRIPTS = f"; script-src {_hash(_SCRIPT)}; connect-src 'self'"
-PREFERENCES_HEADERS = {
-    **HEADERS,
-    "Content-Security-Policy": HEADERS["Content-Security-Policy"] + _SCRIPTS,
-}
-"""Headers of the page of preferences."""
+"""Headers of every page without a script."""
+
+
+def headers_of(html: str) -> dict[str, str]:
+    """Return the headers of a page. Only a page with the script allows it."""
+    policy = HEADERS["Content-Security-Policy"]
+    policy += f"; script-src {_hash(_SCRIPT)}; connect-src 'self'" if _SCRIPT in html else ""
+    return {**HEADERS, "Content-Security-Policy": policy}
+
 
 _RIGHT_TO_LEFT = {"ar", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi", "arab", "hebr"}
 """Languages, and scripts in language tags such as az-Arab, that are written from right to left."""
