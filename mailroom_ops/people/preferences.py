@@ -21,7 +21,6 @@ _HOW = {
     "api": "by the API, through its caller {actor}",
     "command": "by {actor} (command)",
     "console": "by {actor} (console)",
-    "operator": "through an operator",
 }
 
 

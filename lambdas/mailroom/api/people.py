@@ -152,7 +152,7 @@ class People(Struct, frozen=True):
                 "topic": topic,
                 "titles": self.titles.get(topic, {}),
                 "state": "out" if choice and choice.out else "in",
-                **({"at": iso(choice.at / 1000), "by": choice.by} if choice and choice.by else {}),
+                **({"at": iso(choice.at / 1000), "by": choice.by} if choice else {}),
             }
             for topic, choice in choices.items()
         ]

@@ -195,12 +195,9 @@ def suppression_of(item: Mapping[str, Any]) -> Suppression | None:
     return convert(dict(item), Suppression) if "reason" in item else None
 
 
-By = Literal["one-click", "page", "preferences", "api", "command", "console", "operator"]
+By = Literal["one-click", "page", "preferences", "api", "command", "console"]
 """Way in which a choice was made: a button of the mail program (RFC 8058), the page that an opt-out link
-opens, the recipient's own page with all topics, an application by the API, a command, or the console. An
-`operator` used a command or the console of an earlier version."""
-_OLD_BY: Mapping[By, By] = {"one-click": "one-click", "page": "page", "preferences": "page"}
-"""Values of `by` that functions of an earlier version can read, by the way. All others are `operator`."""
+opens, the recipient's own page with all topics, an application by the API, a command, or the console."""
 
 Pair = tuple[str, str]
 """A recipient and a topic."""
@@ -228,8 +225,8 @@ class TopicChoice(Struct, frozen=True):
     """Whether the recipient has opted out."""
     at: int
     """Time of the choice, or of its last repetition by an opt-out link, in epoch milliseconds."""
-    by: By | None
-    """Way of the choice or of this repetition; None for an opt-in by an earlier version."""
+    by: By
+    """Way of the choice or of this repetition."""
     ended_at: int | None
     """Time of the opt-out that an application has ended, in epoch milliseconds."""
 
@@ -261,8 +258,7 @@ class Preferences(_Table):
         for item in self.items(spellings(recipient)):
             out = "opted_out_at" in item
             time_ms = item.get("repeated_at", item["opted_out_at"]) if out else item["opted_in_at"]
-            way = item.get("repeated_by", item.get("way", item.get("by")))
-            choice = TopicChoice(out, time_ms, way, item.get("ended_at"))
+            choice = TopicChoice(out, time_ms, item.get("repeated_by", item["by"]), item.get("ended_at"))
             choices[item["topic"]] = max(
                 choice, choices.get(item["topic"], choice), key=lambda one: (one.out, one.at)
             )
@@ -271,9 +267,8 @@ class Preferences(_Table):
     def opt_out(self, recipient: str, topic: str, by: By, actor: str = "") -> bool:
         """Store that the recipient opts out of the topic. Return False if the recipient had opted out
         before."""
-        old_by = string(_OLD_BY.get(by, "operator"))
         condition, pair = "attribute_not_exists(opted_out_at)", (recipient, topic)
-        written = self._choose(pair, "opted_out_at", condition, by, {"by": old_by}, actor=actor)
+        written = self._choose(pair, "opted_out_at", condition, by, {}, actor=actor)
         if not written and by in ("one-click", "page"):
             # The recipient wishes so again, perhaps after an application has read the earlier opt-out, which
             # must not be ended then.
@@ -292,7 +287,7 @@ class Preferences(_Table):
             first = "opted_out_at = :ended_at AND attribute_not_exists(repeated_at)"
             condition, sets = f"repeated_at = :ended_at OR ({first})", {"ended_at": number(ended_at)}
         elif by == "preferences":
-            condition = "attribute_exists(opted_out_at) AND #way = :way AND attribute_not_exists(repeated_at)"
+            condition = "attribute_exists(opted_out_at) AND #by = :by AND attribute_not_exists(repeated_at)"
         # The changes are a list and not a generator, so that all spellings of the recipient are written.
         forms = _forms((recipient, topic))
         changes = [self._choose(form, "opted_in_at", condition, by, sets, **texts) for form in forms]
@@ -304,11 +299,11 @@ class Preferences(_Table):
         """Replace the recipient's choice if the condition is true. `time` is the attribute with its time."""
         now_ms = self.now()
         optional = {name: string(text) for name, text in texts.items() if text}
-        change = Update({time: number(now_ms), "way": string(by), **sets, **optional}, removes=_CHOICE)
+        change = Update({time: number(now_ms), "by": string(by), **sets, **optional}, removes=_CHOICE)
         written, item = self._try(choice_key(*pair), change.expression, condition, change.values)
         # If the item has the same values, this call wrote them: the SDK repeated the write because the
         # response to the first write was lost.
-        return written or (item.get(time), item.get("way")) == (now_ms, by)
+        return written or (item.get(time), item.get("by")) == (now_ms, by)
 
     def opted_out_since(self, topic: str, since: int) -> int:
         """Return the number of opt-outs from a topic that were made at `since` (epoch milliseconds) or later,
@@ -324,7 +319,7 @@ class Preferences(_Table):
 
 
 _CHOICE = (
-    *("opted_out_at", "opted_in_at", "by", "actor", "evidence", "ended_at"),
+    *("opted_out_at", "opted_in_at", "actor", "evidence", "ended_at"),
     *("repeated_at", "repeated_by"),
 )
 """Attributes of a choice, which the next choice removes unless it has them."""
@@ -347,7 +342,7 @@ def _opt_outs(items: Iterable[Mapping[str, Any]]) -> dict[Pair, OptOut]:
 def opt_out_of(item: Mapping[str, Any]) -> OptOut | None:
     """Read an item of the preferences. Return None for an opt-in, and for the empty dict of a missing
     item."""
-    return convert({**item, "by": item.get("way", item["by"])}, OptOut) if "opted_out_at" in item else None
+    return convert(dict(item), OptOut) if "opted_out_at" in item else None
 
 
 _WHY = {

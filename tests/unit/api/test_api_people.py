@@ -228,7 +228,7 @@ def test_an_opt_out_is_stored_with_the_caller_and_a_repetition_changes_nothing(
         )
         clock.advance(60)
     (row,) = stored(aws)
-    assert (row["recipient"], row["way"], row["actor"]) == (ADA, "api", "shop")
+    assert (row["recipient"], row["by"], row["actor"]) == (ADA, "api", "shop")
 
 
 def test_an_opt_in_ends_the_opt_out_that_it_names_and_stores_the_evidence(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.aws.dynamo_values import image_of, plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.recipients.choices import By, OptOut, Preferences, TopicChoice
 from tests.support.unit.fakes import asked_twice
 from tests.support.unit.shared import NOW_MS, PREFERENCES, Aws, FakeClock
@@ -75,7 +75,7 @@ def test_opting_in_again_replaces_the_opt_out_by_the_time_of_opting_in(
     assert preferences.opt_in(ADA, TOPIC, "page")
     assert preferences.find([(ADA, TOPIC)]) == {}
     assert preferences.get(ADA, TOPIC) is None
-    assert stored(aws) == [{"recipient": ADA, "topic": TOPIC, "opted_in_at": NOW_MS + 60_000, "way": "page"}]
+    assert stored(aws) == [{"recipient": ADA, "topic": TOPIC, "opted_in_at": NOW_MS + 60_000, "by": "page"}]
 
 
 def test_an_opt_out_after_opting_in_again_is_stored_with_the_new_time(
@@ -84,9 +84,9 @@ def test_an_opt_out_after_opting_in_again_is_stored_with_the_new_time(
     preferences.opt_out(ADA, TOPIC, "page")
     preferences.opt_in(ADA, TOPIC, "page")
     clock.advance(60)
-    assert preferences.opt_out(ADA, TOPIC, "operator")
-    assert preferences.get(ADA, TOPIC) == OptOut(ADA, TOPIC, NOW_MS + 60_000, "operator")
-    assert stored(aws)[0].keys() == {"recipient", "topic", "opted_out_at", "by", "way"}
+    assert preferences.opt_out(ADA, TOPIC, "command")
+    assert preferences.get(ADA, TOPIC) == OptOut(ADA, TOPIC, NOW_MS + 60_000, "command")
+    assert stored(aws)[0].keys() == {"recipient", "topic", "opted_out_at", "by"}
 
 
 def test_opting_in_without_an_earlier_opt_out_writes_no_item(preferences: Preferences, aws: Aws) -> None:
@@ -127,36 +127,6 @@ def test_a_choice_made_for_the_recipient_names_who_made_it_and_by_which_way(
     assert preferences.choices(ADA) == {TOPIC: TopicChoice(True, NOW_MS, "api", None)}
 
 
-@pytest.mark.parametrize(
-    ("by", "old_by"),
-    [
-        *(("one-click", "one-click"), ("page", "page"), ("preferences", "page"), ("api", "operator")),
-        *(("command", "operator"), ("console", "operator")),
-    ],
-)
-def test_a_sender_of_an_earlier_version_can_read_every_opt_out(
-    preferences: Preferences, aws: Aws, by: By, old_by: str
-) -> None:
-    preferences.opt_out(ADA, TOPIC, by, "shop")
-    assert stored(aws)[0]["by"] == old_by
-
-
-def test_choices_of_an_earlier_version_are_read(preferences: Preferences, aws: Aws) -> None:
-    items: dict[str, dict[str, Any]] = {
-        "news": {"opted_out_at": 1, "by": "operator"},
-        "offers": {"opted_in_at": 2},
-    }
-    for topic, item in items.items():
-        aws.dynamodb.put_item(
-            TableName=PREFERENCES, Item=image_of({"recipient": ADA, "topic": topic, **item})
-        )
-    assert preferences.get(ADA, "news") == OptOut(ADA, "news", 1, "operator")
-    assert preferences.choices(ADA) == {
-        "news": TopicChoice(True, 1, "operator", None),
-        "offers": TopicChoice(False, 2, None, None),
-    }
-
-
 def test_an_opt_in_has_the_evidence_and_ends_only_the_opt_out_of_the_time_that_it_names(
     preferences: Preferences, aws: Aws, clock: FakeClock
 ) -> None:
@@ -167,7 +137,7 @@ def test_an_opt_in_has_the_evidence_and_ends_only_the_opt_out_of_the_time_that_i
     assert preferences.choices(ADA) == {TOPIC: TopicChoice(False, NOW_MS + 60_000, "api", NOW_MS)}
     assert (stored(aws)[0]["evidence"], stored(aws)[0]["actor"]) == ("box on /account", "shop")
     preferences.opt_out(ADA, TOPIC, "one-click")
-    assert stored(aws)[0].keys() == {"recipient", "topic", "opted_out_at", "by", "way"}
+    assert stored(aws)[0].keys() == {"recipient", "topic", "opted_out_at", "by"}
 
 
 def test_the_page_of_preferences_ends_only_opt_outs_that_were_made_there(preferences: Preferences) -> None:
