@@ -201,5 +201,5 @@ def test_the_link_to_the_page_of_preferences_opens_a_page_that_opts_out(pipeline
     pipeline.put(mail("followers-9", email=READER, topic="followers"))
     pipeline.until_ended("followers-9")
     assert pipeline.ledger("followers-9")["status"] == "suppressed"
-    shown = operator(pipeline, "preferences", "show", READER, "--stage", "local")
+    shown = operator(pipeline, "people", "show", READER, "--stage", "local")
     assert "opted out on their page of preferences" in shown.stdout

@@ -35,7 +35,7 @@ BAD = {
     "a foreign from": Bad("from", "mailroom@example.com", {"from": "ceo@bank.example"}),
     "an unknown template": Bad("template", "use one of: default", {"template": "welcome"}),
     "a template outside its folder": Bad("template", "use letters, digits", {"template": "../mail/default"}),
-    "a missing variable": Bad("first_name", "the item must have it", {"first_name": None}),
+    "a missing variable": Bad("first_name", "the message must have it", {"first_name": None}),
     "a template that loops": Bad("template", "loop over less", {"template": "endless"}),
     "a template that reaches for internals": Bad("first_name", "is missing", {"template": "prying"}),
     "template beside text": Bad("template", "use only one", {"template": "default", "text": "Hello"}),
