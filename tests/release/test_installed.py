@@ -215,7 +215,7 @@ def test_the_commands_of_a_new_folder_that_need_no_account_succeed(
     ]
     commands = {tuple(shlex.split(line.replace("$STAGE", "dev"), comments=True)) for line in lines}
     alone = {command for command in commands if command[1] not in NEEDING_A_STAGE}
-    assert {command[1] for command in alone} == {"-m", "render", "synth", "cdk"}
+    assert {command[1] for command in alone} == {"-m", "template", "synth", "cdk"}
     assert templates  # `synth` has succeeded
     for command in sorted(alone - {("mailroom", "synth", "--stage", "dev")}):
         environment.answer(*command)
