@@ -202,7 +202,7 @@ def test_what_was_sent_twice(desk: Desk) -> None:
     desk.find("q-twice")
     desk.click(".stream a")
     desk.shows("delivered")
-    desk.stage.mailroom("resend", "q-twice", "--force", "--yes")
+    desk.stage.mailroom("messages", "resend", "q-twice", "--force", "--yes")
     desk.click("header nav a[href$='/messages']")
     desk.click(desk.page.get_by_label("may have arrived twice"))
     desk.click(desk.button("Show"))
