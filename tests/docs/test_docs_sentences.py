@@ -53,6 +53,10 @@ def test_every_command_of_a_new_folder_is_valid() -> None:
         if file.suffix in {".md", ".yml"}
         for line in re.findall(r"^ *(?:- run: )?mailroom ([^\n|>#]+)", file.read_text(), re.MULTILINE)
     ]
+    for file in FOLDER.rglob("*.py"):
+        calls = re.findall(r'\["mailroom", ([^\]]+)\]', file.read_text())
+        lines += [" ".join(re.findall(r'"([^"]+)"', call)) for call in calls]
     assert len(lines) > 10
+    assert "template render --all" in lines
     for line in lines:
         require_command(line.removesuffix(" 2"), line)

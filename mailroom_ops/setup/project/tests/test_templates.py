@@ -2,4 +2,4 @@ import subprocess
 
 
 def test_each_template_renders_with_its_examples() -> None:
-    subprocess.run(["mailroom", "render", "--all"], check=True)
+    subprocess.run(["mailroom", "template", "render", "--all"], check=True)
