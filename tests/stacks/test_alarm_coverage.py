@@ -6,10 +6,13 @@ import pytest
 
 from mailroom_ops.setup.docs import pages
 from mailroom_stacks.settings.monitoring import MINIMAL
+from tests.docs.test_docs_commands import require_command
 from tests.support import ROOT
 from tests.support.stacks.alarm import about, alarms, functions, queues, streams
 from tests.support.stacks.templates import Templates, text
 
+COMMAND = re.compile(r"(?<![\w/-])mailroom ([^`,;()]+)")
+"""Pattern of a command in a description, and of the words after it."""
 STAGES = ("dev", "prod", "whole")
 PAGES = {
     *("dlq-not-empty", "waiting-long", "backlog-old", "in-flight-many"),
@@ -112,6 +115,8 @@ def test_the_description_of_an_alarm_contains_its_meaning_its_command_and_its_pa
         said = re.fullmatch(r"(.{40,}) Next: (.+)\. See `mailroom docs ([a-z0-9-]+)`\.", each.description)
         assert said, each.description
         assert re.search(r"mailroom [a-z-]+|aws [a-z]+ [a-z-]+", said[2])
+        for command in COMMAND.findall(each.description):
+            require_command(command, each.name)
         assert all(found == name for found in re.findall(r"--stage (\w+)", each.description))
         assert all(found == name for found in re.findall(r"/mailroom-(\w+)-", each.description))
         kind = each.name.removesuffix("-warning")
