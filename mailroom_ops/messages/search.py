@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from mailroom.errors import Invalid
+from mailroom.ledger.items import FAILURE_SHARDS
 from mailroom.ledger.status_reader import MessageStatus
 from mailroom.message.address import bare, forms_of
 from mailroom.message.message import Key, Reference
@@ -17,7 +18,7 @@ from mailroom.message.outcome import FAILED
 from mailroom.search.finder import PAGE, Filter, Finder, FoundPage, page_of
 from mailroom.search.rows import partitions_of
 from mailroom_ops.messages import filters
-from mailroom_ops.messages.failed_messages import Failure, failed_round, failure_of
+from mailroom_ops.messages.failed_messages import ROUND, Failure, failed_round, failure_of
 from mailroom_ops.messages.filters import MessageFilter
 from mailroom_ops.messages.status import first_recipient, reader_of
 from mailroom_ops.messages.waiting import WAITS_FOR, queued
@@ -169,8 +170,10 @@ class Lookup(Struct, frozen=True):
         """Yield all messages, with the reasons why they were not sent, masked unless `full` is true. A page
         is read when its messages are taken."""
         cursor: str | None = ""
+        # A round of the index of failures has many more messages than a page.
+        size = ROUND * FAILURE_SHARDS * len(self.criteria.failing) or PAGE
         while cursor is not None:
-            page, _ = self._page(cursor, PAGE)
+            page, _ = self._page(cursor, PAGE if self.text else size)
             yield from (failure_of(message, full=full) for message in page.messages)
             cursor = page.cursor
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from tests.support.campaign_start import start_in
 from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, run
 from tests.support.ops.search import index
 from tests.support.ops.shared import RUNS, failure, make_runs
+from tests.support.unit.shared import before_each_call
 
 RUN = "2026-11-21T09:00Z"
 AT = 1_795_251_600_000
@@ -223,6 +225,17 @@ def test_failures_of_the_same_moment_are_each_listed_once(stage: Stage) -> None:
         ids += [message["id"] for message in page["messages"]]
         cursor = page["cursor"] or ""
     assert (len(ids), len(set(ids)), ids[-1], cursor) == (116, 116, "before", "")
+
+
+def test_the_export_of_failures_reads_each_round_of_the_index_once(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for at in range(400):
+        wrong(stage, f"b-{at}", "bounced", AT - at)
+    calls = Counter[str]()
+    before_each_call(monkeypatch, lambda operation: calls.update([operation]))
+    rows = run("list", "--status", "bounced", "--csv").stdout.splitlines()
+    assert (len(rows), calls) == (401, {"Query": 8})  # the first page, and the round
 
 
 def test_a_misspelt_filter_is_refused_with_the_valid_values(stage: Stage) -> None:
