@@ -347,6 +347,23 @@ class UnsubscribeSettings(Struct, frozen=True, kw_only=True, rename="upper"):
     """File in the bundle with the settings of the opt-out page; if empty, the default settings are used."""
 
 
+class ConsoleSettings(Struct, frozen=True, kw_only=True, rename="upper"):
+    """Settings of `console`, the console behind a team's sign-in."""
+
+    console_url: str
+    """Own URL of the console, without a slash at its end."""
+    issuer: str
+    client_id: str
+    client_secret_arn: str
+    scope: str
+    claim: str
+    """Claim of a token with the person's groups."""
+    read: Sequence[str] = ()
+    """Groups, addresses and domains with the right `read`."""
+    contents: Sequence[str] = ()
+    """Groups, addresses and domains with the right `contents`."""
+
+
 class DeadLettersSettings(Common, frozen=True, kw_only=True, rename="upper"):
     """Settings of `dead-letters`."""
 

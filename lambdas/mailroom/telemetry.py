@@ -40,7 +40,7 @@ returns, because it replaces each long URL by one word."""
 # The length of the scheme is limited, because the search tries every position of a text as the beginning of a
 # URL.
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]{0,30}://\S+", re.IGNORECASE)
-_NUMBER = re.compile(r"\+?(?<!\d)(?!(?:19|20)\d\d-[01]\d-[0-3]\d\b)\d(?:[ ().-]{0,2}\d){6,}")
+_NUMBER = re.compile(r"\+?(?<!\d)(?!(?:19|20)\d\d-[01]\d-[0-3]\d(?!\d))\d(?:[ ().-]{0,2}\d){6,}")
 """Telephone number. A date such as 2026-11-18 is not one."""
 
 

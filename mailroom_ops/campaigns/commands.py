@@ -14,12 +14,13 @@ from mailroom_ops.campaigns import files
 from mailroom_ops.campaigns import report as view
 from mailroom_ops.campaigns.day import CampaignDay
 from mailroom_ops.campaigns.deployed import DeployedCampaigns, RunStart
-from mailroom_ops.campaigns.dry_run import DryRun, samples_of
+from mailroom_ops.campaigns.dry_run import DryRun
 from mailroom_ops.campaigns.ending import end_of, figures_of
 from mailroom_ops.campaigns.progress import Progress
 from mailroom_ops.campaigns.report import CampaignsAnswer, RunsAnswer, RunStarted, run_status
 from mailroom_ops.campaigns.results import Results, ResultsReader
-from mailroom_ops.messages.filters import Limit
+from mailroom_ops.messages.filter_options import Limit
+from mailroom_ops.messages.rendered import samples_of
 from mailroom_ops.shared.deeds import with_names
 from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage, Yes

@@ -15,7 +15,7 @@ from mailroom.errors import Malformed
 from mailroom.ledger.status_reader import REMEMBERED_SECONDS
 from mailroom_ops.shared import deployed_stage as stages
 from mailroom_ops.shared.deeds import Deed, Deeds
-from mailroom_ops.shared.screen import NotDeployed, Refused
+from mailroom_ops.shared.refusals import NotDeployed, Refused
 
 if TYPE_CHECKING:
     import boto3

@@ -2,23 +2,20 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from mailroom.channels.contracts import contracts_of
-from mailroom.channels.preview import Preview, Previews
-from mailroom.content.payload_attributes import expanded
-from mailroom.content.payloads import Payloads
-from mailroom.errors import Invalid, Malformed
-from mailroom.message.message import Message, parse
 from mailroom_ops.campaigns.deployed import RunStart, without_campaigns
 from mailroom_ops.costs.days import DayShare
-from mailroom_ops.messages.items import rules_of
+from mailroom_ops.messages.rendered import (
+    Sample,
+    Samples,
+)
 from mailroom_ops.shared import deployed_stage as stages
 from mailroom_ops.shared.deployed_stage import config_for_invocations
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.refusals import Refused
 
 if TYPE_CHECKING:
     import boto3
@@ -29,17 +26,6 @@ _SENTENCES = ("Invalid", "Malformed", "HandlerError")
 The local stage reports every error as HandlerError."""
 SAMPLES = 3
 MAX_FAULTS = 20
-
-
-class Sample(Struct, frozen=True):
-    """Rendered message: its recipient and content, or the `problem` because of which it would not be sent."""
-
-    id: str
-    to: str = ""
-    subject: str = ""
-    text: str = ""
-    html: str = ""
-    problem: str = ""
 
 
 class DryRunAnswer(Struct, frozen=True):
@@ -120,45 +106,3 @@ class DryRun:
             remedy = f"Correct the campaign or its permissions; see aws logs tail /aws/lambda/{name}"
             raise Refused(f"{name} failed: {fault}. {remedy}")
         return dict(answer)
-
-
-def samples_of(session: "boto3.Session", stage: str) -> "Samples":
-    """Return a renderer of items for a deployed stage, with the templates of this project. Raises Refused if
-    the stage is not deployed."""
-    rules = rules_of(session, stage)
-    return Samples(rules.previews(session.client("s3")), rules.default_region)
-
-
-class Samples:
-    """Renders items like the senders of a stage. Telephone numbers without a country code are numbers of
-    `default_region`. Content in the payload bucket is rendered only if `payloads` is not None."""
-
-    def __init__(
-        self, previews: Previews, default_region: str = "", payloads: Payloads | None = None
-    ) -> None:
-        self._previews = previews
-        self._payloads = payloads
-        self._contracts = contracts_of(default_region)
-
-    def look(self, item: Mapping[str, Any]) -> tuple[Message, Preview]:
-        """Return the message of an item, and its preview. Raises Invalid and Malformed."""
-        message = parse(item, self._contracts)
-        if self._payloads and message.payload_ref:
-            message = parse(expanded(self._payloads, message, message.payload_ref), self._contracts)
-        return message, self._previews.look(message)
-
-    def render(self, item: Mapping[str, Any]) -> Sample:
-        """Return the content that the recipient would see, or the reason why rendering fails."""
-        id_ = str(item.get("id", ""))
-        try:
-            message, preview = self.look(item)
-        except (Invalid, Malformed) as problem:
-            return Sample(id_, problem=str(problem))
-        to = message.recipient
-        return Sample(
-            id_,
-            to if isinstance(to, str) else ", ".join(to),
-            preview.subject,
-            preview.text or "",
-            preview.html or "",
-        )

@@ -5,7 +5,6 @@ version of the project.
 """
 
 import json
-import tomllib
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -13,7 +12,7 @@ from msgspec import Struct, field
 
 from mailroom.campaigns.runs import Run
 from mailroom_ops.campaigns.deployed import DeployedCampaigns
-from mailroom_ops.shared.screen import NotDeployed, Refused
+from mailroom_ops.shared.refusals import NotDeployed, Refused
 from mailroom_stacks.merging import merged
 from mailroom_stacks.paths import CAMPAIGN_FILE, PROJECT
 
@@ -28,6 +27,9 @@ def read(name: str) -> dict[str, Any]:
     not exist, or if its file cannot be parsed."""
     if name not in names():
         raise Refused(f"There is no campaign {name!r}; there are: {_listed(names())}.")
+    # Imported here, because most pages of the console need no file of a campaign.
+    import tomllib
+
     try:
         return tomllib.loads((PROJECT / "campaigns" / name / CAMPAIGN_FILE).read_text())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -6,9 +6,9 @@ from typing import Literal
 from msgspec import Struct
 
 from mailroom.errors import quantity
-from mailroom_ops.campaigns.dry_run import Sample
 from mailroom_ops.campaigns.imported_items import LineFault
 from mailroom_ops.campaigns.report import SHOWN_FAULTS, panel
+from mailroom_ops.messages.rendered import Sample
 from mailroom_ops.shared.screen import fold, print_line, right, screen, table_of
 
 State = Literal["done", "interrupted", "stopped"]

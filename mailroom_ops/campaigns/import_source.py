@@ -17,7 +17,7 @@ from mailroom.campaigns.file_formats import (
 )
 from mailroom.errors import Invalid
 from mailroom_ops.campaigns.imported_items import Options
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.refusals import Refused
 
 
 class Source:

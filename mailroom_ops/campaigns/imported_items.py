@@ -15,7 +15,7 @@ from mailroom.errors import Invalid, Malformed
 from mailroom.message import address
 from mailroom.message.message import Message, mistakes
 from mailroom_ops.messages.items import attributes_of
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.refusals import Refused
 
 Format = Literal["csv", "jsonl"]
 ID, CHANNEL = "id", "event_type"

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from mailroom.campaigns.file_formats import FileEntry
 from mailroom.client import Mailroom, SendResult
 from mailroom.mailbox import DAY
-from mailroom_ops.campaigns.dry_run import Samples
 from mailroom_ops.campaigns.import_report import Imported, State
 from mailroom_ops.campaigns.import_source import FileEntries, Source
 from mailroom_ops.campaigns.imported_items import ID, Items, LineFault, Options
 from mailroom_ops.messages.items import Rules
+from mailroom_ops.messages.rendered import Samples
 from mailroom_ops.shared.screen import bar
 
 if TYPE_CHECKING:

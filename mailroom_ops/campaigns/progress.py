@@ -89,3 +89,14 @@ class Progress(Struct, frozen=True):
     def total(self) -> int:
         """Sum of the parts, or the number of recipients if that is larger."""
         return max(1, self.run.recipients, sum(part.count for part in self.parts))
+
+
+CONFLICT = "were not put, because another message has their id"
+MEANING = {
+    "collecting": "more pages follow",
+    "collected": "every page was read",
+    "stopped": "nothing more is collected, composed or sent",
+    "expired": "its messages have expired, and are not sent any more",
+    "paused": "nothing more is collected or sent until it is resumed",
+    "waits for the day": "the next page is collected when the daily quota has capacity",
+}

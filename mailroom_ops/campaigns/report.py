@@ -1,6 +1,6 @@
 """Output of the campaign commands: JSON for programs, and text for the terminal."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -10,25 +10,21 @@ from rich.text import Text
 
 from mailroom.campaigns.runs import Run
 from mailroom.errors import quantity
-from mailroom_ops.campaigns.dry_run import DryRunAnswer, Sample
+from mailroom_ops.campaigns.dry_run import DryRunAnswer
 from mailroom_ops.campaigns.ending import End
 from mailroom_ops.campaigns.files import CampaignRow
+from mailroom_ops.campaigns.progress import (
+    CONFLICT,
+    MEANING,
+)
 from mailroom_ops.campaigns.results import Results
-from mailroom_ops.costs.days import days_table
+from mailroom_ops.costs.days import DayShare
+from mailroom_ops.messages.rendered import Sample
 from mailroom_ops.shared.deeds import Deed, with_names
 from mailroom_ops.shared.screen import fold, lines, plain, print_line, right, screen, stacked, table_of, whole
 from mailroom_ops.shared.times import short
 
 SHOWN_FAULTS = 20
-CONFLICT = "were not put, because another message has their id"
-MEANING = {
-    "collecting": "more pages follow",
-    "collected": "every page was read",
-    "stopped": "nothing more is collected, composed or sent",
-    "expired": "its messages have expired, and are not sent any more",
-    "paused": "nothing more is collected or sent until it is resumed",
-    "waits for the day": "the next page is collected when the daily quota has capacity",
-}
 
 
 class RunStarted(Struct, frozen=True):
@@ -192,3 +188,18 @@ def panel(sample: Sample) -> Panel:
     head = f"To: {sample.to}\n" + (f"Subject: {sample.subject}\n" if sample.subject else "")
     text = sample.text or sample.html
     return Panel(lines(f"{head}\n{text.strip()}"), title=title, title_align="left")
+
+
+SHOWN_DAYS = 10
+
+
+def days_table(shares: Sequence[DayShare]) -> Table:
+    """Return a table of the first days, and the sum of the others."""
+    table = table_of("from", right("messages"), right("left for codes"))
+    for share in shares[:SHOWN_DAYS]:
+        table.add_row(short(share.begins), f"{share.messages:,}", f"{share.left_for_codes:,}")
+    if later := shares[SHOWN_DAYS:]:
+        table.add_row(
+            f"and {quantity(len(later), 'more day')}", f"{sum(share.messages for share in later):,}", ""
+        )
+    return table

@@ -10,8 +10,8 @@ from mailroom.clock import epoch
 from mailroom.recipients.choices import Preferences
 from mailroom.search.campaign_tallies import Tallies
 from mailroom_ops.shared.deployed_stage import name, search_of
-from mailroom_ops.shared.screen import percent
-from mailroom_stacks.settings.monitoring import BOUNCE_RATE, COMPLAINT_RATE
+from mailroom_ops.shared.refusals import percent
+from mailroom_stacks.settings.constants import BOUNCE_RATE, COMPLAINT_RATE
 
 if TYPE_CHECKING:
     import boto3

@@ -35,8 +35,9 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 _SAFE = ("GET", "HEAD")
-_REFUSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Not allowed</title>
+REFUSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Not allowed</title>
 <h1>Not allowed</h1><p>{why}</p><p>{remedy}</p></html>"""
+_OTHER_ADDRESS = "This is not the console's address."
 _NO_SESSION = "This browser has no session with the console."
 _PRINTED_URL = "Open the console by the URL that <code>mailroom console</code> printed. It contains a token."
 # The page refreshes to the console instead of redirecting: if the visit began on another site, browsers
@@ -44,6 +45,25 @@ _PRINTED_URL = "Open the console by the URL that <code>mailroom console</code> p
 _ADMITTED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Mailroom</title>
 <link rel="icon" href="data:,"><meta http-equiv="refresh" content="0; url={home}/">
 <p><a href="{home}/">Open the console</a></p></html>"""
+
+
+def stranger(method: str, headers: Mapping[bytes, bytes], scheme: bytes, host: bytes) -> str:
+    """Return the reason why a request cannot come from a console's own pages at `host`; empty if it can. A
+    navigation to a page may come from anywhere, such as from a link in a ticket: the other site can neither
+    read the page nor choose what it does."""
+    origin, site = headers.get(b"origin"), headers.get(b"sec-fetch-site")
+    navigates = (
+        headers.get(b"sec-fetch-mode") == b"navigate" and headers.get(b"sec-fetch-dest") == b"document"
+    )
+    if headers.get(b"host", b"") != host:
+        return _OTHER_ADDRESS
+    if origin is not None and origin != scheme + b"://" + host:
+        return "The request comes from another page."
+    if site not in (None, b"same-origin", b"none") and not (method == "GET" and navigates):
+        return "The request comes from another site."
+    if method not in _SAFE and origin is None and site != b"same-origin":
+        return "The request does not say which page it comes from."
+    return ""
 
 
 class Guard:
@@ -66,59 +86,56 @@ class Guard:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         response: ASGIApp
         if reason := self._stranger(scope, headers):
-            response = HTMLResponse(_REFUSED.format(why=reason, remedy=_PRINTED_URL), 403)
+            response = HTMLResponse(REFUSED.format(why=reason, remedy=_PRINTED_URL), 403)
         elif self._admits(scope):
             cookie = f"{self._cookie}={self._session}; Path={self._home}/; HttpOnly; SameSite=Strict"
             response = HTMLResponse(_ADMITTED.format(home=self._home), headers={"set-cookie": cookie})
         elif not self._known(headers):
-            response = HTMLResponse(_REFUSED.format(why=_NO_SESSION, remedy=_PRINTED_URL), 403)
-        elif scope["method"] not in _SAFE and not _is_small(headers):
+            response = HTMLResponse(REFUSED.format(why=_NO_SESSION, remedy=_PRINTED_URL), 403)
+        elif scope["method"] not in _SAFE and not is_small(headers):
             reason = "The form is too large, or does not say its length."
             remedy = "To send a large message, use <code>mailroom send</code>."
-            response = HTMLResponse(_REFUSED.format(why=reason, remedy=remedy), 413)
+            response = HTMLResponse(REFUSED.format(why=reason, remedy=remedy), 413)
         else:
             response, scope = self._app, {**scope, "root_path": self._home}
-        await response(scope, receive, _guarded(send))
+        await response(scope, receive, guarded(send))
 
     def _stranger(self, scope: "Scope", headers: dict[bytes, bytes]) -> str:
         """Return the reason why a request cannot come from the console's own pages; empty if it can."""
-        host = headers.get(b"host", b"")
-        if host != self._host or not self._is_below_home(scope["path"]):
-            return "This is not the console's address."
-        origin, site = headers.get(b"origin"), headers.get(b"sec-fetch-site")
-        if origin is not None and origin != b"http://" + host:
-            return "The request comes from another page."
-        if site not in (None, b"same-origin", b"none") and not self._admits(scope):
-            return "The request comes from another site."
-        if scope["method"] not in _SAFE and origin is None and site != b"same-origin":
-            return "The request does not say which page it comes from."
-        return ""
+        if not self._is_below_home(scope["path"]):
+            return _OTHER_ADDRESS
+        return stranger(scope["method"], headers, b"http", self._host)
 
     def _is_below_home(self, path: str) -> bool:
         first = "/" + path.removeprefix("/").partition("/")[0]
-        return "/" in path[1:] and _same(first, self._home)
+        return "/" in path[1:] and same(first, self._home)
 
     def _admits(self, scope: "Scope") -> bool:
         """Return whether the request is the first visit, with the right token."""
         if scope["method"] != "GET" or scope["path"] != f"{self._home}/":
             return False
         (token,) = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[:1]
-        return _same(token, self._token)
+        return same(token, self._token)
 
     def _known(self, headers: dict[bytes, bytes]) -> bool:
-        # SimpleCookie would stop at a malformed cookie, such as one of a server on another port.
-        cookies = headers.get(b"cookie", b"").decode("latin-1").split(";")
-        pairs = (cookie.strip().partition("=") for cookie in cookies)
-        sessions = [value for name, _, value in pairs if name == self._cookie]
-        return any(_same(value, self._session) for value in sessions)
+        return any(same(value, self._session) for value in cookies_of(headers, self._cookie))
 
 
-def _same(text: str, secret: str) -> bool:
+def cookies_of(headers: Mapping[bytes, bytes], cookie: str) -> list[str]:
+    """Return the values of all cookies with a name."""
+    # SimpleCookie would stop at a malformed cookie, such as one of a server on another port.
+    cookies = headers.get(b"cookie", b"").decode("latin-1").split(";")
+    pairs = (pair.strip().partition("=") for pair in cookies)
+    return [value for name, _, value in pairs if name == cookie]
+
+
+def same(text: str, secret: str) -> bool:
     """Compare secrets in constant time."""
     return hmac.compare_digest(text.encode(errors="replace"), secret.encode())
 
 
-def _is_small(headers: Mapping[bytes, bytes]) -> bool:
+def is_small(headers: Mapping[bytes, bytes]) -> bool:
+    """Return whether a request says that its body has at most MAX_BODY bytes."""
     length = headers.get(b"content-length", b"")
     # A request with Transfer-Encoding is refused, because a chunked body can be longer than its
     # Content-Length.
@@ -126,7 +143,7 @@ def _is_small(headers: Mapping[bytes, bytes]) -> bool:
     return whole and int(length) <= MAX_BODY
 
 
-def _guarded(send: "Send") -> "Send":
+def guarded(send: "Send") -> "Send":
     """Return a `send` that adds _HEADERS to each response, except headers that the response sets itself."""
 
     async def guarded(message: "Message") -> None:

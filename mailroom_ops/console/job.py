@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 
-from mailroom_ops.shared.screen import aws_fault_types, sentences_of
+from mailroom_ops.shared.refusals import aws_fault_types, sentences_of
 
 
 class Job:

@@ -12,14 +12,16 @@ from urllib.parse import urlencode
 from msgspec import Struct
 
 from mailroom.clock import Clock
-from mailroom_ops.console.job import Job
+from mailroom_ops.console.viewer import Viewer
 from mailroom_ops.shared.deeds import Deed, Deeds
 
 if TYPE_CHECKING:
     import boto3
 
+    from mailroom_ops.console.job import Job
+
 T = TypeVar("T")
-J = TypeVar("J", bound=Job)
+J = TypeVar("J", bound="Job")
 NEWEST_DEEDS = 50
 """Maximum number of deeds on a page."""
 KEPT_SECONDS = 60.0
@@ -41,11 +43,22 @@ class Request(Struct, frozen=True):
     query: Mapping[str, str] = {}
     form: Mapping[str, str] | None = None
     update: bool = False
+    viewer: Viewer | None = None
+    """Person who has signed in; None on the console of one machine, whose user may see everything."""
 
     def __getitem__(self, name: str) -> str:
         """Return a field of the form or the URL unchanged; empty if it is missing. Ids may have spaces at
         their ends."""
         return ({**self.query, **(self.form or {})}).get(name, "")
+
+    @property
+    def contents(self) -> bool:
+        """Whether the person may see addresses and contents."""
+        return self.viewer is None or self.viewer.contents
+
+    def shown(self, text: str) -> str:
+        """Return a text as the person may see it."""
+        return text if self.viewer is None else self.viewer.shown(text)
 
     def typed(self, name: str) -> str:
         """Return a field that a person typed or pasted, without the spaces around it."""
@@ -72,6 +85,8 @@ class Shown(Struct, frozen=True):
     view: View
     title: str = ""
     status: int = 200
+    content: bool = False
+    """Whether the page has the content of a message."""
 
 
 class Goto(Struct, frozen=True):
@@ -107,6 +122,9 @@ class Page(Struct, frozen=True):
     """Whether the page is in the menu."""
     writes: bool = False
     """Whether the page accepts forms, by POST."""
+    finds: bool = False
+    """Whether the page accepts a form, by POST, that leads to the page itself: an address does not get into a
+    URL that is typed."""
     local: bool = False
     """Whether only the local stage has the page."""
     of: str = ""
@@ -139,7 +157,16 @@ class Site:
     """State of the console for one stage (AWS session, jobs, cached values), shared by all request
     threads."""
 
-    def __init__(self, session: "boto3.Session", stage: str, clock: Clock = time.time) -> None:
+    def __init__(
+        self,
+        session: "boto3.Session",
+        stage: str,
+        clock: Clock = time.time,
+        limits: Callable[[], Mapping[str, float]] = dict,
+    ) -> None:
+        """`limits` returns the messages a second that the settings allow, by channel, without the channels
+        that are unlimited or whose settings cannot be read."""
+        self.limits = limits
         self.session = cast("boto3.Session", _Session(session))
         self.stage, self.clock = stage, clock
         self.jobs: dict[tuple[type[Job], str], Job] = {}

@@ -1,18 +1,13 @@
 """The days on which bulk messages are sent if a channel has a daily limit: `mailroom docs
 keep-codes-fast`."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, structs
-from rich.table import Table
 
 from mailroom.budget import PerDay, frees, hour_of, limits_of, oldest_hour, room_left
 from mailroom.clock import iso
-from mailroom.errors import quantity
-from mailroom_ops.shared.screen import right, table_of
-from mailroom_ops.shared.times import short
 
-SHOWN_DAYS = 10
 _DAY = 86_400
 
 
@@ -74,15 +69,3 @@ def days(portions: Iterable[Portion], per_day: PerDay, reserve: float) -> list[D
             shares.append(DayShare(iso(begins), 0, day - part))
         shares[-1] = structs.replace(shares[-1], messages=shares[-1].messages + portion.messages)
     return shares
-
-
-def days_table(shares: Sequence[DayShare]) -> Table:
-    """Return a table of the first days, and the sum of the others."""
-    table = table_of("from", right("messages"), right("left for codes"))
-    for share in shares[:SHOWN_DAYS]:
-        table.add_row(short(share.begins), f"{share.messages:,}", f"{share.left_for_codes:,}")
-    if later := shares[SHOWN_DAYS:]:
-        table.add_row(
-            f"and {quantity(len(later), 'more day')}", f"{sum(share.messages for share in later):,}", ""
-        )
-    return table

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from mailroom.client import Mailroom, MessageStatus, NotCancelled
 from mailroom.clock import epoch
-from mailroom_ops.people.preferences import OptOuts
-from mailroom_ops.people.suppressions import Lists
+from mailroom_ops.people.opt_outs import OptOuts
+from mailroom_ops.people.suppression_lists import Lists
 from mailroom_ops.repair.dead_letter_queues import DeadQueues
 from mailroom_ops.repair.redrive import Redrive
 

@@ -47,7 +47,7 @@ class Steps(Struct, frozen=True):
 
     stage: str
     resend: str
-    end: str
+    settle: str
     overview: str
     dead_letter: str
     opt_outs: str
@@ -62,7 +62,7 @@ def commands(message: MessageStatus, stage: str) -> Steps:
     return Steps(
         stage,
         resend=f"mailroom messages resend {which}",
-        end=f"mailroom messages settle {which} --as sent (or failed)",
+        settle=f"mailroom messages settle {which} --as sent (or failed)",
         overview=f"the overview of mailroom console --stage {stage}",
         dead_letter=f"mailroom messages dead-letters {quote(message.id)} --stage {stage}",
         opt_outs=f"mailroom people show RECIPIENT --stage {stage}",
@@ -78,7 +78,7 @@ def buttons(stage: str) -> Steps:
     return Steps(
         stage,
         resend="send it again",
-        end="record its outcome",
+        settle="record its outcome",
         overview="the overview",
         dead_letter="the page Dead letters",
         opt_outs="see the recipient's page",
@@ -162,7 +162,7 @@ def _under_way(message: MessageStatus, steps: Steps, now_s: float, since: str | 
 
 
 def _ended_by_hand(message: MessageStatus, steps: Steps) -> str:
-    return f"If no try finds out its outcome, ask {message.provider} for it, then: {steps.end}"
+    return f"If no try finds out its outcome, ask {message.provider} for it, then: {steps.settle}"
 
 
 def _ready(message: MessageStatus, steps: Steps, now_s: float) -> str:

@@ -13,7 +13,8 @@ from mailroom.ledger import cancellation
 from mailroom.ledger.table import LedgerTable
 from mailroom.mailbox import in_order
 from mailroom_ops.messages.sets import WORKERS, DryRun, Ids, IdsFile, MessageResult, Why, act_on
-from mailroom_ops.messages.status import ChannelOfId, reader_of
+from mailroom_ops.messages.status import ChannelOfId
+from mailroom_ops.messages.views import reader_of
 from mailroom_ops.shared.deeds import Deeds, thing_of
 from mailroom_ops.shared.options import AsJson, Stage, Yes
 from mailroom_ops.shared.selected_messages import MessageRef

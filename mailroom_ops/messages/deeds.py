@@ -7,7 +7,7 @@ from msgspec import Struct
 from rich.text import Text
 
 from mailroom.search.finder import PAGE
-from mailroom_ops.messages import filters
+from mailroom_ops.messages import filter_options, filters
 from mailroom_ops.shared.deeds import LIST, Deed, Deeds
 from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage
@@ -26,9 +26,9 @@ class ActivityAnswer(Struct, frozen=True):
 def deeds(
     stage: Stage = "dev",
     *,
-    since: filters.Since = "7d",
-    until: filters.Until = "",
-    limit: filters.Limit = None,
+    since: filter_options.Since = "7d",
+    until: filter_options.Until = "",
+    limit: filter_options.Limit = None,
     as_json: AsJson = False,
 ) -> None:
     """List who has changed something, when, and why.

@@ -10,10 +10,10 @@ from msgspec import Struct
 
 from mailroom.clock import iso
 from mailroom_ops.shared.deployed_stage import depth, prefix, queue_urls
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.refusals import Refused
 from mailroom_ops.shared.stage_queues import DeployedStage
 from mailroom_ops.shared.times import short
-from mailroom_stacks.settings.channels import OF_FALLBACK
+from mailroom_stacks.settings.constants import OF_FALLBACK
 
 if TYPE_CHECKING:
     from types_boto3_lambda import LambdaClient

@@ -12,7 +12,7 @@ from mailroom.ledger.status_reader import MessageStatus, of_ledger
 from mailroom.message.outcome import CODES, FAILED
 from mailroom.search.finder import Filter, newest_of
 from mailroom.telemetry import impersonal
-from mailroom_ops.messages.status import first_recipient, since_of
+from mailroom_ops.messages.views import first_recipient, since_of
 from mailroom_ops.shared.deployed_stage import name
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from mailroom.ledger.status_reader import MessageStatus
 from mailroom.message.outcome import FAILED
 from mailroom.search.finder import Filter, Finder
 from mailroom_ops.messages.failed_messages import Failure, FailureFilter, failure_of, sentence_of
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.refusals import Refused
 
 MOST = 5_000
 """Maximum number of failures that are read for groups."""

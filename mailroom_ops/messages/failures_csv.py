@@ -5,10 +5,9 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 
-import typer
 from msgspec import Struct
 
-from mailroom_ops.shared.terminal import printable
+from mailroom_ops.shared.printable import printable
 
 COLUMNS = ("to", "status", "reason", "message", "at", "event_type", "id")
 """Columns of the file: fields of `Failure`."""
@@ -21,11 +20,6 @@ def csv_lines(failures: Iterable[Struct]) -> Iterator[str]:
     yield _line(COLUMNS)
     for failure in failures:
         yield _line(_cell(str(getattr(failure, name))) for name in COLUMNS)
-
-
-def print_csv(failures: Iterable[Struct]) -> None:
-    for line in csv_lines(failures):
-        typer.echo(line, nl=False)
 
 
 def _line(cells: Iterable[str]) -> str:

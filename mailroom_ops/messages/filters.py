@@ -4,9 +4,8 @@ name would give an empty list, as if there were no such messages."""
 from collections.abc import Sequence
 from contextlib import suppress
 from math import inf
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import typer
 from msgspec import Struct
 
 from mailroom.campaigns.runs import Run, Runs
@@ -18,7 +17,7 @@ from mailroom.message.outcome import FAILED
 from mailroom.search.finder import Filter
 from mailroom_ops.messages.failed_messages import failure_of
 from mailroom_ops.shared.deployed_stage import name as stage_name
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.refusals import Refused
 from mailroom_ops.shared.times import span_of
 from mailroom_stacks.paths import CAMPAIGN_FILE, CAMPAIGNS
 
@@ -26,18 +25,6 @@ if TYPE_CHECKING:
     import boto3
     from types_boto3_dynamodb import DynamoDBClient
 
-Channel = Annotated[str, typer.Option(help="Only messages of this channel.")]
-Status = Annotated[str, typer.Option(help="Only messages with this status, such as bounced.")]
-Template = Annotated[str, typer.Option(help="Only messages of this template.")]
-Campaign = Annotated[str, typer.Option(help="Only messages of this campaign, or of one run: NAME#RUN.")]
-Reason = Annotated[str, typer.Option(help="Only messages with this error code, such as invalid.")]
-Domain = Annotated[str, typer.Option(help="Only mails to recipients of this domain.")]
-Since = Annotated[
-    str, typer.Option(help="The earliest time: 24h, 2d, 2026-11-20 or 2026-11-20T12:00, in UTC.")
-]
-Until = Annotated[str, typer.Option(help="The latest day, or another time like that of --since.")]
-Limit = Annotated[int | None, typer.Option(min=1, help="Print at most this many; default: 50.")]
-AsCsv = Annotated[bool, typer.Option("--csv", help="Print all messages as CSV.")]
 NOT_SENT = "not-sent"
 """Name in place of a status: the recipient did not get the message, or not yet."""
 FAILURE = "failure"

@@ -12,15 +12,12 @@ import msgspec
 from msgspec import Struct, structs
 
 from mailroom.channels.contracts import CONTRACTS, UNDELAYED, contracts_of
-from mailroom.content.payloads import Payloads
-from mailroom.dispatch.dispatcher import Validator
 from mailroom.errors import Invalid, Malformed
 from mailroom.http.url_policy import UrlPolicy
-from mailroom.mailbox import MailboxWriter, Oversize
 from mailroom.message.message import Message, decode
 from mailroom_ops.shared.deployed_stage import function_settings
 from mailroom_ops.shared.deployed_stage import name as stage_name
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.refusals import Refused
 from mailroom_stacks.paths import TEMPLATES
 
 if TYPE_CHECKING:
@@ -29,6 +26,8 @@ if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
     from mailroom.channels.preview import Previews
+    from mailroom.dispatch.dispatcher import Validator
+    from mailroom.mailbox import MailboxWriter
 
 STDIN = "-"
 NOT_TYPED = ("variables", "attempt")
@@ -181,8 +180,12 @@ class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
     templates_bucket: str = ""
     unknown: Literal["allow", "refuse"] = "allow"
 
-    def validator(self, s3: "S3Client") -> Validator:
+    def validator(self, s3: "S3Client") -> "Validator":
         """Return a validator of items by the stage's rules. It makes no requests to AWS."""
+        # Imported here, because commands that only read do not need it.
+        from mailroom.content.payloads import Payloads
+        from mailroom.dispatch.dispatcher import Validator
+
         return Validator(
             self.contracts(),
             self.lanes,
@@ -204,9 +207,12 @@ class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
 
         return Previews.of(self, TEMPLATES, s3)
 
-    def writer(self, dynamodb: "DynamoDBClient", s3: "S3Client") -> MailboxWriter:
+    def writer(self, dynamodb: "DynamoDBClient", s3: "S3Client") -> "MailboxWriter":
         """Return a writer that puts items like the stage's HTTP API. The content of an item that is too large
         for DynamoDB goes into the payload bucket."""
+        # Imported here, because commands that only read do not need it.
+        from mailroom.mailbox import MailboxWriter, Oversize
+
         oversize = Oversize(s3, lambda: self.payload_bucket, self.payload_ttl_seconds)
         return MailboxWriter(dynamodb, self.mailbox_table, self.mailbox_ttl_seconds, oversize=oversize)
 

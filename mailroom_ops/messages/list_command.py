@@ -12,15 +12,16 @@ from rich.text import Text
 
 from mailroom.errors import quantity
 from mailroom.search.finder import PAGE
-from mailroom_ops.messages import filters
+from mailroom_ops.messages import filter_options, filters
 from mailroom_ops.messages.failed_messages import Failure, failure_of, masked_error, recipient
-from mailroom_ops.messages.failures_csv import print_csv
+from mailroom_ops.messages.failures_csv import csv_lines
 from mailroom_ops.messages.filters import MessageFilter
 from mailroom_ops.messages.listed import listed, text_of
+from mailroom_ops.messages.lookup import PARTS, FoundAnswer, Lookup, MessageRow, finder_of, row_of
 from mailroom_ops.messages.reasons import reasons_of
 from mailroom_ops.messages.reasons import show as show_reasons
-from mailroom_ops.messages.search import PARTS, FoundAnswer, Lookup, MessageRow, finder_of, row_of
-from mailroom_ops.messages.status import STYLES, reader_of
+from mailroom_ops.messages.status import STYLES
+from mailroom_ops.messages.views import reader_of
 from mailroom_ops.messages.waiting import unlisted
 from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage
@@ -33,6 +34,7 @@ from mailroom_ops.shared.screen import (
     plain,
     print_answer,
     print_line,
+    print_unchanged,
     screen,
     stacked,
     table_of,
@@ -54,19 +56,19 @@ def list_(
     ] = "",
     stage: Stage = "dev",
     *,
-    channel: filters.Channel = "",
-    status: filters.Status = "",
-    template: filters.Template = "",
-    campaign: filters.Campaign = "",
-    reason: filters.Reason = "",
-    domain: filters.Domain = "",
+    channel: filter_options.Channel = "",
+    status: filter_options.Status = "",
+    template: filter_options.Template = "",
+    campaign: filter_options.Campaign = "",
+    reason: filter_options.Reason = "",
+    domain: filter_options.Domain = "",
     arrived_twice: ArrivedTwice = False,
     ids_file: Annotated[
         Path | None, typer.Option("--ids", help="A file with ids, addresses or numbers, one per line.")
     ] = None,
-    since: filters.Since = "",
-    until: filters.Until = "",
-    limit: filters.Limit = None,
+    since: filter_options.Since = "",
+    until: filter_options.Until = "",
+    limit: filter_options.Limit = None,
     cursor: Cursor = "",
     by_reason: Annotated[
         bool,
@@ -75,7 +77,7 @@ def list_(
     mask: Annotated[
         bool, typer.Option("--mask", help="Mask addresses and numbers, and print no subjects.")
     ] = False,
-    as_csv: filters.AsCsv = False,
+    as_csv: filter_options.AsCsv = False,
     as_json: AsJson = False,
 ) -> None:
     """List messages, the newest first: all, or those that match.
@@ -139,7 +141,7 @@ def list_(
                 raise Refused(NO_SEARCH.format(stage=stage))
             answer, failures = _found(lookup, ids_file, cursor, limit, full=not mask)
         if as_csv:
-            print_csv(failures)
+            print_unchanged(csv_lines(failures))
     if mask:
         answer = structs.replace(answer, messages=[*map(_masked, answer.messages)])
     if not as_csv:

@@ -13,7 +13,7 @@ from mailroom.message.message import Key
 from mailroom.search.finder import Filter, Finder
 from mailroom_ops.messages.failures_csv import uncelled
 from mailroom_ops.messages.filters import MessageFilter
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.refusals import Refused
 
 _WORKERS = 16
 

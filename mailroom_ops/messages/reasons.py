@@ -16,7 +16,7 @@ from mailroom_ops.messages import filters
 from mailroom_ops.messages.failed_messages import Failure, FailureFilter, choose
 from mailroom_ops.messages.failure_groups import MOST, FailureGroup, groups_of, tried
 from mailroom_ops.messages.filters import FAILURE, MessageFilter
-from mailroom_ops.messages.search import finder_of
+from mailroom_ops.messages.lookup import finder_of
 from mailroom_ops.shared.screen import fold, right, screen, stacked, table_of, whole
 from mailroom_ops.shared.times import short
 

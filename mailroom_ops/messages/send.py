@@ -20,7 +20,7 @@ from mailroom.mailbox import original
 from mailroom.message import CAMPAIGN_START
 from mailroom.message.message import Key
 from mailroom_ops.messages.items import Rules, read_item, rules_of, set_values
-from mailroom_ops.messages.status import reader_of
+from mailroom_ops.messages.views import reader_of
 from mailroom_ops.messages.waiting import WAITS_FOR
 from mailroom_ops.shared.deployed_stage import aws_session, config_for_puts
 from mailroom_ops.shared.deployed_stage import name as stage_name

@@ -16,7 +16,7 @@ from mailroom.ledger.items import PAUSED, RUN_UNKNOWN
 from mailroom.ledger.status_reader import MessageStatus
 from mailroom_ops.messages.traffic import end_at
 from mailroom_ops.shared.deployed_stage import depth, function_settings, name
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.refusals import Refused
 from mailroom_ops.shared.times import short
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from msgspec import Struct
 from rich.text import Text
 
 from mailroom.search.finder import PAGE
-from mailroom_ops.messages import filters
+from mailroom_ops.messages import filter_options, filters
 from mailroom_ops.people.erase import erase
-from mailroom_ops.people.preferences import OptedOut, OptOuts
-from mailroom_ops.people.suppressions import CHANNELS, FAULTS, Lists, ProvidersList, SuppressedRecipient
+from mailroom_ops.people.opt_outs import OptedOut, OptOuts
+from mailroom_ops.people.suppression_lists import CHANNELS, FAULTS, Lists, ProvidersList, SuppressedRecipient
 from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage, Yes
 from mailroom_ops.shared.screen import (
@@ -84,9 +84,9 @@ def list_(
     stage: Stage = "dev",
     channel: Channel = "",
     *,
-    since: filters.Since = "",
-    until: filters.Until = "",
-    limit: filters.Limit = None,
+    since: filter_options.Since = "",
+    until: filter_options.Until = "",
+    limit: filter_options.Limit = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the suppressed people, the newest first, and the message that caused each suppression.

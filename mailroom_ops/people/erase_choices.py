@@ -2,7 +2,7 @@
 
 from mailroom_ops.people.person import mentioned
 from mailroom_ops.people.stage_data import ErasurePlace, ErasureRun
-from mailroom_ops.people.suppressions import FAULTS, Lists, ProvidersList
+from mailroom_ops.people.suppression_lists import FAULTS, Lists, ProvidersList
 
 CHOICES = {"preferences": ("recipient", "topic"), "suppressions": ("recipient", "channel")}
 """Key attributes of the tables of opt-outs and suppressions, by table."""

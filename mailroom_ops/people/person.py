@@ -9,7 +9,7 @@ from mailroom.aws.dynamo_values import Value
 from mailroom.channels.contracts import CHANNELS, CONTRACTS
 from mailroom.ledger.erasure import ERASED
 from mailroom.message.address import bare, forms_of, readable, spellings, to_e164
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.refusals import Refused
 
 Kind = Literal["mail", "number", "device", "id"]
 """Kinds of recipients. An `id` is a recipient of a channel outside PERSONAL."""

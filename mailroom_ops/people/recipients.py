@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from mailroom.errors import can_be_key
 from mailroom.message.address import bare, forms_of, to_e164
 from mailroom_ops.shared.deployed_stage import function_variables, name
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.refusals import Refused
 
 if TYPE_CHECKING:
     import boto3

@@ -13,7 +13,7 @@ from mailroom.environment import DispatchSettings
 from mailroom.ledger.items import where
 from mailroom.message.message import Key
 from mailroom_ops.people.person import Image, Person
-from mailroom_ops.people.suppressions import ProvidersList
+from mailroom_ops.people.suppression_lists import ProvidersList
 from mailroom_ops.shared import deployed_stage as stages
 from mailroom_ops.shared.deeds import Deeds
 from mailroom_ops.shared.deployed_stage import function_settings

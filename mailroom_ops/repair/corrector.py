@@ -19,7 +19,7 @@ from mailroom.message.message import Key
 from mailroom_ops.messages.items import set_values
 from mailroom_ops.messages.sets import WORKERS, MessageResult, found
 from mailroom_ops.shared.deeds import thing_of
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.refusals import Refused
 from mailroom_ops.shared.selected_messages import MessageRef
 from mailroom_ops.shared.stage_queues import DeployedStage
 

@@ -13,7 +13,7 @@ from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetterQueue
 from mailroom.ledger.batch import items_of
 from mailroom_ops.shared import deployed_stage as stages
 from mailroom_ops.shared.deeds import Deeds
-from mailroom_ops.shared.screen import NotDeployed, Refused
+from mailroom_ops.shared.refusals import NotDeployed, Refused
 
 if TYPE_CHECKING:
     import boto3

@@ -14,7 +14,7 @@ from msgspec import DecodeError, Struct
 from msgspec.json import Decoder, decode
 
 from mailroom.errors import quantity
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.refusals import Refused
 from mailroom_ops.shared.tables import parts
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from mailroom.errors import quantity
 from mailroom.message.message import Key
 from mailroom_ops.repair.dead_letter_queues import HIDDEN_SECONDS, DeadQueue, DeadQueues
 from mailroom_ops.shared.deployed_stage import depth, source_url
-from mailroom_ops.shared.screen import Advance
+from mailroom_ops.shared.refusals import Advance
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient

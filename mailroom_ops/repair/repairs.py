@@ -16,7 +16,7 @@ from mailroom_ops.repair.judge import JUDGED_BY, Cure, Diagnosis, Judge, Memory,
 from mailroom_ops.repair.redrive import DeadLetterMover
 from mailroom_ops.repair.requeuer import Requeuer
 from mailroom_ops.shared.deeds import thing_of
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.refusals import Refused
 from mailroom_ops.shared.selected_messages import MessageRef
 from mailroom_ops.shared.stage_queues import DeployedStage, StoredMessage, Table
 from mailroom_ops.shared.tables import Position, key_of, parts, segments

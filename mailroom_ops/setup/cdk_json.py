@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mailroom_ops.shared.files import write_whole
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.refusals import Refused
 
 
 class CdkJson:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from mailroom import environment
 from mailroom.aws.secret import CachedSecret
 from mailroom.search.rows import Rows
-from mailroom_ops.shared.screen import NotDeployed, Refused
+from mailroom_ops.shared.refusals import NotDeployed, Refused
 
 if TYPE_CHECKING:
     import boto3

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.refusals import Refused
 
 
 def write_whole(path: Path, content: bytes) -> None:

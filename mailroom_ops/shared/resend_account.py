@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from mailroom.delivery.adapter import credentials
-from mailroom.errors import InvalidSecret, OutcomeUnknown, RequestFailed
+from mailroom.errors import OutcomeUnknown
 from mailroom.http.provider_api import ProviderApi, object_in
 from mailroom.providers.resend.sender import SECRET
 from mailroom.telemetry import redact
 from mailroom_ops.shared.deployed_stage import function_variables, name
-from mailroom_ops.shared.screen import NotDeployed
-from mailroom_stacks.settings.channels import OF_FALLBACK
+from mailroom_ops.shared.refusals import NotDeployed
+from mailroom_stacks.settings.constants import OF_FALLBACK
 
 if TYPE_CHECKING:
     import boto3
 
 SECONDS = 10.0
-RESEND_FAULTS = (RequestFailed, InvalidSecret)
-"""Exceptions of requests to Resend, besides botocore's errors: after them, the result is unknown."""
 
 
 class ResendAccount:

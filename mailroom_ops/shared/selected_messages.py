@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from mailroom.errors import can_be_key
 from mailroom.message.message import MAX_ID_BYTES
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.refusals import Refused
 
 
 class MessageRef(Struct, frozen=True):

@@ -11,7 +11,6 @@ from msgspec import Struct
 from mailroom.aws.dynamo_values import plain, string
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
-from mailroom.content.versions import CurrentVersions
 from mailroom.environment import DispatchSettings
 from mailroom.ledger.batch import items_of
 from mailroom.ledger.ledger import Ledger
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_lambda import LambdaClient
     from types_boto3_sqs import SQSClient
+
+    from mailroom.content.versions import CurrentVersions
 
 
 Item = Mapping[str, Any]
@@ -64,7 +65,7 @@ class DeployedStage:
     deeds: Deeds
     """Record of what operators do."""
     clock: Clock = time.time
-    versions: CurrentVersions | None = None
+    versions: "CurrentVersions | None" = None
     """Current template versions; None for a stage without published templates."""
 
     @classmethod
@@ -75,6 +76,9 @@ class DeployedStage:
         dispatch = function_settings(functions, stage_name(stage, "dispatch"), DispatchSettings)
         contracts = contracts_of(dispatch.default_region)
         dynamodb, sqs = session.client("dynamodb"), session.client("sqs")
+        # Imported here, because what only reads the stage does not need it.
+        from mailroom.content.versions import CurrentVersions
+
         bucket = dispatch.templates_bucket
         versions = CurrentVersions(session.client("s3"), bucket) if bucket else None
         deeds = Deeds(session, stage)

@@ -7,7 +7,6 @@ a command with an error.
 """
 
 import io
-import re
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -17,20 +16,10 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""C0 and C1 control characters except tab and newline, line separators, and bidirectional controls (Unicode's
-property Bidi_Control)."""
-
-
-def printable(text: str) -> str:
-    """Replace each character that could control a terminal."""
-    return _UNSAFE.sub("�", text)
-
-
-def escaped(json: str) -> str:
-    """Escape characters in JSON that could control a terminal. They occur only in strings, whose values the
-    escapes do not change."""
-    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", json)
+from mailroom_ops.shared.printable import (
+    escaped,
+    printable,
+)
 
 
 class Terminal(Console):

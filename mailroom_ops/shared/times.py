@@ -4,7 +4,7 @@ import re
 from datetime import datetime
 
 from mailroom.errors import quantity
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.refusals import Refused
 
 _SPAN = re.compile(r"([0-9]{1,6})([smhdw])", re.ASCII)
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}

@@ -7,7 +7,7 @@ from mailroom.content.engine import Part, TemplateFault
 from mailroom.content.templates import FILES, Version, attached_files
 from mailroom.errors import Invalid, Malformed
 from mailroom_ops.messages.items import read_item
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.refusals import Refused
 from mailroom_stacks.templates.folder import Folder, Item, TemplateName
 
 

@@ -18,7 +18,7 @@ from mailroom.content.versions import CURRENT, DEPLOYED, MAX_BEFORE, Choice, Cho
 from mailroom.message.message import encode
 from mailroom_ops.messages.items import rules_of
 from mailroom_ops.shared.deeds import Deeds
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.refusals import Refused
 from mailroom_stacks.templates.folder import Item, TemplateName
 
 if TYPE_CHECKING:

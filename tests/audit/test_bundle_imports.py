@@ -10,10 +10,11 @@ import pytest
 
 from mailroom_stacks.constructs.bundle import Target
 from tests.stacks.test_bundles import HANDLERS, build, every_handler
-from tests.support.stacks.campaign_folders import changes_for
+from tests.support.stacks.campaign_folders import EVERYTHING, changes_for
 from tests.support.stacks.variants import BY_RESEND, PUSH, PUSH_ROW, variant
 
 FUNCTIONS = {
+    "console": ("console", "console"),
     "collect": ("campaigns", "collect"),
     "compose": ("campaigns", "compose"),
     "messages_api": ("api", "messages-api"),
@@ -44,6 +45,8 @@ LATER = {
     "itsdangerous": "import mailroom.recipients.unsubscribe_links",
     "psycopg": "import psycopg",
     "nacl": "import nacl.secret",
+    # The console checks tokens, and seals links.
+    "jwt": "import jwt, cryptography.fernet",
 }
 """What a handler imports when it has work for it, and what that work is."""
 PROVIDERS = {
@@ -128,7 +131,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @cache
 def environment(handler: str) -> dict[str, str]:
     """The function's variables, in a stage that has the function."""
-    all_functions = {"push": PUSH, "channels.push": PUSH_ROW, **changes_for("weekly-followers")}
+    all_functions = {
+        "push": PUSH,
+        "channels.push": PUSH_ROW,
+        "console": EVERYTHING["console"],
+        **changes_for("weekly-followers"),
+    }
     stack, name = FUNCTIONS[handler]
     stage = variant(BY_RESEND if handler in ONLY_BY_RESEND else all_functions)
     return stage[stack].environment(f"mailroom-dev-{name}")

@@ -16,7 +16,7 @@ from mailroom.campaigns.runs import PageClaim
 from mailroom.clock import iso
 from mailroom.ledger.items import FAILURE_KEYS
 from mailroom_ops.campaigns.results import Results
-from mailroom_ops.console.pages.campaigns import StartJob
+from mailroom_ops.console.pages.campaign_acts import StartJob
 from mailroom_ops.messages.failed_messages import Failure
 from mailroom_ops.messages.failures_csv import csv_lines
 from tests.support.campaign_start import start_in

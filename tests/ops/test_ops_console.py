@@ -15,7 +15,7 @@ from mailroom.aws.dynamo_values import image_of
 from mailroom.clock import iso
 from mailroom.providers.meaning import KINDS
 from mailroom.recipients.choices import Suppression, Suppressions
-from mailroom_ops.console.pages.dead_letters import RedriveJob
+from mailroom_ops.console.pages.redrive import RedriveJob
 from mailroom_ops.repair.redrive import DeadLetterMover
 from mailroom_ops.repair.requeuer import Requeuer
 from tests.support.campaign_start import start_in

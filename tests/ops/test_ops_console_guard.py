@@ -10,14 +10,16 @@ import pytest
 from typer.testing import CliRunner
 
 from mailroom_ops import cli
+from mailroom_ops.console.application import application
 from mailroom_ops.console.guard import Guard
-from mailroom_ops.console.server import application
+from mailroom_ops.console.server import PAGES as PAGES_OF_ALL
 from tests.support.ops.console import HOME, HOST, ORIGIN, PORT, TOKEN, Browser
 from tests.support.ops.repair import RepairStage, repair_stage
 from tests.support.signals import interrupts_handled_by
 
 STAGE = repair_stage
 FORM = {"id": "m", "channel": "mail"}
+NAVIGATION = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
 PAGES = (
     *("/", "/message", "/message/mail", "/failures", "/dead-letters", "/campaigns"),
     "/assets/console.css",
@@ -64,7 +66,7 @@ def test_a_path_without_the_secret_prefix_is_refused_and_sets_no_cookie(browser:
 
 def test_a_tab_of_an_ended_console_cannot_act_on_a_later_one_on_the_same_port(browser: Browser) -> None:
     following = Browser(browser.session, "prod")
-    following._app = Guard(application(following.site, "/another"), PORT, "/another", TOKEN)
+    following._app = Guard(application(following.site, "/another", PAGES_OF_ALL), PORT, "/another", TOKEN)
     entered = following.ask_anywhere("GET", f"/another/?token={TOKEN}", {})
     cookie = entered.headers["set-cookie"].partition(";")[0]
     assert following.ask_anywhere("GET", "/another/assets/console.css", {"cookie": cookie}).status == 200
@@ -114,7 +116,7 @@ def test_another_host_is_refused_despite_a_valid_token(browser: Browser, host: s
 
 
 def test_a_host_header_without_a_port_is_accepted_on_port_80(browser: Browser) -> None:
-    browser._app = Guard(application(browser.site, HOME), 80, HOME, TOKEN)
+    browser._app = Guard(application(browser.site, HOME, PAGES_OF_ALL), 80, HOME, TOKEN)
     entered = browser.get(f"/?token={TOKEN}", {"host": "127.0.0.1"})
     cookie = entered.headers["set-cookie"].partition(";")[0]
     assert browser.get("/assets/console.css", {"host": "127.0.0.1", "cookie": cookie}).status == 200
@@ -165,7 +167,7 @@ def test_the_url_opens_a_second_browser_too(browser: Browser) -> None:
 
 def test_the_link_may_be_opened_from_elsewhere(browser: Browser) -> None:
     browser.cookie = ""
-    reply = browser.get(f"/?token={TOKEN}", {"sec-fetch-site": "cross-site"})
+    reply = browser.get(f"/?token={TOKEN}", {"sec-fetch-site": "cross-site", **NAVIGATION})
     assert reply.status == 200
     # A redirect would belong to the visit from elsewhere, and the browser would keep the cookie back.
     assert 'http-equiv="refresh"' in reply.text

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mailroom_ops.console.pages import dead_letters
+from mailroom_ops.console.pages import redrive
 from mailroom_ops.repair.redrive import DeadLetterMover
 from mailroom_ops.shared import deployed_stage as stages
 from tests.support.ops.campaign import RUN, World
@@ -30,7 +30,7 @@ def test_two_simultaneous_clicks_start_one_redrive(
     stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     die(stage, 3)
-    both, gate, depth, job = threading.Barrier(2), threading.Event(), stages.depth, dead_letters.RedriveJob
+    both, gate, depth, job = threading.Barrier(2), threading.Event(), stages.depth, redrive.RedriveJob
     send, made, replies = DeadLetterMover._send, [], []
 
     def together(sqs: Any, url: str) -> Any:
@@ -51,7 +51,7 @@ def test_two_simultaneous_clicks_start_one_redrive(
 
     monkeypatch.setattr("mailroom_ops.repair.redrive.depth", together)
     monkeypatch.setattr(DeadLetterMover, "_send", held)
-    monkeypatch.setattr(dead_letters, "RedriveJob", noted)
+    monkeypatch.setattr(redrive, "RedriveJob", noted)
     clicks = [threading.Thread(target=click) for _ in range(2)]
     for thread in clicks:
         thread.start()
@@ -81,7 +81,7 @@ def test_a_search_for_one_dead_letter_can_be_stopped(
     assert first.wait(30)
     browser.post(REDRIVE, {"queue": "mail", "stop": "1"})
     gate.set()
-    browser.site.jobs[dead_letters.RedriveJob, "mail"].wait()
+    browser.site.jobs[redrive.RedriveJob, "mail"].wait()
     assert len(calls) == 1
     assert "It was stopped. 0 dead letters were moved" in browser.get(started.headers["location"]).words
 
@@ -100,7 +100,7 @@ def test_a_failed_redrive_reports_the_number_of_moved_letters(
 
     monkeypatch.setattr(DeadLetterMover, "_send", flaky)
     started = browser.post(REDRIVE, {"queue": "mail"})
-    browser.site.jobs[dead_letters.RedriveJob, "mail"].wait()
+    browser.site.jobs[redrive.RedriveJob, "mail"].wait()
     words = browser.get(started.headers["location"]).words
     assert "ServiceUnavailable" in words
     assert "10 dead letters were moved back before that." in words
@@ -117,7 +117,7 @@ def test_a_redrive_of_many_more_letters_than_were_shown_is_refused_and_shows_the
     assert "About 13 dead letters are there now, but 1 was shown." in refused.words
     assert (stage.bodies("mail"), browser.site.jobs) == ([], {})
     assert browser.post(REDRIVE, refused.hidden()).status == 303
-    browser.site.jobs[dead_letters.RedriveJob, "mail"].wait()
+    browser.site.jobs[redrive.RedriveJob, "mail"].wait()
     assert "Done 13 moved" in browser.get(REDRIVE, queue="mail", run="1").words
 
 

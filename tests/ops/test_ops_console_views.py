@@ -4,7 +4,8 @@ import pytest
 from jinja2 import DictLoader, Environment
 from msgspec import Struct
 
-from mailroom_ops.console.server import environment_of
+from mailroom_ops.console.application import environment_of
+from mailroom_ops.console.server import PAGES
 from mailroom_ops.console.site import Site, View
 from tests.support.ops.console import HOME
 from tests.support.ops.views import Walk
@@ -25,7 +26,7 @@ class Stranger(View, frozen=True):
 
 @pytest.fixture
 def environment() -> Environment:
-    return environment_of(Site(None, "dev"), HOME)  # type: ignore[arg-type]
+    return environment_of(Site(None, "dev"), HOME, PAGES)  # type: ignore[arg-type]
 
 
 VIEWS = sorted(

@@ -10,8 +10,9 @@ import pytest
 from jinja2 import nodes
 
 from mailroom.dead_letters import cause
-from mailroom_ops.console import pages
-from mailroom_ops.console.server import environment_of
+from mailroom_ops.console import application, function, open_id, pages, team
+from mailroom_ops.console.application import environment_of
+from mailroom_ops.console.server import PAGES
 from mailroom_ops.console.site import Site
 from mailroom_ops.messages import advice, timeline, waiting
 from mailroom_ops.repair import again, judge, put_back, resender, settle, stuck
@@ -27,8 +28,11 @@ OF_OTHERS = re.compile("<(pre|textarea|code|title)\\b.*?</\\1>", re.DOTALL)
 """Elements with content, commands and the name of a page."""
 DOCUMENTATION = "/docs"
 """Path of the pages of the documentation, which explain these words."""
-PAGES = Path(pages.__file__).parent
-MODULES = (advice, again, cause, judge, put_back, resender, settle, stuck, timeline, waiting)
+FOLDER = Path(pages.__file__).parent
+MODULES = (
+    *(advice, again, cause, judge, put_back, resender, settle, stuck, timeline, waiting),
+    *(application, function, open_id, team),
+)
 SAYING = [Path(str(module.__file__)) for module in MODULES]
 
 
@@ -52,7 +56,7 @@ def texts(template: nodes.Template) -> str:
     return " ".join([re.sub("<[^>]*>", " ", OF_OTHERS.sub(" ", source)), *shown])
 
 
-@pytest.mark.parametrize("file", [*sorted(PAGES.glob("*.py")), *SAYING], ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", [*sorted(FOLDER.glob("*.py")), *SAYING], ids=lambda file: file.stem)
 def test_the_sentences_of_a_page_have_the_words_of_a_desk(file: Path) -> None:
     assert [text for text in sentences(file) if OF_CODE.search(text)] == []
 
@@ -63,7 +67,7 @@ def test_the_sentences_about_stuck_messages_have_the_words_of_a_desk() -> None:
 
 
 def test_the_texts_of_the_templates_have_the_words_of_a_desk() -> None:
-    environment = environment_of(Site(None, "dev"), "")  # type: ignore[arg-type]
+    environment = environment_of(Site(None, "dev"), "", PAGES)  # type: ignore[arg-type]
     assert environment.loader is not None
     found = {}
     for name in environment.list_templates():

@@ -10,7 +10,7 @@ from mailroom.errors import OutcomeUnknown
 from mailroom_local.providers.http import SimulatorServer
 from mailroom_local.providers.inbox import InboxStore
 from mailroom_local.providers.resend_mail import ResendSimulator
-from mailroom_ops.people.suppressions import Lists
+from mailroom_ops.people.suppression_lists import Lists
 from mailroom_ops.shared.resend_account import mail_providers
 from tests.support.local.served import served
 from tests.support.ops.shared import LambdaDouble, Recorded
@@ -55,8 +55,8 @@ def test_a_stage_whose_mails_ses_sends_has_no_account_at_resend(variables: dict[
 def test_a_recipient_is_lifted_from_resends_own_list(
     by_resend: Any, simulator: ResendSimulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mailroom_ops.people.suppressions.Suppressions", lambda *_: None)
-    monkeypatch.setattr("mailroom_ops.people.suppressions.Deeds", lambda *_: Recorded())
+    monkeypatch.setattr("mailroom_ops.people.suppression_lists.Suppressions", lambda *_: None)
+    monkeypatch.setattr("mailroom_ops.people.suppression_lists.Deeds", lambda *_: Recorded())
     lists = Lists(by_resend, "dev")
     simulator.suppressed = {"v@example.com": "bounced", "ada@example.com": "bounced"}
     assert lists.provider == "Resend"
@@ -86,8 +86,8 @@ class Ses:
 def test_a_recipient_is_lifted_from_the_own_lists_of_both_providers(
     by_resend: Any, simulator: ResendSimulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mailroom_ops.people.suppressions.Suppressions", lambda *_: None)
-    monkeypatch.setattr("mailroom_ops.people.suppressions.Deeds", lambda *_: Recorded())
+    monkeypatch.setattr("mailroom_ops.people.suppression_lists.Suppressions", lambda *_: None)
+    monkeypatch.setattr("mailroom_ops.people.suppression_lists.Deeds", lambda *_: Recorded())
     ses, variables = Ses(), by_resend.client("lambda").environment_of("send-mail")
     lists = Lists(session(ses, **variables, OTHER_PROVIDER="{}"), "dev")
     assert lists.provider == "Resend and SES"

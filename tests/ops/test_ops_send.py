@@ -12,7 +12,7 @@ import pytest
 
 from mailroom.clock import iso
 from mailroom_ops.messages.send import SendAnswer, wait_for
-from mailroom_ops.messages.status import reader_of
+from mailroom_ops.messages.views import reader_of
 from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, run
 
 pytestmark = pytest.mark.usefixtures("stage")

@@ -9,7 +9,8 @@ import pytest
 from mailroom.clock import epoch
 from mailroom.ledger.status_reader import of_ledger, of_mailbox
 from mailroom.ledger.waits import REASONS, Waits
-from mailroom_ops.messages.status import reader_of, settled, view_of
+from mailroom_ops.messages.status import settled
+from mailroom_ops.messages.views import reader_of, view_of
 from mailroom_ops.messages.waiting import WAITS_FOR, place_of, turn_of
 from tests.support.campaign_start import start_in
 from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, many, run

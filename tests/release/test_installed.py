@@ -46,7 +46,7 @@ from mailroom_local.providers.upstream import Upstream
 from mailroom_ops.costs.configured_lanes import lane_of, read_settings
 from mailroom_ops.doctor.checks import CHECKS
 from mailroom_ops.people.person import Person
-from mailroom_ops.people.suppressions import CHANNELS
+from mailroom_ops.people.suppression_lists import CHANNELS
 
 local = read_settings("local")
 lane = lane_of(read_settings("dev"), "telegram")

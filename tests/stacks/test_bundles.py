@@ -10,7 +10,8 @@ from pathlib import Path
 import grimp
 import pytest
 
-from mailroom.providers import client_modules, reader_modules
+from mailroom.providers import MODULES, client_modules, reader_modules
+from mailroom_stacks.console import page_files
 from mailroom_stacks.constructs import bundle
 from mailroom_stacks.constructs.bundle import Bundle, Target, library_files
 from mailroom_stacks.paths import LAMBDAS, TEMPLATES
@@ -23,7 +24,12 @@ HTTP = {"certifi", "charset_normalizer", "idna", "requests", "urllib3"}
 DATABASE = {"psycopg", "psycopg_binary", "psycopg_binary.libs"}
 SEALED = {"nacl", "_cffi_backend"}
 """Packages that encrypt links to pages of preferences. The second is a compiled module."""
+CONSOLE = {
+    *("anyio", "cryptography", "itsdangerous", "jinja2", "jwt", "markupsafe", "starlette", "console.py"),
+    *("mailroom_ops", "mailroom_stacks", "_cffi_backend"),
+}
 HANDLERS = {
+    "console": COMMON | ZONES | RECIPIENTS | TEMPLATED | CONSOLE,
     "collect": COMMON | DATABASE | {"collect.py", "campaigns.json"},
     "compose": COMMON | DATABASE | ZONES | {"compose.py", "campaigns.json"} | RECIPIENTS,
     "messages_api": COMMON
@@ -48,16 +54,27 @@ HANDLERS = {
     "send_webhook": COMMON | {"send_webhook.py", "standardwebhooks"},
     "twilio_callbacks": COMMON | {"twilio_callbacks.py", "twilio"},
 }
-EXTRAS = {handler: {"campaigns.json": b"{}"} for handler in ("collect", "compose")}
-EXTRAS["messages_api"] = {"topics.json": b"{}"}
-"""What the stack puts there: the definitions of its campaigns, and the titles of its topics."""
+EXTRAS = {
+    "console": page_files(),
+    "messages_api": {"topics.json": b"{}"},
+    **{handler: {"campaigns.json": b"{}"} for handler in ("collect", "compose")},
+}
+"""What the stack puts there: the definitions of its campaigns, the titles of its topics, and the files of
+pages."""
 MODULES_OF = {
+    "console": MODULES.values(),
     "send_sms": client_modules("sms"),
     "send_fax": client_modules("fax"),
     "feedback": reader_modules(),
 }
 """Modules that the stacks add, because the handler imports them by the names in descriptors."""
-TEMPLATES_OF = {"send_mail": "mail", "send_mail_resend": "mail", "send_sms": "sms", "messages_api": "."}
+TEMPLATES_OF = {
+    "console": ".",
+    "send_mail": "mail",
+    "send_mail_resend": "mail",
+    "send_sms": "sms",
+    "messages_api": ".",
+}
 # Its wheel has none; METADATA says MIT.
 WITHOUT_LICENCE = {"standardwebhooks-1.1.0.dist-info"}
 
@@ -109,7 +126,8 @@ def test_a_bundle_contains_only_the_modules_of_the_library_that_its_handler_impo
 ) -> None:
     folder = built[handler]
     inside = {each.relative_to(folder).as_posix() for each in (folder / "mailroom").rglob("*.py")}
-    assert inside == {as_file(each) for each in library_of(handler)}
+    library = {each for each in library_of(handler) if each.partition(".")[0] == "mailroom"}
+    assert inside == {as_file(each) for each in library}
 
 
 def test_a_descriptor_adds_only_the_module_that_it_imports_to_the_bundle_of_dispatch() -> None:
@@ -143,7 +161,8 @@ def test_a_folder_with_leftover_bytecode_hides_no_module(
 @cache
 def imports() -> grimp.ImportGraph:
     """Which module of the library imports which, by another reader than the bundles' own."""
-    return grimp.build_graph("mailroom", exclude_type_checking_imports=True, cache_dir=None)
+    packages = ("mailroom_ops", "mailroom_stacks")
+    return grimp.build_graph("mailroom", *packages, exclude_type_checking_imports=True, cache_dir=None)
 
 
 def library_of(handler: str) -> set[str]:

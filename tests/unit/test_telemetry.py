@@ -178,6 +178,8 @@ def test_a_line_stays_json_where_an_address_follows_a_character_that_json_escape
     ("text", "masked"),
     [
         ("the list of 2026-11-18", "the list of 2026-11-18"),
+        ("at 2026-11-18T13:00:34.000Z", "at 2026-11-18T13:00:34.000Z"),
+        ("2026-11-181234567", "…67"),
         ("since 2026-11-18, +1 415 555 0100 calls", "since 2026-11-18, …00 calls"),
         ("4155-55-01 00", "…00"),
         ("2026-11-18 415 555 0100", "2026-…00"),

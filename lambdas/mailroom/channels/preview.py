@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from botocore.exceptions import ClientError
-from msgspec import Struct, structs
+from msgspec import structs
 
 from mailroom.aws import clients
 from mailroom.channels.fax.contract import Fax, check_sender
 from mailroom.channels.mail.contract import Mail
 from mailroom.channels.mail.rendering import MailRenderer, RenderedMail
+from mailroom.channels.previewed import (
+    Preview as Preview,
+)
 from mailroom.channels.push.contract import Push
 from mailroom.channels.sms.contract import Sms
 from mailroom.channels.sms.segments import MAX_SEGMENTS, checked, widening
@@ -29,27 +32,6 @@ if TYPE_CHECKING:
 
 EXAMPLE_LINK = "https://example.com/unsubscribe/made-up"
 """Placeholder for the recipient's opt-out link, which only a sender function can sign."""
-
-
-class Preview(Struct, frozen=True, kw_only=True):
-    """Preview of a message: its content as the recipient would receive it."""
-
-    headers: dict[str, str] = {}
-    """Headers of a mail, including the subject."""
-    subject: str = ""
-    """Subject of a mail, or title of a push."""
-    html: str | None = None
-    text: str | None = None
-    attachments: list[str] = []
-    """Names of a mail's attached files."""
-    segments: int = 0
-    """Number of segments of a text message; 0 for a message with media, and in other channels."""
-    encoding: str = ""
-    """Encoding of a text message's segments: GSM-7 or UCS-2."""
-    encoding_reason: str = ""
-    """Sentence that names the characters which require the encoding UCS-2; empty for GSM-7."""
-    unused: list[str] = []
-    """Attributes of the item that neither the contract nor the template uses."""
 
 
 class Stage(Protocol):

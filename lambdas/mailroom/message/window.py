@@ -3,12 +3,14 @@
 import re
 from datetime import datetime
 from functools import lru_cache
-from typing import Annotated
-from zoneinfo import ZoneInfo
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct, field
 
 from mailroom.errors import Invalid
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 """Names of the days, in the order of `datetime.weekday`."""
@@ -44,7 +46,7 @@ class Window(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
             raise Invalid("window.zone", "is missing; use a time zone like Europe/Berlin, or set time_zone")
         self.clock_of(zone)
 
-    def clock_of(self, zone: str | None) -> ZoneInfo:
+    def clock_of(self, zone: str | None) -> "ZoneInfo":
         """Return the time zone `zone` of the message or, if it is None, of the window. Raises Invalid."""
         return zone_of("window.zone" if zone is None else "time_zone", zone or self.zone or "")
 
@@ -87,9 +89,12 @@ def days_of(text: str) -> frozenset[int]:
 
 
 @lru_cache(maxsize=512)
-def zone_of(name: str, zone: str) -> ZoneInfo:
+def zone_of(name: str, zone: str) -> "ZoneInfo":
     """Return a time zone of the IANA database. Raises Invalid for the attribute `name` if the zone is
     unknown."""
+    # Imported here, because few messages have a window, and every function imports this module.
+    from zoneinfo import ZoneInfo
+
     # The name is checked first: `ZoneInfo` opens a file of that name, and the folder also has files that are
     # not zones of IANA.
     if not _ZONE.fullmatch(zone) or zone.startswith(("posix", "right/", "localtime")):

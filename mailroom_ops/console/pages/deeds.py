@@ -17,6 +17,10 @@ class Deeds(View, frozen=True):
 def show(site: Site, request: Request) -> Answer:
     """Show a page of the deeds that contain each word of the request's text."""
     words, newest = request["text"].casefold().split(), site.deeds.of(LIST, request["cursor"] or "~")
-    selected = (deed for deed in newest if all(word in f"{deed} {deed.words}".casefold() for word in words))
+    selected = (
+        deed
+        for deed in newest
+        if all(word in request.shown(f"{deed} {deed.words}").casefold() for word in words)
+    )
     deeds = [*islice(selected, LISTED + 1)]
     return Shown(Deeds(deeds[:LISTED], deeds[LISTED].cursor if len(deeds) > LISTED else ""))

@@ -10,7 +10,6 @@ from msgspec import Struct
 from mailroom_ops.console.site import Answer, Download, Request, Shown, Site, View
 from mailroom_ops.messages.failed_messages import Failure, FailureFilter, choose, failed, failure_of
 from mailroom_ops.messages.failure_groups import FailureGroup, groups_of
-from mailroom_ops.messages.failures_csv import csv_lines
 from mailroom_ops.messages.filters import bounds_of_failures, check_names
 
 QUICK, MOST = 500, 5_000
@@ -77,6 +76,8 @@ def show(site: Site, request: Request) -> Answer:
     """Show the page, or download all its failures as CSV. Raises Refused for an invalid span."""
     failures, left_out = _found(site, request)
     if request["csv"]:
+        from mailroom_ops.messages.failures_csv import csv_lines
+
         selection = choose(site.client("dynamodb"), site.stage, _filter(site, request), full=True)
         return Download(f"failures {site.stage}.csv", csv_lines(selection))
     filters = {name: request[name] for name in FILTERS}

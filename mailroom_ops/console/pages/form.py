@@ -23,7 +23,7 @@ from mailroom_ops.messages.items import attributes_of, set_values, text_of
 from mailroom_ops.messages.send import copy_of, judge, new_id, put
 from mailroom_ops.setup.schema import schema_of
 from mailroom_ops.shared.deployed_stage import function_settings, name
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.refusals import Refused
 from mailroom_ops.templates.folder import TemplateFolder
 from mailroom_stacks.paths import TEMPLATES
 

@@ -23,7 +23,7 @@ from mailroom.message.message import Reference, begun_of
 from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site, View, link
 from mailroom_ops.setup.webhook_key import key_of, spelt_host
 from mailroom_ops.shared.deployed_stage import name
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.refusals import Refused
 
 LISTED = 50
 TABS = {name: each.messages for name, each in CHANNELS.items()}

@@ -2,22 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import partial
 
 from msgspec import structs
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.search.finder import Finder
 from mailroom_ops.console.site import Answer, Download, Request, Shown, Site, View
-from mailroom_ops.messages.failures_csv import csv_lines
 from mailroom_ops.messages.filters import MessageFilter, bounds
 from mailroom_ops.messages.items import Rules, rules_of
-from mailroom_ops.messages.search import PARTS, FoundAnswer, Lookup, MessageRow, finder_of
+from mailroom_ops.messages.lookup import PARTS, FoundAnswer, Lookup, MessageRow, finder_of
 from mailroom_ops.messages.waiting import unlisted
-from mailroom_ops.repair.again import SendAgain
-from mailroom_ops.repair.judge import PATIENCE_SECONDS
-from mailroom_ops.repair.repairs import Repairs
-from mailroom_ops.repair.resender import Resender
 from mailroom_ops.shared.stage_queues import DeployedStage
 
 
@@ -41,9 +35,12 @@ def show(site: Site, request: Request) -> Answer:
     """Show a page of messages, or download all of them as CSV. Raises Refused for an invalid cursor or
     time."""
     selection, finder, text = filter_of(site, request), finder_at(site), request.typed("q")
-    lookup = Lookup(site.session, site.stage, finder, text, selection)
+    # Parts of ids would tell the addresses in them, letter by letter.
+    lookup = Lookup(site.session, site.stage, finder, text, selection, parts=request.contents)
     answer = lookup.answer(request["cursor"])
     if request["csv"]:
+        from mailroom_ops.messages.failures_csv import csv_lines
+
         return Download(f"messages {site.stage}.csv", csv_lines(lookup.every()))
     alike = _alike(answer.messages) if answer.by == "recipient" else []
     filters = sum(map(bool, structs.astuple(selection)))
@@ -69,14 +66,6 @@ def filter_of(site: Site, request: Request) -> MessageFilter:
 def deployed_at(site: Site) -> DeployedStage:
     """Return the deployed stage. Raises NotDeployed, and botocore's errors."""
     return site.kept("deployed", lambda: DeployedStage.of(site.session, site.stage))
-
-
-def again_at(site: Site, *, force: bool) -> SendAgain:
-    """Return the act that sends messages of the stage again. Raises NotDeployed, and botocore's errors."""
-    deployed, look = deployed_at(site), rules_at(site).previews(site.client("s3")).look
-    # A person who sends a message again confirms that it was never sent, if the ledger does not know it.
-    repairs = partial(Repairs.of, deployed, older_than=PATIENCE_SECONDS, confirmed=True)
-    return SendAgain(deployed, Resender(deployed, look, force=force), repairs)
 
 
 def rules_at(site: Site) -> Rules:

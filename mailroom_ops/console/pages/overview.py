@@ -1,7 +1,7 @@
 """Page of the overview: the speed of sending, alarms and faults, the last 24 hours, and the channels."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 
 from msgspec import Struct
@@ -11,14 +11,12 @@ from mailroom.clock import iso
 from mailroom_ops.campaigns.ending import Figures, figures_of
 from mailroom_ops.console.site import KEPT_SECONDS, Answer, Request, Shown, Site, View
 from mailroom_ops.console.snapshot import QueueSnapshot, Snapshot, look
-from mailroom_ops.costs.configured_lanes import ConfiguredLane, lanes_of
-from mailroom_ops.doctor.examined_stage import settings_or_trouble
 from mailroom_ops.messages.deployed_lanes import Lane, unread_queues
 from mailroom_ops.messages.traffic import RATED, Hour, Traffic, end_at
 from mailroom_ops.messages.waiting import ClosedDay, closed_days
 from mailroom_ops.shared.deployed_stage import is_dead, name
 from mailroom_ops.shared.times import speed_of
-from mailroom_stacks.settings.monitoring import BOUNCE_RATE, COMPLAINT_RATE, SLOW_SECONDS
+from mailroom_stacks.settings.constants import BOUNCE_RATE, COMPLAINT_RATE, SLOW_SECONDS
 
 SNAPSHOT_SECONDS = 4.0
 """Seconds for which the counts of the queues are cached for all browser tabs. CloudWatch's figures are cached
@@ -110,8 +108,7 @@ def show(site: Site, _: Request) -> Answer:
     unread = site.kept("unread", partial(unread_queues, site.client("lambda")), seconds)
     closed = site.kept("closed", partial(closed_days, dynamodb, facts, site.clock), seconds)
     runs = site.kept("runs", Runs(dynamodb, name(stage, "campaign-runs")).paused, seconds)
-    settings = site.kept("settings", lambda: settings_or_trouble(stage))
-    configured = [] if isinstance(settings, str) else lanes_of(settings)
+    limits = site.kept("limits", site.limits)
     depths = {name(stage, queue.name): queue.depth.all for queue in snapshot.queues}
     lanes = {
         queue: Lane(channel, lane, depths.get(queue, 0), UNREAD if queue in unread - {PUMPED} else "")
@@ -120,7 +117,8 @@ def show(site: Site, _: Request) -> Answer:
     }
     outages = {f"{queue.removesuffix('.fifo')}-tries-failing": lane.channel for queue, lane in lanes.items()}
     rows = [
-        _row(channel, snapshot, traffic, lanes.values(), configured, site.clock()) for channel in facts.routes
+        _row(channel, snapshot, traffic, lanes.values(), limits.get(channel), site.clock())
+        for channel in facts.routes
     ]
     of_channels = [queue for channel in facts.routes for queue in _of(channel, snapshot)]
     further = [queue for queue in snapshot.queues if queue not in of_channels]
@@ -150,13 +148,11 @@ def _row(
     snapshot: Snapshot,
     traffic: Traffic,
     lanes: Iterable[Lane],
-    configured: Sequence[ConfiguredLane],
+    limit: float | None,
     now_s: float,
 ) -> ChannelRow:
     queues = _of(channel, snapshot)
     depths = [queue.depth for queue in queues if not is_dead(queue.name)]
-    # The rate of a second provider is not added: a message is sent by one of the two.
-    rates = [lane.rate for lane in configured if lane.channel == channel and not lane.is_fallback]
     end = max(
         (
             end_at(lane.waiting, traffic.pace(channel, lane.lane), now_s)
@@ -172,7 +168,7 @@ def _row(
         sum(queue.depth.all for queue in queues if is_dead(queue.name)),
         traffic.pace(channel),
         iso(end) if end < math.inf else "",
-        sum(rate or 0.0 for rate in rates) if rates and None not in rates else None,
+        limit,
         *(traffic.count(figure, channel) for figure in ("accepted", "wrong")),
         *(traffic.newest(channel, figure) for figure in ("age", "p50", "p99")),
     )

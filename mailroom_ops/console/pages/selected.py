@@ -9,22 +9,23 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from mailroom.channels.preview import Preview
+from mailroom.channels.previewed import Preview
 from mailroom_ops.console.job import Job
 from mailroom_ops.console.pages.form import document_of
-from mailroom_ops.console.pages.message import reader_at, states_at
-from mailroom_ops.console.pages.messages import again_at, deployed_at, filter_of, finder_at
+from mailroom_ops.console.pages.message import reader_at
+from mailroom_ops.console.pages.message_acts import again_at, states_at
+from mailroom_ops.console.pages.messages import deployed_at, filter_of, finder_at
 from mailroom_ops.console.site import Answer, Download, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.cancel import Canceller
 from mailroom_ops.messages.failed_messages import failure_of
 from mailroom_ops.messages.failures_csv import csv_lines
 from mailroom_ops.messages.items import text_of
 from mailroom_ops.messages.listed import listed
-from mailroom_ops.messages.search import MessageRow, row_of
+from mailroom_ops.messages.lookup import MessageRow, row_of
 from mailroom_ops.messages.sets import AT_ONCE, LARGE, Act, MessageResult
 from mailroom_ops.repair.correct import corrector_of
 from mailroom_ops.repair.corrector import FIXED, OF_THE_OLD, Corrector
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.refusals import Refused
 from mailroom_ops.shared.selected_messages import MessageRef
 from mailroom_ops.shared.tables import parts
 

@@ -13,7 +13,7 @@ from mailroom_ops.console.pages.messages import rules_at
 from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.send import new_id, put
 from mailroom_ops.shared.deeds import Deed
-from mailroom_ops.shared.screen import Refused, ended
+from mailroom_ops.shared.refusals import Refused, ended
 from mailroom_ops.templates.folder import TemplateFolder
 from mailroom_ops.templates.published import words_of
 from mailroom_stacks.paths import TEMPLATES

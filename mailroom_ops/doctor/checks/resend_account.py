@@ -7,7 +7,8 @@ from mailroom.providers import resend
 from mailroom.telemetry import redact
 from mailroom_ops.doctor.examined_stage import ExaminedStage
 from mailroom_ops.doctor.report import CheckFinding, failed, ok, warning
-from mailroom_ops.shared.resend_account import RESEND_FAULTS, ResendAccount
+from mailroom_ops.shared.refusals import RESEND_FAULTS
+from mailroom_ops.shared.resend_account import ResendAccount
 
 _NEARLY = 0.8
 NEEDED = {

@@ -10,12 +10,12 @@ from mailroom_ops.doctor.examined_stage import ExaminedStage, Variables
 from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
 from mailroom_ops.shared.identities import Identity, identity_of
 from mailroom_ops.shared.times import speed_of
-from mailroom_stacks.settings.channels import OF_FALLBACK
-from mailroom_stacks.settings.monitoring import (
+from mailroom_stacks.settings.constants import (
     BOUNCE_RATE,
     BOUNCE_RATE_WARNING,
     COMPLAINT_RATE,
     COMPLAINT_RATE_WARNING,
+    OF_FALLBACK,
 )
 
 _NEARLY = 0.8

@@ -6,7 +6,7 @@ from typing import Any
 from mailroom_ops.doctor.examined_stage import ExaminedStage
 from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
 from mailroom_ops.repair.exported import TABLES
-from mailroom_ops.shared.screen import ended
+from mailroom_ops.shared.refusals import ended
 from mailroom_stacks.settings.settings import Settings
 
 _GOOD = {"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"}
@@ -73,6 +73,7 @@ def stack_parts(settings: Settings | None) -> list[str]:
         "fax": settings and settings.fax,
         **dict.fromkeys(("webhook", "routing"), True),
         "campaigns": settings and settings.campaigns.enabled,
+        "console": settings and settings.console,
         **dict.fromkeys(("dead-letters", "monitoring"), True),
     }
     return [part for part, deployed in stacks.items() if deployed]

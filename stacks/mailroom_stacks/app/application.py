@@ -14,6 +14,7 @@ from mailroom_stacks.api import ApiStack
 from mailroom_stacks.campaigns import CampaignsStack
 from mailroom_stacks.channels import ChannelsStack
 from mailroom_stacks.ci_roles import DeployStack, set_deploy_context, warn_where_unpinned
+from mailroom_stacks.console import ConsoleStack
 from mailroom_stacks.dead_letters import DeadLettersStack
 from mailroom_stacks.fax import FaxStack
 from mailroom_stacks.feedback import FeedbackStack
@@ -109,6 +110,8 @@ def build(scope: Stage, settings: Settings, campaigns: Sequence[EnabledCampaign]
     workers = [*routing.workers, *channels.fallbacks, feedback.worker]
     if campaigns:
         workers += CampaignsStack(scope, settings, storage, campaigns).workers
+    if settings.console:
+        ConsoleStack(scope, settings, settings.console, campaigns)
     DeadLettersStack(scope, settings, storage, workers)
     monitoring = MonitoringStack(scope, settings, campaigns)
     storage.add_stack_dependency(monitoring, "subscribers get alarms from the first deployment on")

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import jsii
@@ -44,6 +45,8 @@ ALWAYS = (
     *("aws_lambda_powertools/utilities/[!_j]*", "aws_lambda_powertools/event_handler"),
 )
 BY_HANDLER = {
+    # Of cffi, cryptography needs only the extension module.
+    "console": ("cffi", "cffi-*", "pycparser*"),
     # To check a signature, the handler needs one module of Twilio's package, and otherwise only the standard
     # library.
     "twilio_callbacks": (
@@ -53,6 +56,9 @@ BY_HANDLER = {
 }
 """Globs of unused files and folders in the folder of installed packages, by handler. A glob that ends with a
 slash matches only folders. To include a file in the bundle after all, remove its glob."""
+
+USED = {"console": ("jwt", "pyjwt-*")}
+"""Globs of ALWAYS whose files a handler uses after all, by handler."""
 
 
 def prune(packages: Path, patterns: tuple[str, ...]) -> None:
@@ -141,7 +147,8 @@ class Bundle:
         self.target = target
         self.templates = templates
         self.extras = extras or {}
-        self.unused = (*ALWAYS, *BY_HANDLER.get(handler, ()))
+        used = USED.get(handler, ())
+        self.unused = tuple(glob for glob in (*ALWAYS, *BY_HANDLER.get(handler, ())) if glob not in used)
         """Globs of files that the function does not use."""
         locked = (folder / f"{handler}.txt" for folder in REQUIREMENTS)
         self.requirements = next(filter(Path.is_file, locked), REQUIREMENTS[-1] / "common.txt")
@@ -184,7 +191,7 @@ class Bundle:
         for path, content in self.extras.items():
             (output / path).parent.mkdir(parents=True, exist_ok=True)
             (output / path).write_bytes(content)
-        for ours in ("mailroom", f"{self.handler}.py", "campaigns", CHANNELS.name):
+        for ours in (*TOOLS, "mailroom", f"{self.handler}.py", "campaigns", CHANNELS.name):
             if (output / ours).exists():
                 self._compile(output / ours, output)
 
@@ -255,9 +262,16 @@ class Bundle:
         )
 
 
-ROOTS = {"mailroom": LIBRARY, CHANNELS.name: CHANNELS.parent}
+def _folder(package: str) -> Path:
+    spec = find_spec(package)  # not imported, because commands import the stacks
+    return Path(spec.origin).parents[1] if spec and spec.origin else PROJECT
+
+
+TOOLS = ("mailroom_ops", "mailroom_stacks")
+"""Packages of which only the console's handler imports modules."""
+ROOTS = {"mailroom": LIBRARY, CHANNELS.name: CHANNELS.parent, **{name: _folder(name) for name in TOOLS}}
 """Folders of code that is bundled from sources instead of installed, by top-level package name: the library,
-and the project's own channels."""
+the project's own channels, and the tools."""
 TABLE = "mailroom/channels/contracts.py"
 
 
@@ -269,7 +283,7 @@ def library_files(sources: Iterable[bytes]) -> dict[str, Path]:
     try:
         waiting = [name for source in sources for name in _imported(source)]
     except SyntaxError:
-        everything = (root / name for name, root in ROOTS.items())
+        everything = (root / name for name, root in ROOTS.items() if name not in TOOLS)
         return {f"{file.relative_to(top.parent)}": file for top in everything for file in top.rglob("*.py")}
     visited: set[str] = set()
     while waiting:

@@ -3,7 +3,7 @@
 from constructs import Construct
 
 from mailroom_stacks.constructs.stage_alarm import AlarmText, counted, read_log, stage_alarm
-from mailroom_stacks.settings.monitoring import SLOW_SECONDS
+from mailroom_stacks.settings.constants import SLOW_SECONDS
 from mailroom_stacks.settings.settings import Settings
 
 PAGE = "codes-late"

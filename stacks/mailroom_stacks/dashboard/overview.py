@@ -8,7 +8,7 @@ from mailroom_stacks.constructs.outcome_alarms import MESSAGES, TRIES
 from mailroom_stacks.constructs.stage_alarm import stage_alarms
 from mailroom_stacks.dashboard.metrics import StageMetrics, of_kind
 from mailroom_stacks.dashboard.widgets import FULL, graph, ringing
-from mailroom_stacks.settings.monitoring import SLOW_SECONDS
+from mailroom_stacks.settings.constants import SLOW_SECONDS
 from mailroom_stacks.settings.settings import Settings
 
 URGENT = (

@@ -12,7 +12,7 @@ from mailroom_stacks.channels import ChannelsStack, Needs
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.stage_alarm import AlarmText, metric, stage_alarm
 from mailroom_stacks.feedback import FeedbackStack
-from mailroom_stacks.settings.monitoring import (
+from mailroom_stacks.settings.constants import (
     BOUNCE_RATE,
     BOUNCE_RATE_WARNING,
     COMPLAINT_RATE,

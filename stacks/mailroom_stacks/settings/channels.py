@@ -14,6 +14,9 @@ from mailroom.channels.mail.contract import MAX_RECIPIENTS
 from mailroom.message import address
 from mailroom.providers import providers_of
 from mailroom_stacks.paths import CHANNELS, LAMBDAS
+from mailroom_stacks.settings.constants import (
+    OF_FALLBACK,
+)
 from mailroom_stacks.settings.queues import (
     RESEND_DELAYS,
     QueueRules,
@@ -197,10 +200,6 @@ class LaneRow:
     def _named(self, base: str) -> str:
         lane = base if self.lane == "normal" else f"{base}-{self.lane}"
         return f"{lane}{OF_FALLBACK}" if self.fallback else lane
-
-
-OF_FALLBACK = "-fallback"
-"""End of the names of a second provider's queues and functions."""
 
 
 def lane_rows(

@@ -19,15 +19,6 @@ MINIMAL = (
 delivered."""
 CANARY_MINUTES = 5
 """Minutes between two canary mails."""
-BOUNCE_RATE_WARNING, BOUNCE_RATE = 0.02, 0.05
-"""Shares of mails that bounce permanently. The first is for an early warning, and at the second SES reviews
-the account. SES computes the share over a representative volume."""
-COMPLAINT_RATE_WARNING, COMPLAINT_RATE = 0.0008, 0.001
-"""Shares of mails that recipients report as spam: for an early warning, and at which SES reviews the
-account."""
-SLOW_SECONDS = 5
-"""Seconds from which on a message of a lane `normal` counts as slow. A message that SES throttles once takes
-as long. See "How fast a code is" in `mailroom docs keep-codes-fast`."""
 NEARLY_ALL = 0.8
 """Share of the account's concurrency quota at which an alarm rings."""
 

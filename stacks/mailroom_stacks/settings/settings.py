@@ -10,6 +10,7 @@ from mailroom_stacks.settings.api import Api, api_faults
 from mailroom_stacks.settings.campaigns import Campaigns
 from mailroom_stacks.settings.canary import canary_faults
 from mailroom_stacks.settings.channels import Channel, LaneRow, Mail, channels_faults, lane_rows
+from mailroom_stacks.settings.console import Console, console_faults
 from mailroom_stacks.settings.content import Items, Templates
 from mailroom_stacks.settings.databases import Database
 from mailroom_stacks.settings.deploy import Deploy, Deployment
@@ -60,6 +61,8 @@ class Settings(Section):
     monitoring: Monitoring = Monitoring()
     retention: Retention = Retention()
     deployment: Deployment = Deployment()
+    console: Console | None = None
+    """Console behind a team's sign-in; null creates none."""
     deploy: Deploy | None = None
     """Trust in a CI system that deploys the stage; null creates no roles for a CI system."""
 
@@ -135,6 +138,7 @@ def settings_faults(settings: Settings) -> Iterator[str]:
     if settings.monitoring.canary:
         yield from canary_faults(settings.monitoring, settings.channels, settings.mail, settings.recipients)
     yield from api_faults(settings.api)
+    yield from console_faults(settings.console, local=settings.is_local)
     if settings.sms:
         # The emulator does not throttle callbacks, so a local stage needs no check of their rate.
         row = None if settings.is_local else settings.channels.get("sms")

@@ -3,7 +3,7 @@
 import math
 
 from mailroom.ledger.waits import AHEAD_SECONDS
-from mailroom_stacks.settings.channels import OF_FALLBACK
+from mailroom_stacks.settings.constants import OF_FALLBACK
 from mailroom_stacks.settings.settings import Settings
 
 USUAL = 15

@@ -16,9 +16,10 @@ from jinja2.bccache import Bucket
 from msgspec import structs
 
 from mailroom.clock import Clock
+from mailroom_ops.console import application as console_application
 from mailroom_ops.console import server
+from mailroom_ops.console.application import application
 from mailroom_ops.console.guard import Guard
-from mailroom_ops.console.server import application
 from mailroom_ops.console.site import Answer, Shown, Site
 
 PORT, HOME, TOKEN = 4711, "/a-path-of-its-own", "a-token-that-nobody-guesses"
@@ -41,7 +42,7 @@ class CompiledTemplates(BytecodeCache):
         self._codes[bucket.key] = bucket.code
 
 
-vars(server)["Environment"] = partial(Environment, bytecode_cache=CompiledTemplates())
+vars(console_application)["Environment"] = partial(Environment, bytecode_cache=CompiledTemplates())
 
 
 @dataclass
@@ -51,11 +52,18 @@ class Reply:
     status: int
     headers: dict[str, str]
     text: str
+    set_cookies: list[str] = field(default_factory=list)
 
     @property
     def words(self) -> str:
         """What a person reads: no tags, no entities, no runs of spaces."""
         return html.unescape(" ".join(re.sub(r"<[^>]*>", " ", self.text).split()))
+
+    def words_of_link(self) -> str:
+        """The address of the first link."""
+        found = re.search('<a href="([^"]+)"', self.text)
+        assert found, self.text
+        return html.unescape(found[1])
 
     def hidden(self) -> dict[str, str]:
         """The fields of the form that nobody sees."""
@@ -75,8 +83,9 @@ class Browser:
     site: Site = field(init=False)
 
     def __post_init__(self) -> None:
-        self.site = Site(self.session, self.stage, self.clock)
-        self._app = Guard(application(self.site, HOME), PORT, HOME, TOKEN)
+        limits = partial(server.limits_of, self.stage)
+        self.site = Site(self.session, self.stage, self.clock, limits)
+        self._app = Guard(application(self.site, HOME, server.PAGES), PORT, HOME, TOKEN)
 
     def enter(self) -> "Browser":
         """Open the first URL."""
@@ -142,7 +151,8 @@ class Browser:
         await self._app(scope, receive, send)
         headers = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
         content = b"".join(each.get("body", b"") for each in sent[1:])
-        return Reply(sent[0]["status"], headers, content.decode())
+        cookies = [value.decode() for name, value in sent[0]["headers"] if name.lower() == b"set-cookie"]
+        return Reply(sent[0]["status"], headers, content.decode(), cookies)
 
 
 def values_of(answer: Answer) -> dict[str, Any]:

@@ -16,9 +16,9 @@ from mailroom_local.providers.http import SimulatorServer
 from mailroom_local.providers.inbox import Accepted, InboxStore
 from mailroom_local.providers.webhook_receiver import WebhookReceiver
 from mailroom_ops.console import server
-from mailroom_ops.console.pages.campaigns import StartJob
-from mailroom_ops.console.pages.dead_letters import RedriveJob
+from mailroom_ops.console.pages.campaign_acts import StartJob
 from mailroom_ops.console.pages.erasing import EraseJob
+from mailroom_ops.console.pages.redrive import RedriveJob
 from tests.support.campaign_start import start_in
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.local.served import served

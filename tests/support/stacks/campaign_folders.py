@@ -76,6 +76,11 @@ def changes_for(*names: str, **changes: Any) -> dict[str, Any]:
 
 
 EVERYTHING: dict[str, Any] = {
+    "console": {
+        "issuer": "https://sign-in.example.com",
+        "client_id": "mailroom",
+        "roles": {"read": ["desk"], "contents": ["@example.com"]},
+    },
     "sms": {**AWS, **WORDS},
     "push": PUSH,
     "channels.push": PUSH_ROW,

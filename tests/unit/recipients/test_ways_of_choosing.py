@@ -15,7 +15,7 @@ from mailroom.clock import iso
 from mailroom.ledger.ledger import Ledger
 from mailroom.recipients.choices import Addressee, Choices, Preferences, Suppressions
 from mailroom.unsubscribe.page import FIELD, IN, OUT, PageSettings, Topic
-from mailroom_ops.people.preferences import OptOuts
+from mailroom_ops.people.opt_outs import OptOuts
 from mailroom_ops.shared.deeds import Deeds
 from tests.support.bodies import by_sns, ses
 from tests.support.unit.api_requests import Api, event

@@ -1,4 +1,4 @@
-"""Mailroom's suppression list of a stage and, for mail, the provider's own list."""
+"""Suppression lists: of a deployed stage, and of its mail providers."""
 
 import json
 import time
@@ -12,18 +12,18 @@ from msgspec import Struct
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso, milliseconds
 from mailroom.message.message import Message
-from mailroom.providers.sns.sender import endpoint_of
 from mailroom.recipients.choices import Reason, Suppression, Suppressions
 from mailroom_ops.messages.filters import Period
 from mailroom_ops.people.recipients import canonical_at, forms_at
 from mailroom_ops.shared.deeds import Deeds, with_names
 from mailroom_ops.shared.deployed_stage import function_variables, name
-from mailroom_ops.shared.resend_account import RESEND_FAULTS, ResendAccount, mail_providers
-from mailroom_ops.shared.screen import NotDeployed, Refused
+from mailroom_ops.shared.refusals import RESEND_FAULTS, NotDeployed, Refused
 from mailroom_ops.shared.times import short
 
 if TYPE_CHECKING:
     import boto3
+
+    from mailroom_ops.shared.resend_account import ResendAccount
 
 CHANNELS = tuple(
     channel for channel, contract in CONTRACTS.items() if contract.addressees is not Message.addressees
@@ -140,6 +140,9 @@ class Lists:
 
         Source: https://docs.aws.amazon.com/sns/latest/dg/mobile-platform-endpoint.html (2026-11-29).
         """
+        # Imported here, because only this needs the sender of push messages.
+        from mailroom.providers.sns.sender import endpoint_of
+
         sns = self._session.client("sns")
         application, _, token = device.partition("#")
         # The endpoint may have been deleted, and the stage may no longer have the application.
@@ -150,8 +153,11 @@ class Lists:
             sns.set_endpoint_attributes(EndpointArn=device, Attributes={"Enabled": "true"})
 
     @cached_property
-    def providers(self) -> dict[str, ResendAccount | None]:
+    def providers(self) -> "dict[str, ResendAccount | None]":
         """Mail providers of the stage, each with a suppression list of its own: see `mail_providers`."""
+        # Imported here, because only this needs the client of Resend.
+        from mailroom_ops.shared.resend_account import mail_providers
+
         return mail_providers(self._session, self._stage)
 
     @property

@@ -1,4 +1,4 @@
-"""Topics that people have opted out of, and changes of them on people's behalf."""
+"""Opt-outs of a deployed stage."""
 
 from typing import TYPE_CHECKING
 

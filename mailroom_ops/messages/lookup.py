@@ -1,5 +1,4 @@
-"""Lists of messages: the newest ones, and those to a recipient, from the table `search`; and failures, from
-the ledger's index."""
+"""Search of a deployed stage for messages, by a filter, a recipient or an id."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -20,12 +19,10 @@ from mailroom.search.rows import partitions_of
 from mailroom_ops.messages import filters
 from mailroom_ops.messages.failed_messages import ROUND, Failure, failed_round, failure_of
 from mailroom_ops.messages.filters import MessageFilter
-from mailroom_ops.messages.status import first_recipient, reader_of
+from mailroom_ops.messages.views import first_recipient, reader_of
 from mailroom_ops.messages.waiting import WAITS_FOR, queued
 from mailroom_ops.shared.deployed_stage import search_of
-from mailroom_ops.shared.screen import (
-    Refused,
-)
+from mailroom_ops.shared.refusals import Refused
 
 if TYPE_CHECKING:
     import boto3
@@ -149,6 +146,8 @@ class Lookup(Struct, frozen=True):
     finder: Finder | None
     text: str
     criteria: MessageFilter
+    parts: bool = True
+    """Whether a text that is not a recipient is also looked for in the ids."""
 
     def answer(self, cursor: str, limit: int | None = None) -> FoundAnswer:
         """Return a page of the messages, or the messages of as many pages as reach a `limit`. Raises Refused
@@ -197,7 +196,9 @@ class Lookup(Struct, frozen=True):
             if not text:
                 return finder.newest(criteria, cursor, size), "newest"
             page = finder.to(text, criteria, cursor, max(1, size - len(by_id)))
-            if not (by_id or page.messages or page.cursor or _is_whole(text, finder.default_region)):
+            if self.parts and not (
+                by_id or page.messages or page.cursor or _is_whole(text, finder.default_region)
+            ):
                 return finder.newest(Containing(**structs.asdict(criteria), text=text), cursor, size), "part"
         except Invalid as fault:
             raise Refused(f"{fault}.") from None

@@ -1,0 +1,352 @@
+"""The pages of a team's console: none acts, and each shows what the person's right allows."""
+
+import io
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from botocore.client import BaseClient
+
+from mailroom.aws.dynamo_values import image_of
+from mailroom.telemetry import logger
+from mailroom_ops.console.server import PAGES
+from mailroom_ops.console.sessions import KEYS
+from mailroom_ops.console.team import READING
+from tests.ops.test_ops_console_every_page import QUERIES
+from tests.ops.test_ops_console_overview import ring
+from tests.support import ROOT
+from tests.support.dynamodb import InMemoryDynamoDB
+from tests.support.ops.campaign import NOW, RUN
+from tests.support.ops.search import index
+from tests.support.ops.shared import failure
+from tests.support.ops.team import TeamBrowser
+from tests.support.ops.whole import ADA, MS, WholeStage, whole_stage
+from tests.support.stacks.campaign_folders import EVERYTHING, of_each_kind
+from tests.support.stacks.variants import variant
+from tests.support.unit.rights import Judge
+
+EVE, NUMBER, TOKEN = "eve.adams@example.com", "+16175559876", "f" * 64
+IN_ID = f"order-{EVE}"
+PRIVATE = re.compile(r"[\w.+-]+@example\.com|617.?555.?\d{4}|f{64}")
+"""Addresses, numbers and tokens of the stage, also within a longer text."""
+COLD = """
+import sys
+sys.path[:0] = {paths}
+import console
+print(len(sys.modules))
+packages = {{name.partition(".")[0] for name in sys.modules}}
+print(*sorted(packages & {{"typer", "rich", "pydantic", "aws_cdk", "boto3"}}))
+"""
+VARIABLES = {
+    "MAILROOM_STAGE": "dev",
+    "CONSOLE_URL": "https://console.example.com",
+    "ISSUER": "https://sign-in.example.com",
+    "CLIENT_ID": "mailroom",
+    "CLIENT_SECRET_ARN": "arn",
+    "SCOPE": "openid",
+    "CLAIM": "groups",
+    "READ": "[]",
+    "CONTENTS": "[]",
+    "POWERTOOLS_SERVICE_NAME": "console",
+    "POWERTOOLS_METRICS_NAMESPACE": "Mailroom",
+    "AWS_DEFAULT_REGION": "eu-central-1",
+}
+
+
+def gossip(stage: WholeStage) -> None:
+    """Let each field that a person or a provider writes have an address, a number and a token."""
+    text = f"{EVE} {NUMBER} {TOKEN}"
+    over: dict[str, Any] = {"completedAt": MS, "attempts": 2, "putAt": MS - 9_000, "ttl": 1 << 33, "to": EVE}
+    wrong: dict[str, Any] = {"error": {"code": "rejected", "message": f"550 <{EVE}> unknown {NUMBER}"}}
+    entry: dict[str, Any] = {EVE: {"status": "bounced", "error": text}}
+    about: dict[str, Any] = {
+        "subject": text,
+        "template": EVE,
+        "provider": text,
+        "provider_id": text,
+        "campaign": f"{EVE}#{RUN}",
+    }
+    trouble: dict[str, Any] = {"trouble": {"code": "in_doubt", "message": text}}
+    callbacks: dict[str, Any] = {
+        "callbacks": {text: {"status": "failed", "at": MS, "reason": f"url: {text}"}}
+    }
+    failed = failure(IN_ID, "mail", "failed", MS)
+    stage.know(
+        IN_ID, status="failed", **over, **wrong, **about, **trouble, **callbacks, recipients=entry, **failed
+    )
+    stage.know(f"push-{EVE}", "push", status="failed", **{**over, "to": TOKEN}, **wrong)
+    condition = {"id": IN_ID, "event_type": "mail", "status": ["delivered"]}
+    stage.know("follows", status="cancelled", unless=[condition], **over)
+    stage.put(
+        {
+            "id": IN_ID,
+            "event_type": "mail",
+            "to": EVE,
+            "template": "weekly",
+            "first_name": text,
+            "topic": text,
+        }
+    )
+    index(stage.dynamodb)
+    stage._item(
+        "suppressions", recipient=EVE, channel="mail", reason="operator", at=1, message_id=IN_ID, detail=text
+    )
+    for topic, way in ((EVE, "page"), ("api", "api"), ("command", "command")):
+        stage._item("preferences", recipient=EVE, topic=topic, opted_out_at=1, by=way, actor=text)
+    body = json.dumps({"id": IN_ID, "event_type": "mail"})
+    stage.sqs.send_message(QueueUrl=stage.urls["mail-dlq"], MessageBody=body)
+    for thing in ("list", f"message#mail#{IN_ID}", "lanes", "dead letters"):
+        deed = {
+            "found_by": thing,
+            "asked_at": f"{MS:013d}#a",
+            "thing": f"message#mail#{IN_ID}",
+            "verb": f"resend {EVE}",
+        }
+        deed |= {"by": f"arn:aws:sts::1:assumed-role/r/{EVE}", "way": "command", "why": text}
+        stage.dynamodb.put_item(TableName="mailroom-dev-deeds", Item=image_of(deed))
+
+
+@pytest.fixture
+def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TeamBrowser]:
+    """A browser at the team's console of a stage with a message of each kind."""
+    with whole_stage(tmp_path, monkeypatch) as (stage, _):
+        stage.fill()
+        gossip(stage)
+        ring(stage, "mailroom-dev-webhooks-failing")
+        yield TeamBrowser(stage.session, clock=lambda: NOW)
+
+
+def read(browser: TeamBrowser) -> TeamBrowser:
+    browser.sign_in(groups=["desk"], name="Grace")
+    return browser
+
+
+def contents(browser: TeamBrowser) -> TeamBrowser:
+    browser.sign_in(groups=["leads"], name="Grace")
+    return browser
+
+
+def asked() -> list[tuple[str, dict[str, str]]]:
+    """Every page with its queries."""
+    own: dict[str, list[dict[str, str]]] = {
+        "/messages": [{"q": EVE}, {"q": NUMBER}, {"q": IN_ID}, {"template": EVE}, {"status": "failed"}],
+        "/message": [
+            {"id": IN_ID},
+            {"id": IN_ID, "channel": "mail"},
+            {"id": "follows"},
+            {"id": f"push-{EVE}"},
+        ],
+        "/people": [{"recipient": EVE}, {"recipient": TOKEN}],
+        "/failures": [{"since": "30d", "domain": EVE}],
+        "/deeds": [{"text": EVE}],
+        "/campaigns": [{"campaign": EVE}],
+    }
+    pages = [page.path for page in READING]
+    return [(path, query) for path in pages for query in ({}, *QUERIES[path], *own.get(path, []))]
+
+
+def test_no_page_that_acts_is_registered() -> None:
+    assert [page for page in READING if page.writes] == []
+    table = {page.path: page for page in PAGES}
+    assert {page.path for page in READING} <= table.keys()
+
+
+def test_every_form_that_is_sent_is_refused_but_find_and_sign_out(browser: TeamBrowser) -> None:
+    contents(browser)
+    finds = {page.path for page in READING if page.finds}
+    for page in PAGES:
+        status = browser.post(page.path, {"id": "whole", "channel": "mail"}).status
+        known = page.path in {row.path for row in READING}
+        assert status == (303 if page.path in finds else 405 if known else 404), page.path
+    assert finds == {"/messages", "/people"}
+
+
+def test_no_page_has_a_form_or_a_link_to_what_is_not_there(browser: TeamBrowser) -> None:
+    contents(browser)
+    paths = {page.path for page in READING} | {"/sign-out"}
+    for path, query in asked():
+        text = browser.get(path, **query).text
+        urls = re.findall(r'\s(?:href|action|src)="(/[^"?]*)', text)
+        assert {url for url in urls if not url.startswith("/assets/")} <= paths, path
+        assert set(re.findall(r'<form[^>]* method="post"[^>]*>', text)) <= {
+            '<form class="find" action="/messages" role="search" method="post">',
+            '<form class="row" action="/people" method="post">',
+            '<form method="post" action="/sign-out">',
+        }, path
+
+
+def test_each_page_answers_for_each_right(browser: TeamBrowser) -> None:
+    for right in (contents, read):
+        right(browser)
+        for path, query in asked():
+            status = browser.get(path, **query).status
+            assert status in (200, 303, 400, 404), (path, query)
+
+
+def test_by_read_no_page_has_an_address_a_number_or_a_token(browser: TeamBrowser) -> None:
+    seen = set[str]()
+    contents(browser)
+    for path, query in asked():
+        seen.update(PRIVATE.findall(unquote(unescape(browser.get(path, **query).text))))
+    assert {EVE, ADA} <= seen  # the pages would have them
+    read(browser)
+    for path, query in asked():
+        reply = browser.get(path, **query)
+        plain = unquote(unescape(reply.text + reply.headers.get("location", "")))
+        assert PRIVATE.findall(plain) == [], (path, query)
+
+
+def test_a_masked_link_leads_on(browser: TeamBrowser) -> None:
+    read(browser)
+    page = browser.get("/failures", since="30d")
+    links = [unescape(url) for url in re.findall(r'href="(/message\?[^"]+)"', page.text) if "sealed-" in url]
+    assert links
+    reply = browser.get(links[0])
+    assert reply.status == 200
+    assert "order" not in links[0]
+    assert "550" in reply.words
+
+
+def test_a_sealed_link_of_another_session_is_refused(browser: TeamBrowser) -> None:
+    read(browser)
+    page = browser.get("/failures", since="30d")
+    (link, *_) = [
+        unescape(url) for url in re.findall(r'href="(/message\?[^"]+)"', page.text) if "sealed-" in url
+    ]
+    read(browser)
+    reply = browser.get(link)
+    assert (reply.status, "another sign-in" in reply.words) == (400, True)
+
+
+def test_by_read_a_whole_address_is_found_by_a_form_and_no_part_of_one(browser: TeamBrowser) -> None:
+    read(browser)
+    reply = browser.post("/messages", {"q": EVE})
+    assert reply.status == 303
+    assert EVE not in unquote(reply.headers["location"])
+    assert "o***@example.com" in browser.get(reply.headers["location"]).words
+    for part in ("eve.a", "order-eve", "example.com"):
+        found = browser.get(browser.post("/messages", {"q": part}).headers["location"])
+        assert "o***@example.com" not in found.words
+    assert "No matching entry" in browser.get("/deeds", text="eve.adams").words
+
+
+def test_by_contents_an_address_stays_in_the_url_so_that_it_can_be_shared(browser: TeamBrowser) -> None:
+    contents(browser)
+    assert browser.post("/messages", {"q": ADA}).headers["location"] == "/messages?q=ada%40example.com"
+
+
+def test_by_read_there_is_no_content(browser: TeamBrowser) -> None:
+    read(browser)
+    page = browser.get("/message", id="whole", channel="mail")
+    assert "Your right does not include the contents" in page.words
+    assert "<iframe" not in page.text
+    assert "first_name" not in page.text
+    assert browser.get("/message/mail", id="whole", channel="mail").status == 400
+
+
+def test_each_view_of_a_content_is_a_line_of_the_log(
+    browser: TeamBrowser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contents(browser)
+    stream = io.StringIO()
+    monkeypatch.setattr(logger.registered_handler, "stream", stream)
+    browser.get("/message", id="whole", channel="mail")
+    browser.get("/message/mail", id="whole", channel="mail")
+    browser.get("/message", id="whole", channel="mail", live="off")
+    browser.ask("GET", "/message?id=whole&channel=mail", {"hx-request": "true"})
+    browser.get("/messages")
+    read(browser)
+    browser.get("/message", id="whole", channel="mail")
+    lines = [json.loads(line) for line in stream.getvalue().splitlines() if "content viewed" in line]
+    assert [(line["page"], line["id"], line["event_type"]) for line in lines] == [
+        ("/message", "whole", "mail"),
+        ("/message/mail", "whole", "mail"),
+        ("/message", "whole", "mail"),
+    ]
+    assert {line["who"] for line in lines} == {"https://sign-in.example.com 00u1"}
+
+
+def test_a_deed_is_shown_as_the_command_to_copy(browser: TeamBrowser) -> None:
+    contents(browser)
+    failed, dead = browser.get("/message", id="failed").words, browser.get("/dead-letters").words
+    assert "mailroom messages resend failed --channel mail --stage dev" in failed
+    assert "mailroom messages resend --dead-letters mail --stage dev" in dead
+
+
+def test_the_page_of_an_alarm_is_the_command_that_shows_it(browser: TeamBrowser) -> None:
+    contents(browser)
+    assert "What to do: mailroom docs webhooks-failing" in browser.get("/").words
+
+
+def test_a_csv_is_refused_with_the_command(browser: TeamBrowser) -> None:
+    contents(browser)
+    for path in ("/messages", "/failures"):
+        reply = browser.get(path, csv="1")
+        assert (reply.status, "--csv --stage dev" in reply.words) == (400, True)
+
+
+def test_the_application_keeps_nothing_between_requests(browser: TeamBrowser) -> None:
+    contents(browser)
+    for path, query in asked():
+        browser.get(path, **query)
+    assert (browser.site.jobs, browser.site.documents) == ({}, {})
+
+
+@pytest.mark.process
+def test_a_cold_start_imports_at_most_600_modules_and_no_terminal() -> None:
+    paths = [str(ROOT), str(ROOT / "lambdas"), str(ROOT / "stacks")]
+    script = COLD.format(paths=paths)
+    process = subprocess.run([sys.executable, "-c", script], env=VARIABLES, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    count, names = process.stdout.splitlines()
+    assert names == ""
+    assert int(count) <= 600
+
+
+def test_the_role_of_the_function_allows_each_call_of_each_page(
+    browser: TeamBrowser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = Judge([variant(EVERYTHING, campaigns=of_each_kind(tmp_path / "campaigns"))])
+    # The policy restricts the keys of sessions; all other calls need a grant without a condition.
+    judge._grants["console"] = [grant for grant in judge._grants["console"] if not grant.conditions]
+    refused = set[str]()
+    botocore, double = BaseClient._emit_api_params, InMemoryDynamoDB._make_api_call  # type: ignore[attr-defined]
+
+    def by_botocore(client: Any, api_params: Any, operation_model: Any, context: Any) -> Any:
+        service = operation_model.service_model.service_name
+        refused.update(judge.refusals("console", service, operation_model.name, api_params))
+        return botocore(client, api_params, operation_model, context)
+
+    def by_double(client: Any, name: str, request: Any) -> Any:
+        key = request.get("Key") or request.get("Item") or {}
+        if key.get("found_by", {}).get("S", "").startswith(KEYS):
+            return double(client, name, request)
+        refused.update(judge.refusals("console", "dynamodb", name, request))
+        return double(client, name, request)
+
+    monkeypatch.setattr(BaseClient, "_emit_api_params", by_botocore)
+    monkeypatch.setattr(InMemoryDynamoDB, "_make_api_call", by_double)
+    contents(browser)
+    for path, query in asked():
+        browser.get(path, **query)
+    browser.post("/sign-out", {})
+    assert sorted(refused) == []
+    put = {"TableName": "mailroom-dev-ledger", "Item": {}}
+    assert judge.refusals("console", "dynamodb", "PutItem", put)
+
+
+def test_the_mask_leaves_times_figures_and_drawings(browser: TeamBrowser) -> None:
+    read(browser)
+    for path, query in asked():
+        text = browser.get(path, **query).text
+        drawn = re.findall(r'\s(?:d|viewBox|width|height|x|y|datetime|class|id)="([^"]*)"', text)
+        masked = [value for value in drawn if "…" in value]
+        assert masked == [], (path, query)
+    assert "2026-11-21" in browser.get("/messages").words

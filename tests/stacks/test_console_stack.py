@@ -1,0 +1,91 @@
+"""The stack of the console behind a team's sign-in: its routes, its function and its rights."""
+
+from typing import Any
+
+import pytest
+
+from mailroom_stacks.settings.sentences import SettingsError
+from tests.support.stacks.campaign_folders import changes_for
+from tests.support.stacks.templates import Templates, allowed
+from tests.support.stacks.variants import variant
+
+CONSOLE: dict[str, Any] = {
+    "issuer": "https://sign-in.example.com",
+    "client_id": "mailroom",
+    "roles": {"read": ["desk"], "contents": ["@example.com"]},
+}
+ENTRA = "https://login.microsoftonline.com/"
+TENANT = "9122040d-6c67-4c5b-b112-36a304b66dad"
+WRITES = ("Put", "Update", "Delete", "Batch", "Send", "Create", "Invoke", "Tag", "Untag", "Start", "Purge")
+
+
+@pytest.fixture(scope="module")
+def team() -> Templates:
+    """A stage with the console and a campaign."""
+    return variant({"console": CONSOLE, **changes_for("weekly-followers")})
+
+
+def test_a_stage_without_the_setting_has_no_such_stack(dev: Templates) -> None:
+    assert "console" not in dev.stacks
+    assert not [
+        name for stack in dev.stacks.values() for name in stack.body["Resources"] if "Console" in name
+    ]
+
+
+def test_the_function_only_reads_but_for_its_own_sessions(team: Templates) -> None:
+    (role,) = team["console"].all("IAM::Role")
+    rights = allowed(role)
+    writing = {action for action in rights if action.partition(":")[2].startswith(WRITES)} - {
+        "dynamodb:BatchGetItem"
+    }
+    assert writing == {"dynamodb:PutItem", "dynamodb:DeleteItem", "logs:CreateLogStream", "logs:PutLogEvents"}
+    statements = [each for policy in role["Policies"] for each in policy["PolicyDocument"]["Statement"]]
+    (sessions,) = [each for each in statements if "dynamodb:PutItem" in each["Action"]]
+    assert sessions["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["session#*"]}}
+    assert "mailroom-dev-deeds" in f"{sessions['Resource']}"
+
+
+def test_both_routes_lead_to_the_function_without_an_authorizer(team: Templates) -> None:
+    routes = team["console"].all("ApiGatewayV2::Route")
+    assert {route["RouteKey"] for route in routes} == {"ANY /", "ANY /{proxy+}"}
+    assert {route["AuthorizationType"] for route in routes} == {"NONE"}
+
+
+def test_the_function_gets_the_settings_and_ends_before_api_gateway_gives_up(team: Templates) -> None:
+    (function,) = team["console"].all("Lambda::Function")
+    assert function["Timeout"] < 30
+    variables = function["Environment"]["Variables"]
+    assert (variables["ISSUER"], variables["CLIENT_ID"]) == ("https://sign-in.example.com", "mailroom")
+    assert (variables["READ"], variables["CONTENTS"]) == ('["desk"]', '["@example.com"]')
+
+
+def test_no_other_stack_depends_on_the_console(team: Templates) -> None:
+    assert "Fn::ImportValue" not in str(team["console"].body)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"roles": {}}, "console.roles: lists nobody"),
+        ({"scope": "email"}, "console.scope: 'email' lacks openid"),
+        ({"issuer": "http://sign-in.example.com"}, "console.issuer"),
+        (
+            {"issuer": f"{ENTRA}common/v2.0", "roles": {"read": ["Desk"]}},
+            "is not of one tenant",
+        ),
+        ({"issuer": f"{ENTRA}{TENANT}/v2.0"}, "is an address, which people can change at Entra"),
+    ],
+)
+def test_a_wrong_setting_is_named(change: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(SettingsError, match=sentence):
+        variant({"console": {**CONSOLE, **change}})
+
+
+def test_a_local_stage_has_no_sign_in() -> None:
+    with pytest.raises(SettingsError, match="a local stage has none"):
+        variant({"console": CONSOLE}, "local")
+
+
+def test_one_tenant_of_entra_with_app_roles_is_accepted() -> None:
+    entra = {"issuer": f"{ENTRA}{TENANT}/v2.0", "roles": {"read": ["Desk"]}, "claim": "roles"}
+    assert "console" in variant({"console": {**CONSOLE, **entra}}).stacks
