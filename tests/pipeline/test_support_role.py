@@ -41,6 +41,7 @@ PAGES = (
     "/messages",
     f"/messages?q={quote(WHO)}",
     "/message?id=for-support",
+    "/message?id=for-support&channel=mail",
     "/failures",
     f"/people?recipient={quote(WHO)}",
     "/campaigns",
