@@ -9,7 +9,7 @@ from msgspec import structs
 from mailroom.message.message import Key
 from mailroom_ops.messages.sets import WORKERS, MessageResult
 from mailroom_ops.repair.judge import SENTENCES, Diagnosis
-from mailroom_ops.repair.repairs import Candidates, Judged, Repairs
+from mailroom_ops.repair.repairs import Judged, Repairs
 from mailroom_ops.repair.resender import Resender
 from mailroom_ops.shared.selected_messages import MessageRef
 from mailroom_ops.shared.stage_queues import DeployedStage, awaits_queuing
@@ -58,7 +58,7 @@ class SendAgain:
 
     def _judged(self, keys: list[Key]) -> Iterator[list[Judged]]:
         if keys:
-            yield from self._repairs().judged(Candidates(keys, {}, named=True))
+            yield from self._repairs().judged(keys)
 
     def _look(self, ref: MessageRef) -> tuple[MessageResult, Key | None]:
         """Return a message's result as one with an outcome, and its key if it has none and may be stuck."""

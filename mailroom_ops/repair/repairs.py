@@ -55,15 +55,13 @@ class Repaired(Struct, frozen=True, kw_only=True):
 
 
 class Candidates(Struct):
-    """Messages that may be stuck. `looked_at` is the number of scanned items by table. `missing_at` is the
-    time in epoch seconds at which the mailbox was scanned, or None if all its messages have ledger items.
-    `named` is true if an operator named the messages; then the channel in a key may be empty if neither table
-    has the message."""
+    """Messages that a scan found, and that may be stuck. `looked_at` is the number of scanned items by table.
+    `missing_at` is the time in epoch seconds at which the mailbox was scanned, or None if all its messages
+    have ledger items."""
 
     keys: list[Key]
     looked_at: dict[Table, int]
     missing_at: float | None = None
-    named: bool = False
 
 
 class Repairs:
@@ -105,9 +103,9 @@ class Repairs:
             return 0.0
         return max(0.0, candidates.missing_at + self._judge.patience - self._stage.clock())
 
-    def named(self, refs: Sequence[MessageRef]) -> Candidates:
-        """Return the messages that an operator names. Raises Refused if messages of several channels have an
-        id."""
+    def keys_of(self, refs: Sequence[MessageRef]) -> list[Key]:
+        """Return the keys of the messages that an operator names; the channel is empty if neither table has
+        the message. Raises Refused if messages of several channels have an id."""
         keys = []
         with ThreadPoolExecutor(_WORKERS) as pool:
             for ref, channels in zip(refs, pool.map(self._channels, refs), strict=True):
@@ -115,12 +113,12 @@ class Repairs:
                     names = " and ".join(sorted(channels))
                     raise Refused(f"{ref.id}: {names} have messages with that id; choose one with --channel.")
                 keys.append(Key(ref.id, next(iter(channels), ref.event_type or "")))
-        return Candidates(list(dict.fromkeys(keys)), {"mailbox": 0, "ledger": 0}, named=True)
+        return list(dict.fromkeys(keys))
 
-    def judged(self, candidates: Candidates) -> Iterator[list[Judged]]:
-        """Yield lists of candidates with their diagnoses; each list has the candidates that were read
+    def judged(self, keys: Sequence[Key]) -> Iterator[list[Judged]]:
+        """Yield lists of messages with their diagnoses; each list has the messages that were read
         together."""
-        for part in parts(candidates.keys, TOGETHER):
+        for part in parts(keys, TOGETHER):
             full_keys = [key for key in part if key.event_type]
             ledger = self._stage.read("ledger", full_keys)
             mailbox = self._stage.read("mailbox", full_keys)
@@ -132,9 +130,9 @@ class Repairs:
         """Diagnose each candidate, without changing anything, and return the numbers of messages by state."""
         counts: dict[State, Counter[str]] = {}
         ready, twice = 0, 0
-        for diagnosis, message in (pair for batch in self.judged(candidates) for pair in batch):
+        for diagnosis, message in (pair for batch in self.judged(candidates.keys) for pair in batch):
             counts.setdefault(diagnosis.state, Counter())[message.key.event_type] += 1
-            ready += self.cure_of(diagnosis, by_id=candidates.named) is not None
+            ready += self.cure_of(diagnosis, by_id=False) is not None
             twice += diagnosis.twice
         counts.pop("fine", None)
         return Repaired(
@@ -146,13 +144,13 @@ class Repairs:
             may_go_twice=twice,
         )
 
-    def repair(self, candidates: Candidates, answer: Repaired, reason: str = "") -> Repaired:
+    def repair(self, candidates: Candidates, answer: Repaired) -> Repaired:
         """Diagnose the candidates again, and cure them. Return the answer with the numbers of repaired
         messages."""
         repaired: Counter[str] = Counter()
         failed = 0
-        for batch in self.judged(candidates):
-            done, unqueued = self.cure(batch, reason, by_id=candidates.named)
+        for batch in self.judged(candidates.keys):
+            done, unqueued = self.cure(batch, by_id=False)
             repaired += Counter(key.event_type for key in done)
             failed += len(unqueued)
         return structs.replace(answer, repaired=dict(sorted(repaired.items())), failed=failed)

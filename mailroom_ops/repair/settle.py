@@ -35,7 +35,7 @@ class Settler:
         """Return the state of each message and whether its outcome can be recorded, without a change. Raises
         Refused if messages of several channels have an id."""
         results = []
-        for batch in self._repairs.judged(self._repairs.named([*refs])):
+        for batch in self._repairs.judged(self._repairs.keys_of([*refs])):
             for diagnosis, message in batch:
                 key, item = message.key, message.ledger or {}
                 status, obstacle = str(item.get("status", "")), diagnosis.not_ended

@@ -250,7 +250,7 @@ def _needs(published: Published, folder: TemplateFolder, template: TemplateName,
     if number == DEPLOYED:
         return []
     parts = published.version(template, number).parts
-    return sorted(folder.used(template) - engine_of(parts).variables(parts))
+    return sorted(folder.used(template) - engine_of(parts).variables(*parts))
 
 
 def _compared(version: Version, folder: TemplateFolder) -> Iterator[str]:

@@ -5,17 +5,16 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from aws_cdk import Aws, RemovalPolicy
+from aws_cdk import Aws
 from aws_cdk import aws_apigatewayv2 as http
-from aws_cdk import aws_logs as logs
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
 from mailroom.environment import ConsoleSettings
 from mailroom.providers import MODULES
-from mailroom_stacks.constructs.function import KEPT_DAYS, FunctionSpec, HandlerFunction, arn_by_name
+from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction, arn_by_name
 from mailroom_stacks.constructs.grants import Grant
-from mailroom_stacks.constructs.http_api import LOGGED
+from mailroom_stacks.constructs.http_api import default_stage
 from mailroom_stacks.constructs.naming import StageStack, accept, publish
 from mailroom_stacks.constructs.storage import provider_secret, read_payloads
 from mailroom_stacks.constructs.templates import read_templates
@@ -73,36 +72,13 @@ class ConsoleStack(StageStack):
             remedy="People see an error instead of a page. The stage itself is not affected.",
         )
         function = HandlerFunction(Construct(self, "Console"), settings, spec).resource
-        stage = self._stage(settings, api)
+        stage = default_stage(self, settings, api, "console", RATE, BURST)
         for path in ("/", "/{proxy+}"):
             integration = HttpLambdaIntegration("Console", function)
             (route,) = api.add_routes(path=path, methods=[http.HttpMethod.ANY], integration=integration)
             accept(route, "APIG4", "People sign in by OpenID Connect; the function checks their sessions.")
             stage.node.add_dependency(route)
         publish(self, ConsoleUrl=url)
-
-    def _stage(self, settings: Settings, api: http.HttpApi) -> http.CfnStage:
-        log = logs.LogGroup(
-            self,
-            "AccessLog",
-            log_group_name=f"/aws/vendedlogs/{settings.name('console')}",
-            retention=KEPT_DAYS[settings.retention.log_days],
-            removal_policy=RemovalPolicy.DESTROY,
-        )
-        kind = http.CfnStage
-        return kind(
-            self,
-            "Stage",
-            api_id=api.http_api_id,
-            stage_name="$default",
-            auto_deploy=True,
-            access_log_settings=kind.AccessLogSettingsProperty(
-                destination_arn=log.log_group_arn, format=json.dumps(LOGGED)
-            ),
-            default_route_settings=kind.RouteSettingsProperty(
-                throttling_rate_limit=RATE, throttling_burst_limit=BURST
-            ),
-        )
 
     def _grants(self, settings: Settings) -> list[Grant]:
         """Return the permissions to read the stage, and to write sessions."""

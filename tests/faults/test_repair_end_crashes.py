@@ -51,7 +51,7 @@ def settled(world: FaxWorld, word: Word, name: str = "slow") -> bool | None:
 
 def looked(repairs: Repairs, name: str) -> Judged:
     """Return the message as the command sees it before it writes."""
-    ((found,),) = repairs.judged(repairs.named([MessageRef(name, "fax")]))
+    ((found,),) = repairs.judged(repairs.keys_of([MessageRef(name, "fax")]))
     return found
 
 

@@ -31,8 +31,8 @@ T = TypeVar("T")
 
 
 class _Boto3:
-    """The module boto3, imported with the first client. A function with clients from elsewhere does without
-    its modules, a tenth of a cold start."""
+    """The module boto3, imported with the first client: the console's function makes its clients by botocore,
+    and imports this module only through others."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(import_module("boto3"), name)

@@ -76,6 +76,9 @@ class Engine:
         """Function that returns the `Part` for a template's name. It raises TemplateFault for a template that
         cannot be parsed, that uses an unknown filter or test, or that uses a variable as the name of a
         template."""
+        self.variables = cache(self._variables)
+        """Function that returns the variables in the templates with these names, and in all templates that
+        they use. It raises TemplateFault. It has a cache, because each mail needs them."""
         self._plan = cache(self._plan_of)
 
     def __contains__(self, name: str) -> bool:
@@ -141,7 +144,7 @@ class Engine:
         parts = self.reached(names)
         # A template that uses itself is a recursion, too.
         recursive = any(name in self.reached(part.parts) for name, part in parts.items())
-        shadowed = self.variables(names) & _DICT_METHODS
+        shadowed = self.variables(*names) & _DICT_METHODS
         return _Plan(shadowed, not recursive and all(part.cheap for part in parts.values()))
 
     def _part(self, name: str) -> Part:
@@ -183,9 +186,7 @@ class Engine:
                 waiting += part.parts
         return parts
 
-    def variables(self, names: Iterable[str]) -> frozenset[str]:
-        """Return the variables in these templates and in all templates that they use. Raises
-        TemplateFault."""
+    def _variables(self, *names: str) -> frozenset[str]:
         return frozenset().union(*(part.variables for part in self.reached(names).values()))
 
     def faults(self, below: str = "") -> Iterator[TemplateFault]:

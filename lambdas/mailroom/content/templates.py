@@ -163,8 +163,8 @@ class Templates:
         """Return the variables that a template uses in a language, directly or in other templates that it
         uses. Raises Invalid for a template that cannot be parsed."""
         engine = self._engine_for(name, version)
-        folder = next((folder for folder in _folders(name, locale) if _files(engine, folder)), name)
-        return engine.variables(_files(engine, folder))
+        files = next(filter(None, (_files(engine, folder) for folder in _folders(name, locale))), ())
+        return engine.variables(*files)
 
     def check_names(self, message: Templated, *, strict: bool = False) -> None:
         """Raise Invalid for a misspelt attribute that the message's template does not use; if `strict`, for

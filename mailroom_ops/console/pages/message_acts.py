@@ -72,7 +72,7 @@ def settle(site: Site, request: Request) -> Answer:
     deployed = deployed_at(site)
     repairs = Repairs.of(deployed, older_than=PATIENCE_SECONDS, confirmed=True)
     digest = _seen(deployed, request)  # read first, so that a change during the later reads is noticed
-    ((judgement,),) = repairs.judged(repairs.named([_ref(request)]))
+    ((judgement,),) = repairs.judged(repairs.keys_of([_ref(request)]))
     diagnosis, message = judgement
     in_doubt = {"startedAt", "unsettled_tries", "provider_id"} & (message.ledger or {}).keys()
     # A message that is recorded as sent by mistake is lost, so an outcome can be recorded only if it is in

@@ -29,11 +29,39 @@ LOGGED = {
 }
 
 
-def access_log(settings: Settings) -> str:
-    """Return the name of the log group that contains a line for each request."""
+def access_log(settings: Settings, name: str = "api") -> str:
+    """Return the name of the log group that contains a line for each request to an API."""
     # For log groups with this prefix, API Gateway adds no entry to the account's resource policy of
     # CloudWatch Logs, whose size is limited.
-    return f"/aws/vendedlogs/{settings.name('api')}"
+    return f"/aws/vendedlogs/{settings.name(name)}"
+
+
+def default_stage(
+    stack: Stack, settings: Settings, api: http.HttpApi, name: str, rate: int, burst: int
+) -> http.CfnStage:
+    """Return the stage of an API, with an access log, and with the limits of all routes together: requests a
+    second, and at once."""
+    log = logs.LogGroup(
+        stack,
+        "AccessLog",
+        log_group_name=access_log(settings, name),
+        retention=KEPT_DAYS[settings.retention.log_days],
+        removal_policy=RemovalPolicy.DESTROY,
+    )
+    kind = http.CfnStage
+    return kind(
+        stack,
+        "Stage",
+        api_id=api.http_api_id,
+        stage_name="$default",
+        auto_deploy=True,
+        access_log_settings=kind.AccessLogSettingsProperty(
+            destination_arn=log.log_group_arn, format=json.dumps(LOGGED)
+        ),
+        default_route_settings=kind.RouteSettingsProperty(
+            throttling_rate_limit=rate, throttling_burst_limit=burst
+        ),
+    )
 
 
 class ApiStage:
@@ -41,30 +69,10 @@ class ApiStage:
 
     def __init__(self, stack: Stack, settings: Settings, api: http.HttpApi) -> None:
         self._api = api
-        log = logs.LogGroup(
-            stack,
-            "AccessLog",
-            log_group_name=access_log(settings),
-            retention=KEPT_DAYS[settings.retention.log_days],
-            removal_policy=RemovalPolicy.DESTROY,
-        )
-        kind = http.CfnStage
         self._throttles = settings.api.throttles
         messages = self._throttles["messages"]
         self._throttled: dict[str, dict[str, int]] = {}
-        self._resource = kind(
-            stack,
-            "Stage",
-            api_id=api.http_api_id,
-            stage_name="$default",
-            auto_deploy=True,
-            access_log_settings=kind.AccessLogSettingsProperty(
-                destination_arn=log.log_group_arn, format=json.dumps(LOGGED)
-            ),
-            default_route_settings=kind.RouteSettingsProperty(
-                throttling_rate_limit=messages.rate, throttling_burst_limit=messages.burst
-            ),
-        )
+        self._resource = default_stage(stack, settings, api, "api", messages.rate, messages.burst)
 
     def guarded(
         self,

@@ -103,7 +103,7 @@ class Folder:
         if not isinstance(fault, Invalid) or fault.field != _FIELDS[template.channel]:
             return f"{fault}"
         part, problem = self.part(template, item, TOP[template.channel]), fault.problem
-        variables = self.engines[template.channel].variables([part])
+        variables = self.engines[template.channel].variables(part)
         # A text with a line break has an escape sequence in its representation.
         if "line break" in problem and not re.search(r"\\[nrux]", repr([*map(item.get, variables)])):
             problem = "has several lines; a subject is one line, so join them"

@@ -70,7 +70,7 @@ def test_a_mail_does_not_depend_on_the_mails_before_it(
 
 @pytest.mark.parametrize("name", Templates(OURS).names())
 def test_a_shipped_template_does_not_depend_on_the_mails_before_it(name: str) -> None:
-    texts = engine_of(OURS).variables(f"{name}/{file}" for file in FILES)
+    texts = engine_of(OURS).variables(*(f"{name}/{file}" for file in FILES))
     mails: list[dict[str, Any]] = [
         {text: f"{person}'s {text}" for text in texts} | {"new_followers": 3, "followers": [person]}
         for person in ("Ada", "Bob", "Ada")

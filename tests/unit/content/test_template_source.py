@@ -156,14 +156,14 @@ def test_the_variables_of_a_template_include_the_variables_of_all_its_parts(shel
         "{% set y = name %}{{ m(y) }}{% for line in lines %}{{ loop.index }}{{ line }}{% endfor %}"
         "{% include '_layout/foot.txt' %}{{ range(3) }}{{ items }}{{ 'text' }}{% endblock %}",
     )
-    used = engine_of(shelf.root).variables(["a/body.txt"])
+    used = engine_of(shelf.root).variables("a/body.txt")
     assert used == {"base", "seen", "foot", "name", "lines", "items"}
 
 
 def test_a_condition_may_select_among_constant_parts(shelf: Shelf) -> None:
     shelf.put("a", text="{% include '_parts/body.txt' if wide else '_parts/body.html' %}")
     shelf.put("_parts", text="{{ one }}", html="{{ two }}")
-    assert engine_of(shelf.root).variables(["a/body.txt"]) == {"wide", "one", "two"}
+    assert engine_of(shelf.root).variables("a/body.txt") == {"wide", "one", "two"}
 
 
 @pytest.mark.parametrize("code", ["{% include '_parts/' ~ kind %}", "{% include names ignore missing %}"])

@@ -78,7 +78,7 @@ NO_TEXTS = {"new_followers": 3, "followers": ["<followers>", "Eve"]}
 
 @pytest.mark.parametrize("name", Templates(OURS).names())
 def test_every_template_of_the_repository_renders_from_its_variables_only(name: str) -> None:
-    wanted = engine_of(OURS).variables(f"{name}/{file}" for file in FILES)
+    wanted = engine_of(OURS).variables(*(f"{name}/{file}" for file in FILES))
     content = Templates(OURS).render(name, {each: NO_TEXTS.get(each, f"<{each}>") for each in wanted})
     assert content.subject
     assert content.html or content.text
