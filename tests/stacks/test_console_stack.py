@@ -4,7 +4,12 @@ from typing import Any
 
 import pytest
 
+from mailroom_ops.console.function import ANSWER_SECONDS, MAX_BODY
+from mailroom_ops.console.sessions import SECONDS
+from mailroom_ops.costs.stage_cost import stage_parts
+from mailroom_stacks.console import BURST, RATE
 from mailroom_stacks.settings.sentences import SettingsError
+from tests.support.docs_pages import Page
 from tests.support.stacks.campaign_folders import changes_for
 from tests.support.stacks.templates import Templates, allowed
 from tests.support.stacks.variants import variant
@@ -89,3 +94,16 @@ def test_a_local_stage_has_no_sign_in() -> None:
 def test_one_tenant_of_entra_with_app_roles_is_accepted() -> None:
     entra = {"issuer": f"{ENTRA}{TENANT}/v2.0", "roles": {"read": ["Desk"]}, "claim": "roles"}
     assert "console" in variant({"console": {**CONSOLE, **entra}}).stacks
+
+
+def test_the_page_has_the_price_and_the_limits_of_the_stack(team: Templates) -> None:
+    text = " ".join(Page("docs/how-to/console-sign-in.md").text.split())
+    prices = [
+        sum(stage_parts([stack.body for stack in stage.stacks.values()], senders=1).values())
+        for stage in (team, variant(changes_for("weekly-followers")))
+    ]
+    assert f"${prices[0] - prices[1]:.2f} a month" in text
+    assert f"at most {RATE} requests a second, and {BURST} at once" in text
+    assert f"takes over {ANSWER_SECONDS:.0f} seconds, or has over {MAX_BODY // 1_000_000} MB" in text
+    assert SECONDS == 8 * 3_600
+    assert "A session lasts eight hours." in text

@@ -212,7 +212,7 @@ def _backlog_old(worker: Worker, settings: Settings) -> None:
         kind="backlog-old",
         meaning=f"The oldest message in {queue} has waited for half of the {days} days that "
         "SQS keeps it. After those days SQS deletes it, without a dead letter. Then the ledger has no "
-        f"outcome of the message, so mailroom messages resend --stuck --stage {settings.stage} requeues it.",
+        f"outcome of the message, so mailroom messages resend --stuck --stage {settings.stage} puts it back.",
         next_step=f"mailroom doctor --stage {settings.stage} (is the queue read?), raise the rate or the "
         f"concurrency, mailroom campaign list --stage {settings.stage} (stop campaigns), or pause the "
         "producer",
