@@ -15,6 +15,7 @@ import yaml  # type: ignore[import-untyped]
 from packaging.requirements import Requirement
 from version_of_the_wheel import NUMBER
 
+from mailroom_stacks.constructs.bundle import PYTHON
 from tests.docs.test_docs_commands import require_command
 from tests.support import ROOT
 
@@ -121,6 +122,14 @@ def test_two_runs_of_a_workflow_do_not_meet(workflow: Path) -> None:
 def test_no_job_runs_for_ever(workflow: Path) -> None:
     jobs = parsed(workflow)["jobs"].values()
     assert all(0 < job["timeout-minutes"] <= 60 for job in jobs if "uses" not in job)
+
+
+def test_all_tests_run_on_the_oldest_python_of_the_commands_and_on_that_of_the_functions() -> None:
+    oldest = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+    job = parsed(ROOT / ".github/workflows/check.yml")["jobs"]["test"]
+    assert job["strategy"]["matrix"]["python"] == [oldest.removeprefix(">="), PYTHON]
+    (setup,) = (step for step in job["steps"] if "actions/setup-python@" in step.get("uses", ""))
+    assert setup["with"]["python-version"] == "${{ matrix.python }}"
 
 
 def test_a_deployment_waits_for_its_stages_environment_and_for_the_tests() -> None:
