@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 STAGE_PYTHON = os.environ.get("STAGE_PYTHON", str(ROOT / ".venv" / "bin" / "python"))
 CHROMIUM = os.environ.get("MAILROOM_CHROMIUM")
 """A Chromium of the machine's own; None: the one that Playwright has installed."""
+MILLISECONDS = 60_000
+"""Time for a page and for what it waits for. Playwright's default, 5 s, is too short on a busy machine."""
 
 
 class Stage:
@@ -87,8 +89,9 @@ def stage() -> Iterator[Stage]:
 @contextmanager
 def launched() -> Iterator[Any]:
     """A Chromium."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=MILLISECONDS)
     # Root has no sandbox of its own to give, such as in a container.
     options = ["--no-sandbox"] if sys.platform == "linux" and os.getuid() == 0 else []
     with sync_playwright() as playwright:
@@ -101,6 +104,7 @@ def launched() -> Iterator[Any]:
 def admitted(stage: Stage, chromium: Any, **options: Any) -> Iterator[Any]:
     """A page of a browser that was let in."""
     context = chromium.new_context(base_url=f"{stage.console}/", **options)
+    context.set_default_timeout(MILLISECONDS)
     page = context.new_page()
     page.goto(stage.url)
     page.wait_for_url(f"{stage.console}/")

@@ -11,8 +11,6 @@ from tests.browser.conftest import Stage, admitted
 
 api = pytest.importorskip("playwright.sync_api", reason="it needs a real Chromium: make browser")
 expect = api.expect
-SECONDS = 40_000
-"""Milliseconds, rather: how long a message may take on a busy machine."""
 HOSTILE = """<title>was here</title><p>Hello, Ada</p>
 <script>parent.document.title = "taken"; fetch("https://evil.example/script")</script>
 <img src="https://evil.example/pixel.png" onerror="parent.document.title = 'taken'">
@@ -96,10 +94,10 @@ def test_adas_bounced_mail_is_found_in_three_clicks_and_she_is_lifted_and_sent_i
     page.get_by_role("link", name="Messages").click()  # the first click
     page.get_by_role("searchbox", name="Find messages").fill("Ada+Lifted@example.com")
     page.get_by_role("button", name="Find").click()  # the second
-    page.get_by_role("link", name="Your ticket").click(timeout=SECONDS)  # the third
+    page.get_by_role("link", name="Your ticket").click()  # the third
     expect(page.get_by_role("heading", level=1)).to_have_text("Your ticket")
-    expect(page.locator(".status").first).to_have_text("bounced", timeout=SECONDS)
-    page.get_by_role("link", name="What keeps ada+lifted@example.com").click(timeout=SECONDS)
+    expect(page.locator(".status").first).to_have_text("bounced")
+    page.get_by_role("link", name="What keeps ada+lifted@example.com").click()
     page.get_by_text("Turn on").click()
     page.get_by_label("Why it is lifted").fill("She called")
     page.get_by_role("button", name="Lift").click()
@@ -108,7 +106,7 @@ def test_adas_bounced_mail_is_found_in_three_clicks_and_she_is_lifted_and_sent_i
     page.get_by_role("link", name="Your ticket").click()
     page.get_by_role("link", name="Send again").click()
     page.get_by_role("button", name="Send again").click()
-    expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
+    expect(page.locator(".status").first).to_have_text("delivered")
 
 
 def test_a_hostile_mail_does_nothing(stage: Stage, page: Any) -> None:
@@ -211,16 +209,16 @@ def test_a_page_that_cannot_update_itself_says_so_until_it_can(page: Any, status
     alert = page.get_by_role("alert")
     expect(alert).to_have_count(0)
     page.route("**/*", fail)
-    expect(alert).to_contain_text("could not update itself", timeout=SECONDS)
+    expect(alert).to_contain_text("could not update itself")
     expect(page.get_by_role("table").first).to_be_visible()
     page.unroute("**/*")
-    expect(alert).to_have_count(0, timeout=SECONDS)
+    expect(alert).to_have_count(0)
 
 
 def test_an_update_waits_while_text_of_the_page_is_selected(stage: Stage, page: Any) -> None:
     stage.put(**mail("read"))
     find(page, "read")
-    expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
+    expect(page.locator(".status").first).to_have_text("delivered")
     page.evaluate("getSelection().selectAllChildren(document.querySelector('#live dl'))")
     with page.expect_response(lambda response: "/message" in response.url):
         pass
@@ -228,13 +226,13 @@ def test_an_update_waits_while_text_of_the_page_is_selected(stage: Stage, page: 
     assert "read" in page.evaluate("`${getSelection()}`")
     page.evaluate("getSelection().selectAllChildren(document.querySelector('h1'))")
     kept = page.locator(".status").first.element_handle()
-    page.wait_for_function("node => !node.isConnected", arg=kept, timeout=SECONDS)
+    page.wait_for_function("node => !node.isConnected", arg=kept)
 
 
 def test_an_update_does_not_close_the_recipients_that_somebody_has_opened(stage: Stage, page: Any) -> None:
     stage.put(**{**mail("opened"), "to": [f"p{at}@example.com" for at in range(8)]})
     find(page, "opened")
-    page.get_by_text("All 8").click(timeout=SECONDS)
+    page.get_by_text("All 8").click()
     with page.expect_response(lambda response: "/message" in response.url):
         pass
     page.wait_for_timeout(200)
@@ -244,16 +242,16 @@ def test_an_update_does_not_close_the_recipients_that_somebody_has_opened(stage:
 def test_a_page_that_has_become_another_is_loaded_anew(stage: Stage, page: Any) -> None:
     stage.put(**mail("one-id"))
     page.goto("./message?id=one-id")
-    expect(page.locator(".status").first).to_be_visible(timeout=SECONDS)
+    expect(page.locator(".status").first).to_be_visible()
     stage.put(id="one-id", event_type="sms", to="+16175550199", text="Hi")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Message", timeout=SECONDS)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Message")
     expect(page.get_by_role("main").get_by_role("listitem")).to_have_count(2)
 
 
 def test_a_second_click_waits_for_the_first(stage: Stage, page: Any) -> None:
     stage.put(**mail("twice", to="rejected@simulator.amazonses.com"))
     find(page, "twice")
-    expect(page.locator(".status").first).to_have_text("failed", timeout=SECONDS)
+    expect(page.locator(".status").first).to_have_text("failed")
     page.get_by_role("link", name="Send again").click()
     posts: list[str] = []
 
@@ -299,7 +297,7 @@ def test_a_message_is_copied_for_a_ticket(stage: Stage, page: Any) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     stage.put(**mail("copied"))
     find(page, "copied")
-    expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
+    expect(page.locator(".status").first).to_have_text("delivered")
     page.get_by_role("button", name="Copy for a ticket").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()").startswith("local: mail copied\ndelivered since")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import ROOT, Stage
-from tests.browser.test_console_in_chromium import PATHS, SECONDS, faults
+from tests.browser.test_console_in_chromium import PATHS, faults
 
 api = pytest.importorskip("playwright.sync_api", reason="it needs a real Chromium: make browser")
 expect = api.expect
@@ -65,7 +65,7 @@ def test_from_the_form_to_delivered_by_keyboard_alone(page: Any) -> None:
     page.get_by_role("button", name="Send it").focus()
     page.keyboard.press("Enter")
     expect(page.locator("dd.id").first).to_have_text("typed-1")
-    expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
+    expect(page.locator(".status").first).to_have_text("delivered")
     page.goto("./inbox?channel=mail")
     expect(page.get_by_role("listitem").filter(has_text="grace@example.com")).to_contain_text("Welcome")
 
@@ -84,13 +84,13 @@ def test_a_refusal_stands_at_the_field_that_is_wrong(page: Any) -> None:
 def test_each_kind_of_message_is_as_its_recipient_sees_it(page: Any) -> None:
     page.goto("./inbox?channel=sms")
     talk = page.get_by_role("region", name="Texts to +16175551234")
-    expect(talk.locator(".bubble")).to_have_count(2, timeout=SECONDS)
+    expect(talk.locator(".bubble")).to_have_count(2)
     page.goto("./inbox?channel=fax")
-    expect(page.locator("td .status")).to_have_text(["busy", "busy", "delivered"], timeout=SECONDS)
+    expect(page.locator("td .status")).to_have_text(["busy", "busy", "delivered"])
     page.goto("./inbox?channel=webhook")
-    expect(page.get_by_role("region", name="Callback")).to_have_count(3, timeout=SECONDS)
+    expect(page.get_by_role("region", name="Callback")).to_have_count(3)
     hook = page.get_by_role("region", name="Webhook")
-    expect(hook).to_contain_text("signature valid", timeout=SECONDS)
+    expect(hook).to_contain_text("signature valid")
     expect(page.get_by_text("signature invalid")).to_have_count(0)
     hook.get_by_role("link", name="its message").click()
     expect(page.locator("dd.id").first).to_have_text("hook-1")
@@ -99,10 +99,10 @@ def test_each_kind_of_message_is_as_its_recipient_sees_it(page: Any) -> None:
 @pytest.mark.usefixtures("delivered")
 def test_the_inbox_grows_by_itself_and_keeps_what_is_open(page: Any, stage: Stage) -> None:
     page.goto("./inbox?channel=push")
-    page.get_by_text("What each platform gets").click(timeout=SECONDS)
+    page.get_by_text("What each platform gets").click()
     page.locator("#tab-push").focus()
     stage.put(**push("device-2", "A second one"))
-    expect(page.get_by_text("A second one").first).to_be_visible(timeout=SECONDS)
+    expect(page.get_by_text("A second one").first).to_be_visible()
     expect(page.locator("details[open]")).to_have_count(1)
     expect(page.locator("#tab-push")).to_be_focused()
 
@@ -123,13 +123,13 @@ def test_axe_finds_nothing_on_the_form_and_the_inbox(page: Any, scheme: str, siz
     page.get_by_role("button", name="Look at it first").click()
     found["/send, the step before"] = faults(page)
     page.get_by_role("button", name="Send it").click()
-    expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
+    expect(page.locator(".status").first).to_have_text("delivered")
     page.goto("./inbox?channel=mail")
     page.get_by_role("link", name="Welcome").first.click()
     expect(page.get_by_role("heading", name="Headers")).to_be_visible()
     found["/inbox/mail"] = faults(page)
     page.goto("./message?id=letter-1&channel=fax")
-    page.get_by_role("link", name="Receipt", exact=True).click(timeout=SECONDS)
+    page.get_by_role("link", name="Receipt", exact=True).click()
     expect(page.locator("main")).to_contain_text("delivered, as signalwire reported")
     found["/message/receipt"] = faults(page)
     assert {path: each for path, each in found.items() if each} == {}
@@ -145,7 +145,7 @@ def test_a_test_of_a_template_is_sent_from_its_page_and_arrives(page: Any) -> No
         expect(frame.get_by_role("heading", level=1)).to_have_text("One new follower this week")
     page.get_by_label("To").fill("tester@example.com")
     page.get_by_role("button", name="Send a test").click()
-    expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
+    expect(page.locator(".status").first).to_have_text("delivered")
     expect(page.locator("dd.id").first).to_contain_text("test-mail-")
     page.goto("./inbox?channel=mail")
     page.get_by_role("link", name="Ada, you have a new follower").first.click()
@@ -174,7 +174,7 @@ def test_a_mail_to_a_wrong_address_is_sent_to_the_right_one_with_its_list(page: 
     wrong = {"id": "mistyped", "event_type": "mail", "to": "rejected@simulator.amazonses.com"}
     stage.put(**wrong, template="weekly-followers", topic="followers", **followers)
     page.goto("./message?id=mistyped")
-    page.get_by_role("link", name="Send to another address").click(timeout=SECONDS)
+    page.get_by_role("link", name="Send to another address").click()
     expect(page.get_by_label("To", exact=True)).to_be_focused()
     page.keyboard.type("ada@example.com")
     page.get_by_role("button", name="Add a row to followers").click()
@@ -189,7 +189,7 @@ def test_a_mail_to_a_wrong_address_is_sent_to_the_right_one_with_its_list(page: 
     page.get_by_role("button", name="Look at it first").click()
     page.get_by_role("button", name="Send it").click()
     expect(page.locator("dd.id").first).to_have_text(re.compile("mistyped-again-"))
-    expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
+    expect(page.locator(".status").first).to_have_text("delivered")
 
 
 def test_no_page_is_left_out() -> None:

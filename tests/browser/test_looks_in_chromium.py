@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import ROOT, Stage, admitted
-from tests.browser.test_console_in_chromium import SECONDS, mail
+from tests.browser.test_console_in_chromium import mail
 
 api = pytest.importorskip("playwright.sync_api", reason="it needs a real Chromium: make browser")
 expect = api.expect
@@ -33,7 +33,7 @@ def in_list(page: Any, path: str, id_: str) -> Any:
     """Return the row of a message, once the list has it."""
     page.goto(f".{path}")
     row = page.locator(".lines li").filter(has_text=id_)
-    expect(row).to_be_visible(timeout=SECONDS)
+    expect(row).to_be_visible()
     return row
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import ROOT, Stage
-from tests.browser.test_console_in_chromium import SECONDS, mail
+from tests.browser.test_console_in_chromium import mail
 from tests.browser.test_twelve_questions import FOLLOWERS, Desk
 
 api = pytest.importorskip("playwright.sync_api", reason="it needs a real Chromium: make browser")
@@ -65,7 +65,7 @@ def test_who_did_not_get_the_news_as_a_csv_file(desk: Desk, tmp_path: Path) -> N
     desk.type(desk.page.get_by_label("Template"), "weekly-followers")
     desk.page.get_by_label("Status").select_option("not-sent")
     desk.click(desk.button("Show"))
-    expect(desk.page.locator("a[href*='id=n-news-2']")).to_be_visible(timeout=SECONDS)
+    expect(desk.page.locator("a[href*='id=n-news-2']")).to_be_visible()
     with desk.page.expect_download() as started:
         desk.click(desk.page.get_by_role("link", name="CSV"))
     started.value.save_as(tmp_path / "news.csv")
@@ -90,9 +90,9 @@ def test_who_stopped_this_campaign_when_and_why(desk: Desk) -> None:
     menu(desk, "/campaigns")
     desk.click("main a[href*='campaign=weekly-followers']")
     run = desk.page.get_by_role("region", name="Run n-stop")
-    expect(run).to_be_visible(timeout=SECONDS)  # the run begins some seconds after its start
+    expect(run).to_be_visible()  # the run begins some seconds after its start
     desk.stage.mailroom(*stop)
-    expect(run).to_contain_text("The link was wrong", timeout=SECONDS)
+    expect(run).to_contain_text("The link was wrong")
     expect(run).to_contain_text("root user")
     desk.stage.mailroom("lane", "resume", "mail", "bulk")
 
@@ -103,7 +103,7 @@ def test_send_again_to_these_with_a_corrected_link(desk: Desk) -> None:
             **mail(f"n-link-{number}", to="link@example.com", text="See https://example.com/prces")
         )
     desk.find("link@example.com")
-    expect(desk.page.locator("main .status.delivered")).to_have_count(4, timeout=SECONDS)
+    expect(desk.page.locator("main .status.delivered")).to_have_count(4)
     desk.click(desk.page.get_by_label("All of this page"))
     desk.click(desk.button("Correct …"))
     desk.type(desk.page.get_by_label("Name of the correction"), "new-link")
@@ -139,8 +139,8 @@ def test_how_many_are_to_go_and_when_is_it_done(desk: Desk) -> None:
     menu(desk, "/campaigns")
     desk.click("main a[href*='campaign=weekly-followers']")
     run = desk.page.get_by_role("region", name="Run n-go")
-    expect(run).to_contain_text("to be sent", timeout=SECONDS)
-    expect(run).to_contain_text("Sending takes", timeout=SECONDS)
+    expect(run).to_contain_text("to be sent")
+    expect(run).to_contain_text("Sending takes")
     desk.stage.mailroom("lane", "resume", "mail", "bulk")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import Stage
-from tests.browser.test_console_in_chromium import SECONDS, mail
+from tests.browser.test_console_in_chromium import mail
 
 api = pytest.importorskip("playwright.sync_api", reason="it needs a real Chromium: make browser")
 expect = api.expect
@@ -34,7 +34,7 @@ class Desk:
         """Click an element of the page, or what a selector finds first."""
         self.clicks += 1
         target = self.page.locator(place).first if isinstance(place, str) else place
-        target.click(timeout=SECONDS)
+        target.click()
 
     def type(self, place: Any, text: str) -> None:
         """Fill in a field."""
@@ -53,7 +53,7 @@ class Desk:
     def shows(self, *words: str) -> None:
         """Expect words in the content of the page, which updates itself."""
         for each in words:
-            expect(self.page.locator("main")).to_contain_text(each, timeout=SECONDS)
+            expect(self.page.locator("main")).to_contain_text(each)
 
     def asks(self, *words: str) -> str:
         """Return the text of a command that answers the same question."""
@@ -165,7 +165,7 @@ def test_carol_is_erased_and_gets_a_receipt(desk: Desk) -> None:
     desk.click(desk.button("Look what there is"))
     desk.type(desk.page.get_by_label("Type carol@example.com"), "carol@example.com")
     desk.click(desk.button("Erase"))
-    expect(desk.page.locator("#receipt")).to_be_visible(timeout=SECONDS)
+    expect(desk.page.locator("#receipt")).to_be_visible()
     assert '"by"' in desk.asks("people", "erase", "dora@example.com", "--yes", "--json")
 
 
@@ -177,19 +177,19 @@ def test_a_run_with_a_wrong_link_is_stopped_and_goes_on(desk: Desk) -> None:
     desk.click("a[id='stop-q-run']")
     desk.type(desk.page.get_by_label("Reason"), "The link is wrong")
     desk.click(desk.button("Stop"))
-    expect(desk.page.locator("a[id='go-on-q-run']")).to_be_visible(timeout=SECONDS)
+    expect(desk.page.locator("a[id='go-on-q-run']")).to_be_visible()
     desk.stage.mailroom("lane", "resume", "mail", "bulk")
     desk.asks("campaign", "start", "weekly-followers", "--run", "q-run", "--yes")
     desk.page.goto("./campaigns?campaign=weekly-followers")
     run = desk.page.get_by_role("region", name="Run q-run")
-    expect(run.locator("[aria-current=step]")).to_have_text("Done", timeout=SECONDS)  # it starts at once
+    expect(run.locator("[aria-current=step]")).to_have_text("Done")  # it starts at once
 
 
 def test_why_are_there_dead_letters_and_back_they_go(desk: Desk) -> None:
     desk.stage.bury("mail", mail("q-buried", attempt=1))
     desk.click("#dead-mail")
     desk.click("main a[href*='queue=mail']")
-    expect(desk.page.get_by_role("link", name="q-buried")).to_be_visible(timeout=SECONDS)
+    expect(desk.page.get_by_role("link", name="q-buried")).to_be_visible()
     desk.click(desk.page.get_by_role("link", name="Put all back").first)
     desk.click(desk.button("Put them back"))
     desk.shows("moved, 0 left")
@@ -206,7 +206,7 @@ def test_what_was_sent_twice(desk: Desk) -> None:
     desk.click("header nav a[href$='/messages']")
     desk.click(desk.page.get_by_label("may have arrived twice"))
     desk.click(desk.button("Show"))
-    expect(desk.page.locator("a[href*='id=q-twice']")).to_be_visible(timeout=SECONDS)
+    expect(desk.page.locator("a[href*='id=q-twice']")).to_be_visible()
     assert "q-twice" in desk.asks("messages", "list", "--twice")
 
 

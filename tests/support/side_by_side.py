@@ -17,7 +17,9 @@ from typing import IO
 from tests.support.cpu_seconds import cpu_seconds
 
 PYTEST = (sys.executable, "-m", "pytest")
-LOWER_PRIORITY = ("nice", "-n", "19")
+LOWER_PRIORITY = ("nice", "-n", "5")
+"""Prefix of all commands but the first. At the lowest priority, a busy machine would give them nearly no
+time, and what they wait for would come too late."""
 
 
 def main(arguments: Sequence[str], program: Sequence[str] = PYTEST) -> int:

@@ -84,7 +84,7 @@ class Judge:
         self, handler: str, service: str, operation: str, parameters: Mapping[str, Any]
     ) -> list[str]:
         """Return the requests of a call that no function of the handler may make."""
-        if service not in JUDGED or handler not in self._grants:
+        if others_act() or service not in JUDGED or handler not in self._grants:
             return []
         names = names_of(parameters)
         call = (handler, operation, repr(names))
@@ -145,7 +145,7 @@ class Watch:
 
     def see(self, service: str, operation: str, parameters: Mapping[str, Any]) -> None:
         """Judge a call, if a handler runs."""
-        if self._handlers and not others_act():
+        if self._handlers:
             self._refused += self._judge.refusals(self._handlers[-1], service, operation, parameters)
 
     def running(self, method: Callable[..., Any]) -> Callable[..., Any]:
