@@ -17,6 +17,7 @@ from version_of_the_wheel import NUMBER
 
 from tests.docs.test_docs_commands import require_command
 from tests.support import ROOT
+from tests.support.helpers import helpers_in, repeated
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 TEAMS = sorted((ROOT / "mailroom_ops/setup/project/.github/workflows").glob("*.yml"))
@@ -41,7 +42,7 @@ def parsed(workflow: Path) -> dict[Any, Any]:
 
 
 def steps(workflow: Path) -> list[dict[str, Any]]:
-    """All steps of all of its jobs."""
+    """Return all steps of all jobs of a workflow."""
     return [step for job in parsed(workflow)["jobs"].values() for step in job.get("steps", [])]
 
 
@@ -229,7 +230,7 @@ def test_a_key_is_found(text: str) -> None:
 
 @pytest.mark.parametrize("wanted", REQUIREMENTS, ids=lambda file: str(file.relative_to(ROOT)))
 def test_what_is_installed_is_what_is_pinned(wanted: Path) -> None:
-    """An update of an *.in file without `make lock` would change nothing."""
+    """An update of an *.in file without `make lock` would have no effect."""
     installed = dict(PINNED.findall(wanted.with_suffix(".txt").read_text()))
     pins = PINNED.findall(wanted.read_text())
     assert {name: installed.get(name) for name, _ in pins} == dict(pins)
@@ -385,3 +386,19 @@ def test_the_license_is_the_whole_text_of_the_one_that_package_and_readme_name()
     assert sha256((ROOT / "LICENSE").read_bytes()).hexdigest() == APACHE_2
     assert (project["license"], project["license-files"]) == ("Apache-2.0", ["LICENSE"])
     assert "[Apache-2.0](LICENSE)" in (ROOT / "README.md").read_text()
+
+
+def test_at_most_two_files_of_tests_define_a_helper_of_the_same_name() -> None:
+    assert repeated(ROOT / "tests") == []
+
+
+def test_a_helper_that_a_third_file_defines_is_reported_with_its_files(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.py").write_text("def build():\n    pass\n")
+    (tmp_path / "c.py").write_text("def build(): pass\ndef main(): pass\n")
+    assert repeated(tmp_path) == ["build: a.py, b.py, c.py"]
+
+
+def test_a_test_and_a_fixture_that_extends_another_are_not_helpers() -> None:
+    functions = ("test_a()", "stage(stage)", "put()")
+    assert [*helpers_in("\n".join(f"def {function}: pass" for function in functions))] == ["put"]

@@ -1,5 +1,5 @@
-"""A stage, its console, and a real Chromium. `make browser` has what this needs; without that, nothing here
-is run, and pytest says so."""
+"""A stage, its console, and a real Chromium. `make browser` installs what this needs. Otherwise pytest
+reports that the tests of this folder were not run."""
 
 import json
 import os
@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 STAGE_PYTHON = os.environ.get("STAGE_PYTHON", str(ROOT / ".venv" / "bin" / "python"))
 CHROMIUM = os.environ.get("MAILROOM_CHROMIUM")
-"""A Chromium of the machine's own; None: the one that Playwright has installed."""
+"""Path of a Chromium of the machine, or None for the one that Playwright has installed."""
 
 
 class Stage:
@@ -49,13 +49,13 @@ class Stage:
         self._ask({"listed": address})
 
     def mailroom(self, *words: str) -> str:
-        """Run a command of the operator's, and return its text without line breaks."""
+        """Run a command of an operator, and return its text without line breaks."""
         answer = self._ask({"mailroom": words})
         assert answer["code"] == 0, f"mailroom {' '.join(words)}: {answer['text']}"
         return " ".join(answer["text"].split())
 
     def close(self) -> None:
-        """End it."""
+        """End the process."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(60)

@@ -1,10 +1,10 @@
-"""A stage with a console, for tests that have nothing of this repository but its pages: run by `.venv`.
+"""A stage with a console, for tests that use only the pages of this repository.
 
-It prints one line of JSON when it is up: the URLs of the console and of the providers' simulators. Then each
-line of standard input is a command, and is answered with a line: {"put": item} puts it into the mailbox,
-{"dead": {"queue": …, "body": …}} into a dead-letter queue, {"listed": address} an address onto SES's own
-suppression list, and {"mailroom": [word, …]} runs that command, whose text and exit code are the answer. The
-stage ends with standard input.
+`.venv` runs it. It prints one line of JSON when it has started: the URLs of the console and of the providers'
+simulators. Then each line of standard input is a command, and is answered with a line: {"put": item} puts it
+into the mailbox, {"dead": {"queue": …, "body": …}} into a dead-letter queue, {"listed": address} an address
+onto SES's own suppression list, and {"mailroom": [word, …]} runs that command, whose text and exit code are
+the answer. The stage ends with standard input.
 """
 
 import json

@@ -59,8 +59,8 @@ PATHS = [
 ]
 
 
-def faults(page: Any) -> list[str]:
-    """What axe finds, and what one has to scroll sideways for."""
+def faults_of_console(page: Any) -> list[str]:
+    """Return the violations that axe finds, and the elements that are wider than the window."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     found = axe.run(page).response["violations"]
     return [
@@ -69,7 +69,7 @@ def faults(page: Any) -> list[str]:
     ]
 
 
-def mail(id_: str, **more: Any) -> dict[str, Any]:
+def mail_to_ada(id_: str, **more: Any) -> dict[str, Any]:
     return {
         "id": id_,
         "event_type": "mail",
@@ -92,7 +92,7 @@ def test_adas_bounced_mail_is_found_in_three_clicks_and_she_is_lifted_and_sent_i
     stage: Stage, page: Any
 ) -> None:
     stage.list_at_ses("ada+lifted@example.com")
-    stage.put(**mail("to-ada", to="ada+lifted@example.com", subject="Your ticket"))
+    stage.put(**mail_to_ada("to-ada", to="ada+lifted@example.com", subject="Your ticket"))
     page.get_by_role("link", name="Messages").click()  # the first click
     page.get_by_role("searchbox", name="Find messages").fill("Ada+Lifted@example.com")
     page.get_by_role("button", name="Find").click()  # the second
@@ -120,7 +120,7 @@ def test_a_hostile_mail_does_nothing(stage: Stage, page: Any) -> None:
 
     page.context.route("https://evil.example/**", intercept)
     page.context.route("**/people/erase", intercept)  # with the origin of the console
-    stage.put(**mail("hostile", html=HOSTILE))
+    stage.put(**mail_to_ada("hostile", html=HOSTILE))
     find(page, "hostile")
     frame = page.frame_locator("iframe")
     expect(frame.get_by_text("Hello, Ada")).to_be_visible()
@@ -152,7 +152,7 @@ def test_a_mail_connects_to_nobody(stage: Stage, page: Any, html: str) -> None:
     id_ = f"connects-{hash(html)}"
     with socket.create_server(("127.0.0.1", 0)) as elsewhere:
         url = f"http://127.0.0.1:{elsewhere.getsockname()[1]}"
-        stage.put(**mail(id_, html=html.replace("{url}", url)))
+        stage.put(**mail_to_ada(id_, html=html.replace("{url}", url)))
         find(page, id_)
         frame = page.frame_locator("iframe")
         frame.locator("body, frameset").first.wait_for(state="attached")
@@ -168,8 +168,8 @@ def test_a_mail_connects_to_nobody(stage: Stage, page: Any, html: str) -> None:
 
 
 def test_another_page_of_the_same_browser_gets_nothing(stage: Stage, page: Any) -> None:
-    """The server of another port does not get the cookie. Its page is of the same site, so a form that it
-    sends to the console has the cookie: the guard must see where the form is from."""
+    """A server of another port does not get the cookie. Its page is of the same site, so a form that it sends
+    to the console has the cookie: the guard must examine the origin of the form."""
     with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as elsewhere:
         threading.Thread(target=elsewhere.serve_forever, daemon=True).start()
         visited = page.goto(f"http://127.0.0.1:{elsewhere.server_port}/")
@@ -196,11 +196,11 @@ def test_axe_finds_nothing_and_a_phone_need_not_scroll_sideways(
     stage: Stage, page: Any, path: str, scheme: str
 ) -> None:
     if "audited" in path:
-        stage.put(**mail("audited", html="<html lang=en><title>Hi</title><main><h1>Hi</h1></main>"))
+        stage.put(**mail_to_ada("audited", html="<html lang=en><title>Hi</title><main><h1>Hi</h1></main>"))
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f".{path}")
-    assert faults(page) == []
+    assert faults_of_console(page) == []
 
 
 @pytest.mark.parametrize("status", [0, 403, 502])
@@ -218,7 +218,7 @@ def test_a_page_that_cannot_update_itself_says_so_until_it_can(page: Any, status
 
 
 def test_an_update_waits_while_text_of_the_page_is_selected(stage: Stage, page: Any) -> None:
-    stage.put(**mail("read"))
+    stage.put(**mail_to_ada("read"))
     find(page, "read")
     expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
     page.evaluate("getSelection().selectAllChildren(document.querySelector('#live dl'))")
@@ -232,7 +232,7 @@ def test_an_update_waits_while_text_of_the_page_is_selected(stage: Stage, page: 
 
 
 def test_an_update_does_not_close_the_recipients_that_somebody_has_opened(stage: Stage, page: Any) -> None:
-    stage.put(**{**mail("opened"), "to": [f"p{at}@example.com" for at in range(8)]})
+    stage.put(**{**mail_to_ada("opened"), "to": [f"p{at}@example.com" for at in range(8)]})
     find(page, "opened")
     page.get_by_text("All 8").click(timeout=SECONDS)
     with page.expect_response(lambda response: "/message" in response.url):
@@ -242,7 +242,7 @@ def test_an_update_does_not_close_the_recipients_that_somebody_has_opened(stage:
 
 
 def test_a_page_that_has_become_another_is_loaded_anew(stage: Stage, page: Any) -> None:
-    stage.put(**mail("one-id"))
+    stage.put(**mail_to_ada("one-id"))
     page.goto("./message?id=one-id")
     expect(page.locator(".status").first).to_be_visible(timeout=SECONDS)
     stage.put(id="one-id", event_type="sms", to="+16175550199", text="Hi")
@@ -251,7 +251,7 @@ def test_a_page_that_has_become_another_is_loaded_anew(stage: Stage, page: Any) 
 
 
 def test_a_second_click_waits_for_the_first(stage: Stage, page: Any) -> None:
-    stage.put(**mail("twice", to="rejected@simulator.amazonses.com"))
+    stage.put(**mail_to_ada("twice", to="rejected@simulator.amazonses.com"))
     find(page, "twice")
     expect(page.locator(".status").first).to_have_text("failed", timeout=SECONDS)
     page.get_by_role("link", name="Send again").click()
@@ -282,7 +282,7 @@ def test_the_keyboard_reaches_the_content_and_keeps_its_place(stage: Stage, page
 
 
 def test_a_message_is_looked_at_as_a_mail_as_a_text_and_as_it_was_put(stage: Stage, page: Any) -> None:
-    stage.put(**mail("looked-at", html="<h1>Hello</h1>", text="Hello in plain"))
+    stage.put(**mail_to_ada("looked-at", html="<h1>Hello</h1>", text="Hello in plain"))
     find(page, "looked-at")
     text = page.get_by_text("Hello in plain", exact=True)
     expect(page.frame_locator("iframe").get_by_role("heading")).to_have_text("Hello")
@@ -297,7 +297,7 @@ def test_a_message_is_looked_at_as_a_mail_as_a_text_and_as_it_was_put(stage: Sta
 
 def test_a_message_is_copied_for_a_ticket(stage: Stage, page: Any) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    stage.put(**mail("copied"))
+    stage.put(**mail_to_ada("copied"))
     find(page, "copied")
     expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
     page.get_by_role("button", name="Copy for a ticket").click()
@@ -306,7 +306,7 @@ def test_a_message_is_copied_for_a_ticket(stage: Stage, page: Any) -> None:
 
 
 def test_times_of_every_page_are_the_readers_own_after_one_click(stage: Stage, chromium: Any) -> None:
-    stage.put(**mail("timed", text="It was put at 2026-11-27 06:00:00 UTC"))
+    stage.put(**mail_to_ada("timed", text="It was put at 2026-11-27 06:00:00 UTC"))
     with admitted(stage, chromium, timezone_id="Asia/Kolkata") as page:
         find(page, "timed")
         since = page.locator(".life time").first
@@ -325,7 +325,7 @@ def test_times_of_every_page_are_the_readers_own_after_one_click(stage: Stage, c
 
 
 def test_a_page_in_a_hidden_tab_asks_for_nothing(stage: Stage, page: Any) -> None:
-    stage.put(**mail("hidden"))
+    stage.put(**mail_to_ada("hidden"))
     find(page, "hidden")
     page.evaluate("Object.defineProperty(document, 'hidden', {value: true, configurable: true})")
     page.wait_for_load_state("networkidle")

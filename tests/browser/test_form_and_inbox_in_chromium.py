@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import ROOT, Stage
-from tests.browser.test_console_in_chromium import PATHS, SECONDS, faults
+from tests.browser.test_console_in_chromium import PATHS, SECONDS, faults_of_console
 
 api = pytest.importorskip("playwright.sync_api", reason="it needs a real Chromium: make browser")
 expect = api.expect
@@ -29,20 +29,20 @@ NO_PAGES = {
 fax."""
 
 
-def text(id_: str, words: str) -> dict[str, str]:
+def text_message(id_: str, words: str) -> dict[str, str]:
     return {"id": id_, "event_type": "sms", "to": "+16175551234", "text": words}
 
 
-def push(id_: str, title: str) -> dict[str, str]:
+def push_message(id_: str, title: str) -> dict[str, str]:
     return {"id": id_, "event_type": "push", "to": f"android-{id_}", "platform": "android", "title": title}
 
 
 @pytest.fixture(scope="module")
 def delivered(stage: Stage) -> None:
     """A message on each channel, a fax at its third attempt."""
-    stage.put(**text("code-1", "Your code is 123456."))
-    stage.put(**text("code-2", "Your order is on its way."))
-    stage.put(**push("device-1", "Your order"))
+    stage.put(**text_message("code-1", "Your code is 123456."))
+    stage.put(**text_message("code-2", "Your order is on its way."))
+    stage.put(**push_message("device-1", "Your order"))
     fax = {"id": "letter-1", "to": "+12025550112", "pdf_url": "https://example.com/letter.pdf"}
     stage.put(event_type="fax", callback_url=f"{stage.receiver}/ok/callbacks", **fax)
     stage.put(id="hook-1", event_type="webhook", url=f"{stage.receiver}/ok/orders", payload={"order": 42})
@@ -101,7 +101,7 @@ def test_the_inbox_grows_by_itself_and_keeps_what_is_open(page: Any, stage: Stag
     page.goto("./inbox?channel=push")
     page.get_by_text("What each platform gets").click(timeout=SECONDS)
     page.locator("#tab-push").focus()
-    stage.put(**push("device-2", "A second one"))
+    stage.put(**push_message("device-2", "A second one"))
     expect(page.get_by_text("A second one").first).to_be_visible(timeout=SECONDS)
     expect(page.locator("details[open]")).to_have_count(1)
     expect(page.locator("#tab-push")).to_be_focused()
@@ -116,22 +116,22 @@ def test_axe_finds_nothing_on_the_form_and_the_inbox(page: Any, scheme: str, siz
     found = {}
     for path in OF_FORM_AND_INBOX:
         page.goto(f".{path}&live=off")
-        found[path] = faults(page)
+        found[path] = faults_of_console(page)
     page.goto("./send?channel=mail")
     page.get_by_text("More attributes", exact=True).click()
-    found["/send, with all fields"] = faults(page)
+    found["/send, with all fields"] = faults_of_console(page)
     page.get_by_role("button", name="Look at it first").click()
-    found["/send, the step before"] = faults(page)
+    found["/send, the step before"] = faults_of_console(page)
     page.get_by_role("button", name="Send it").click()
     expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
     page.goto("./inbox?channel=mail")
     page.get_by_role("link", name="Welcome").first.click()
     expect(page.get_by_role("heading", name="Headers")).to_be_visible()
-    found["/inbox/mail"] = faults(page)
+    found["/inbox/mail"] = faults_of_console(page)
     page.goto("./message?id=letter-1&channel=fax")
     page.get_by_role("link", name="Receipt", exact=True).click(timeout=SECONDS)
     expect(page.locator("main")).to_contain_text("delivered, as signalwire reported")
-    found["/message/receipt"] = faults(page)
+    found["/message/receipt"] = faults_of_console(page)
     assert {path: each for path, each in found.items() if each} == {}
 
 
@@ -185,7 +185,7 @@ def test_a_mail_to_a_wrong_address_is_sent_to_the_right_one_with_its_list(page: 
     frame = page.frame_locator("iframe[title='The HTML of the mail']")
     expect(frame.locator("main")).to_contain_text("Emmy")
     expect(frame.locator("main")).not_to_contain_text("Mary")
-    assert faults(page) == []
+    assert faults_of_console(page) == []
     page.get_by_role("button", name="Look at it first").click()
     page.get_by_role("button", name="Send it").click()
     expect(page.locator("dd.id").first).to_have_text(re.compile("mistyped-again-"))

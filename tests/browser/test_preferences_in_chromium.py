@@ -60,8 +60,8 @@ def switch(page: Any, name: str) -> Any:
     return page.get_by_role("switch", name=name)
 
 
-def faults(page: Any) -> list[str]:
-    """What axe finds, and what one has to scroll sideways for."""
+def faults_of_page(page: Any) -> list[str]:
+    """Return the violations that axe finds, and the elements that are wider than the window."""
     from axe_playwright_python.sync_playwright import Axe
 
     found = Axe().run(page).response["violations"]
@@ -137,10 +137,10 @@ def test_axe_finds_nothing_and_a_telephone_is_wide_enough_in_light_and_dark(
     # axe needs to run its own script, which the page's policy refuses.
     options = {"color_scheme": scheme, "locale": locale, "bypass_csp": True}
     with opened(chromium, links["max"], **options) as page:
-        assert faults(page) == []
+        assert faults_of_page(page) == []
         page.get_by_role("switch").first.click()
         expect(page.get_by_role("status")).not_to_be_empty()
-        assert faults(page) == []
+        assert faults_of_page(page) == []
 
 
 def test_a_request_that_fails_leaves_the_switch_and_says_so(chromium: Any, links: dict[str, str]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import Stage
-from tests.browser.test_console_in_chromium import SECONDS, mail
+from tests.browser.test_console_in_chromium import SECONDS, mail_to_ada
 
 api = pytest.importorskip("playwright.sync_api", reason="it needs a real Chromium: make browser")
 expect = api.expect
@@ -83,7 +83,7 @@ def desk(stage: Stage, page: Any, request: pytest.FixtureRequest) -> Iterator[De
 
 
 @pytest.fixture(scope="module", autouse=True)
-def table() -> Iterator[None]:
+def table_of_questions() -> Iterator[None]:
     """The table of all questions, which `pytest -s` shows."""
     yield
     lines = ["", "clicks  typed   console  command  commands                 question", *_ROWS, ""]
@@ -92,7 +92,7 @@ def table() -> Iterator[None]:
 
 def test_why_did_ada_get_nothing(desk: Desk) -> None:
     desk.stage.list_at_ses("ada.nothing@example.com")
-    desk.stage.put(**mail("q-nothing", to="ada.nothing@example.com", subject="Your ticket"))
+    desk.stage.put(**mail_to_ada("q-nothing", to="ada.nothing@example.com", subject="Your ticket"))
     expect(desk.page.locator("main")).to_be_visible()
     desk.find("Ada.Nothing@example.com")
     desk.click(desk.page.get_by_role("link", name="Your ticket"))
@@ -127,7 +127,7 @@ def test_why_are_codes_slow(desk: Desk) -> None:
 
 def test_who_bounced_since_yesterday(desk: Desk) -> None:
     desk.stage.list_at_ses("gone@example.com")
-    desk.stage.put(**mail("q-bounce", to="gone@example.com"))
+    desk.stage.put(**mail_to_ada("q-bounce", to="gone@example.com"))
     desk.click("#wrong")
     desk.click("main a[href*='status=bounced']")
     desk.shows("gone@example.com")
@@ -136,7 +136,7 @@ def test_who_bounced_since_yesterday(desk: Desk) -> None:
 
 
 def test_which_message_has_a_forwarded_correlation_id(desk: Desk) -> None:
-    desk.stage.put(**mail("ada-order-41", subject="Your order 41"))
+    desk.stage.put(**mail_to_ada("ada-order-41", subject="Your order 41"))
     reference = base64.urlsafe_b64encode(b"ada-order-41").decode()
     desk.find(reference)
     desk.click(desk.page.get_by_role("link", name="Your order 41"))
@@ -158,7 +158,7 @@ def test_bob_wants_no_texts_but_mails(desk: Desk) -> None:
 
 def test_carol_is_erased_and_gets_a_receipt(desk: Desk) -> None:
     for who in ("carol", "dora"):
-        desk.stage.put(**mail(f"q-{who}", to=f"{who}@example.com"))
+        desk.stage.put(**mail_to_ada(f"q-{who}", to=f"{who}@example.com"))
     desk.find("carol@example.com")
     desk.click("#person")
     desk.click("#erase")
@@ -186,19 +186,19 @@ def test_a_run_with_a_wrong_link_is_stopped_and_goes_on(desk: Desk) -> None:
 
 
 def test_why_are_there_dead_letters_and_back_they_go(desk: Desk) -> None:
-    desk.stage.bury("mail", mail("q-buried", attempt=1))
+    desk.stage.bury("mail", mail_to_ada("q-buried", attempt=1))
     desk.click("#dead-mail")
     desk.click("main a[href*='queue=mail']")
     expect(desk.page.get_by_role("link", name="q-buried")).to_be_visible(timeout=SECONDS)
     desk.click(desk.page.get_by_role("link", name="Put all back").first)
     desk.click(desk.button("Put them back"))
     desk.shows("moved, 0 left")
-    desk.stage.bury("mail", mail("q-late", attempt=1))
+    desk.stage.bury("mail", mail_to_ada("q-late", attempt=1))
     assert "q-late" in desk.asks("messages", "dead-letters", "q-late")
 
 
 def test_what_was_sent_twice(desk: Desk) -> None:
-    desk.stage.put(**mail("q-twice", subject="Perhaps twice"))
+    desk.stage.put(**mail_to_ada("q-twice", subject="Perhaps twice"))
     desk.find("q-twice")
     desk.click(".stream a")
     desk.shows("delivered")
@@ -212,7 +212,7 @@ def test_what_was_sent_twice(desk: Desk) -> None:
 
 def test_with_which_version_and_variables_was_it_sent(desk: Desk) -> None:
     desk.stage.put(
-        **mail("q-version", subject=None, text=None, template="weekly-followers", topic="followers"),
+        **mail_to_ada("q-version", subject=None, text=None, template="weekly-followers", topic="followers"),
         **FOLLOWERS,
     )
     desk.find("q-version")

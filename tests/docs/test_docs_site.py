@@ -3,13 +3,13 @@
 import re
 
 from tests.support import ROOT
-from tests.support.docs_pages import pages
+from tests.support.docs_pages import docs_pages
 from tests.support.site import indented, without_links_to_code
 
 
 def test_the_navigation_has_each_page_once() -> None:
     paths = re.findall(r"^ +- (?:[\w ]+: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
-    assert sorted(paths) == sorted(page.path for page in pages())
+    assert sorted(paths) == sorted(page.path for page in docs_pages())
 
 
 def test_a_link_to_code_becomes_words_and_a_link_to_a_page_or_a_picture_stays() -> None:

@@ -74,7 +74,7 @@ class ChangingWorld(RandomWorld):
         return (self.found(item["id"]["S"]) for item in [*self.dynamodb.tables["ledger"].items.values()])
 
     def _expire(self) -> None:
-        """Delete contents as DynamoDB does after their ttl, and judge the other ones."""
+        """Delete contents as DynamoDB deletes them after their ttl, and judge the others."""
         table = self.dynamodb.tables["contents"].items
         for key, content in [*table.items()]:
             ttl = int(content["ttl"]["N"])

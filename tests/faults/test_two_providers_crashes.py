@@ -8,7 +8,7 @@ import pytest
 from mailroom.environment import OtherProvider
 from mailroom.ledger.status_reader import may_have_arrived_twice
 from tests.support.faults.outside import Trouble
-from tests.support.faults.sms_and_push_world import STOPPED, PeopleWorld, sms
+from tests.support.faults.sms_and_push_world import STOPPED, PeopleWorld, fated_sms
 from tests.support.faults.stops import stops
 from tests.support.faults.world import FALLBACK, MAIL, OnUnknown, World, mail
 
@@ -172,7 +172,7 @@ def test_a_person_who_opted_out_at_one_provider_of_texts_gets_no_text_by_the_oth
             "sms_provider": provider,
             "other_provider": OtherProvider(name=second, queue_url=FALLBACK, after_tries=1),
         }
-        world.enqueue(sms(name, STOPPED))
+        world.enqueue(fated_sms(name, STOPPED))
         world.settle()
         assert world.found(name)["status"] == "suppressed"
     assert not world.sends()

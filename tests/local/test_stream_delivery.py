@@ -12,9 +12,9 @@ from tests.support.local.stream import (
     RAISED,
     REFUSED,
     Run,
+    invoked_with_failed,
     raising_on,
     records,
-    reported,
     reporting,
 )
 
@@ -44,7 +44,7 @@ def test_bisecting_isolates_two_poisoned_records_from_each_other() -> None:
 
 
 def test_a_partial_failure_resumes_at_the_lowest_sequence_number() -> None:
-    answers = iter([reported(6, 4), DONE])
+    answers = iter([invoked_with_failed(6, 4), DONE])
     run = Run(lambda _: next(answers)).deliver(records(*EIGHT))
     assert run.invoked == [list(EIGHT), [4, 5, 6, 7, 8]]
 

@@ -1,4 +1,4 @@
-"""What a month costs: formulas against examples that were reckoned by hand, in dollars a million."""
+"""Costs of a month: formulas against examples that were calculated by hand, in dollars per million."""
 
 from typing import Any
 

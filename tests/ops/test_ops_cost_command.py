@@ -1,15 +1,16 @@
 """`cost` as an operator runs it."""
 
 import json
+from functools import partial
 
 import jsonschema  # type: ignore[import-untyped]
 import msgspec
 import pytest
 import typer
-from typer.testing import CliRunner, Result
 
 from mailroom_ops.costs.cost import Cost, cost, money
 from tests.ops.test_ops_cost import TEMPLATES
+from tests.support.ops.run_app import run_app
 
 app = typer.Typer()
 app.command()(cost)
@@ -20,8 +21,7 @@ def _synthesized(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mailroom_stacks.deploy_policy.policies.read", lambda *_: (None, TEMPLATES))
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, [*arguments], env={"COLUMNS": "100"})
+run = partial(run_app, app, columns=100)
 
 
 def said(*arguments: str) -> Cost:

@@ -138,7 +138,7 @@ def test_the_schema_and_the_contract_agree_on_types(attributes: dict[str, Any]) 
 
 
 def fault_of(item: dict[str, Any]) -> Invalid | None:
-    """What the model says of an item, its numbers as DynamoDB gives them."""
+    """Return the model's errors of an item, with numbers as DynamoDB returns them."""
     numbers = json.loads(json.dumps(item), parse_float=Decimal)
     try:
         parse(numbers, CONTRACTS)

@@ -1,4 +1,4 @@
-"""A message's life, step by step, and why it stands where it stands."""
+"""A message's history, step by step, and the reason for its present state."""
 
 import random
 from collections.abc import Callable

@@ -36,7 +36,7 @@ def commit(folder: Path, text: str) -> str:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout with one commit. `make test` needs no git otherwise."""
+    """Return a checkout with one commit. Other tests do not need git."""
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
     folder = tmp_path / "checkout"

@@ -1,4 +1,4 @@
-"""What may be called from outside, how often, and what is kept of it."""
+"""Routes of the HTTP API, their limits, and their logs."""
 
 import json
 from typing import Any
@@ -7,8 +7,8 @@ import pytest
 from msgspec import structs
 
 from mailroom.providers import signalwire
-from tests.support.stacks.refusals import accepted, refusal
-from tests.support.stacks.templates import Template, Templates, text
+from tests.support.stacks.refusals import dev_with, refusal_of_setting
+from tests.support.stacks.templates import Template, Templates, text_of
 from tests.support.stacks.variants import JWT, SCOPES, WORDS, up_to
 
 LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
@@ -83,7 +83,7 @@ Rights = set[tuple[str, str]]
 
 
 def people_of(template: Template) -> tuple[dict[str, Any], Rights]:
-    """The routes for people with their scopes, and the rights to tables of people's choices."""
+    """Return the routes for people with their scopes, and the permissions for tables of people's choices."""
     routes = template.all("ApiGatewayV2::Route")
     scopes = {
         each["RouteKey"]: each.get("AuthorizationScopes") for each in routes if each["RouteKey"] in PEOPLE
@@ -155,7 +155,7 @@ def test_api_gateway_may_invoke_each_function_for_its_own_routes_only(dev: Templ
         assert each["Principal"] == "apigateway.amazonaws.com"
         function = each["FunctionName"]["Fn::GetAtt"][0]
         name = dev["api"].body["Resources"][function]["Properties"]["FunctionName"]
-        path = text(each["SourceArn"]).partition(":<ApiF70053CD>/*/*")[2]
+        path = text_of(each["SourceArn"]).partition(":<ApiF70053CD>/*/*")[2]
         permitted.setdefault(name.removeprefix("mailroom-dev-"), set()).add(path)
     assert permitted == {
         "messages-api": {each.partition(" ")[2] for each in MESSAGES | PEOPLE},
@@ -200,7 +200,7 @@ def test_a_route_is_made_before_the_stage_that_throttles_it(dev: Templates) -> N
 
 
 def test_each_route_lets_one_request_through_at_least() -> None:
-    throttles = accepted("api.requests_per_second", 35).api.throttles
+    throttles = dev_with("api.requests_per_second", 35).api.throttles
     assert min(each.burst for each in throttles.values()) == 1
 
 
@@ -313,7 +313,7 @@ def test_mails_carry_links_to_the_apis_own_address(dev: Templates) -> None:
 def test_a_wrong_setting_of_the_api_is_named(key: str, value: object, said: str) -> None:
     stages_own = {"api.jwt.issuer": {**JWT, "issuer": value}, "api.jwt.audience": {**JWT, "audience": value}}
     setting = "api.jwt" if key in stages_own else key
-    assert refusal(setting, stages_own.get(key, value)).startswith(f"mailroom.dev.{key}: {said}")
+    assert refusal_of_setting(setting, stages_own.get(key, value)).startswith(f"mailroom.dev.{key}: {said}")
 
 
 @pytest.mark.parametrize(
@@ -331,11 +331,13 @@ def test_a_wrong_setting_of_the_api_is_named(key: str, value: object, said: str)
     ],
 )
 def test_a_wrong_setting_of_tokens_is_named(changes: dict[str, object], said: str) -> None:
-    assert refusal("api.jwt", {**JWT, **changes}).startswith(f"mailroom.dev.api.jwt.{said}")
+    assert refusal_of_setting("api.jwt", {**JWT, **changes}).startswith(f"mailroom.dev.api.jwt.{said}")
 
 
 def refused_prefix(prefixes: dict[str, str]) -> str:
-    return refusal("api.payload_prefixes", prefixes).removeprefix("mailroom.dev.api.payload_prefixes")
+    return refusal_of_setting("api.payload_prefixes", prefixes).removeprefix(
+        "mailroom.dev.api.payload_prefixes"
+    )
 
 
 ROLE = "arn:aws:iam::111122223333:role/shop"
@@ -358,7 +360,7 @@ def test_the_prefix_that_the_api_itself_uses_is_refused() -> None:
 
 @pytest.mark.parametrize("prefix", ["", "shop/", "teams/shop/", "v1.2/(a)/"])
 def test_a_valid_prefix_is_accepted(prefix: str) -> None:
-    assert accepted("api.payload_prefixes", {ROLE: prefix}).api.payload_prefixes == {ROLE: prefix}
+    assert dev_with("api.payload_prefixes", {ROLE: prefix}).api.payload_prefixes == {ROLE: prefix}
 
 
 @pytest.mark.parametrize(

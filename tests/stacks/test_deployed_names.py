@@ -1,7 +1,6 @@
-"""What is deployed keeps its names: whoever changes a logical id or a physical name replaces a resource, and
-loses what is in it. The lists in deployed/ are those of the last intended change:
-`python -m tests.stacks.test_deployed_names` writes them.
-"""
+"""Deployed resources keep their names: a changed logical id or physical name replaces a resource, and loses
+its content. The lists in deployed/ are those of the last intended change: `python -m
+tests.stacks.test_deployed_names` writes them."""
 
 import json
 import tempfile

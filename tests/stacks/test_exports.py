@@ -26,7 +26,7 @@ def imports(part: Any) -> Iterator[str]:
 
 
 def missing(deployed: Mapping[str, Template], wanted: Mapping[str, Template]) -> set[str]:
-    """What stacks that are deployed import, and the same stacks would no longer export."""
+    """Return the exports that deployed stacks import, and that the same stacks would no longer have."""
     needed = {name for each in deployed.values() for name in imports(each.body)}
     given = {name for each in deployed.values() for name in exports(each)}
     assert given >= needed

@@ -36,7 +36,7 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
-def ended(name: str, example: str = "ada.json") -> str:
+def sentence_of_limit(name: str, example: str = "ada.json") -> str:
     file = name if "/" in name else f"{name}/body.txt"
     return (
         f"templates/mail/{file} takes more than 0.8 s or 18 MB; loop over less, send smaller variables, and "
@@ -55,8 +55,8 @@ def test_a_template_that_would_end_its_process_is_named_and_the_others_are_check
     project.write("c", text="{{ name }}")
     assert project.texts() == [
         f"templates/mail/a/{WARNING} (example templates/mail/a/examples/ada.json)",
-        ended("b/fr/body.txt", "ada.json in fr"),
-        ended("b", "eve.json"),
+        sentence_of_limit("b/fr/body.txt", "ada.json in fr"),
+        sentence_of_limit("b", "eve.json"),
         "templates/mail/c/body.txt:1: name: is missing; this line uses it, so the message must have it "
         "(example templates/mail/c/examples/ada.json)",
     ]

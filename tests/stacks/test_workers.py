@@ -11,7 +11,7 @@ from mailroom_stacks.settings.fax import fax_rules
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.webhook import webhook_rules
 from tests.support.stacks.refusals import STAGES
-from tests.support.stacks.templates import Template, Templates, text
+from tests.support.stacks.templates import Template, Templates, text_of
 
 WORKERS = [
     ("channels", "mail", "send-mail"),
@@ -65,7 +65,7 @@ def test_a_message_that_is_received_too_often_goes_to_the_queues_own_dead_letter
     assert target["QueueName"] == physical(f"{name}-dlq")
     assert target["RedriveAllowPolicy"]["redrivePermission"] == "byQueue"
     (source,) = target["RedriveAllowPolicy"]["sourceQueueArns"]
-    assert text(source) == f"arn:aws:sqs:eu-central-1:111122223333:{physical(name)}"
+    assert text_of(source) == f"arn:aws:sqs:eu-central-1:111122223333:{physical(name)}"
     assert target["MessageRetentionPeriod"] == 14 * 86_400
 
 

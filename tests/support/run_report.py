@@ -16,7 +16,7 @@ FILES = 10
 """Number of files in the report."""
 
 
-def lines(reports: Iterable[pytest.TestReport]) -> Iterator[str]:
+def report_lines(reports: Iterable[pytest.TestReport]) -> Iterator[str]:
     """Yield a line for each folder, the longest first; then the sum, the files with the most CPU time, and
     the crash points if there are any.
 

@@ -76,7 +76,7 @@ def keyed(name: str, kind: str) -> dict[str, str]:
 
 
 def used(values: Item, *texts: str) -> dict[str, Any]:
-    """The values that these texts mention, as an argument; none where they mention none."""
+    """Return the values that these texts mention, as an argument, or no argument if they mention none."""
     words = set(" ".join(texts).replace("(", " ").replace(")", " ").replace(",", " ").split())
     found = {name: value for name, value in values.items() if name in words}
     return {"ExpressionAttributeValues": found} if found else {}
@@ -88,12 +88,12 @@ def update(client: InMemoryDynamoDB, text: str, key: Item = KEY, **options: Any)
     return client.update_item(TableName="t", Key=key, UpdateExpression=text, **values, **options)
 
 
-def found(client: InMemoryDynamoDB, key: Item = KEY) -> Item:
+def stored_item(client: InMemoryDynamoDB, key: Item = KEY) -> Item:
     item: Item = client.get_item(TableName="t", Key=key).get("Item", {})
     return item
 
 
-def refusal(call: Any, **arguments: Any) -> str:
+def error_code(call: Any, **arguments: Any) -> str:
     """The code of the error with which a call ends."""
     with pytest.raises(ClientError) as raised:
         call(TableName="t", **arguments)
@@ -156,12 +156,12 @@ def test_a_condition_holds_as_dynamodb_has_it(tables: InMemoryDynamoDB, conditio
     text = "SET fresh = :new"
     if holds:
         update(tables, text, ConditionExpression=condition, **named)
-        assert found(tables)["fresh"] == {"S": "new"}
+        assert stored_item(tables)["fresh"] == {"S": "new"}
     else:
         with pytest.raises(tables.exceptions.ConditionalCheckFailedException) as refused:
             update(tables, text, ConditionExpression=condition, **named)
         assert "Item" not in refused.value.response
-        assert found(tables) == STANDING
+        assert stored_item(tables) == STANDING
 
 
 @pytest.mark.parametrize(
@@ -208,19 +208,19 @@ def test_an_update_leaves_what_dynamodb_would_leave(
     new = {**STANDING, **changes}
     expected = {name: value for name, value in new.items() if value is not None}
     assert update(tables, text, ReturnValues="ALL_NEW") == {"Attributes": expected}
-    assert found(tables) == expected
+    assert stored_item(tables) == expected
 
 
 def test_an_update_of_nothing_makes_the_item_of_its_key(tables: InMemoryDynamoDB) -> None:
     key = {**KEY, "id": {"S": "m-2"}}
     assert update(tables, "SET word = :new ADD fresh :one", key, ReturnValues="ALL_OLD") == {}
-    assert found(tables, key) == {**key, "word": {"S": "new"}, "fresh": {"N": "1"}}
+    assert stored_item(tables, key) == {**key, "word": {"S": "new"}, "fresh": {"N": "1"}}
 
 
 def test_an_update_that_only_removes_makes_the_item_too(tables: InMemoryDynamoDB) -> None:
     key = {**KEY, "id": {"S": "m-3"}}
     update(tables, "REMOVE word", key)
-    assert found(tables, key) == key
+    assert stored_item(tables, key) == key
 
 
 @pytest.mark.parametrize(
@@ -249,8 +249,8 @@ def test_an_update_that_only_removes_makes_the_item_too(tables: InMemoryDynamoDB
 )
 def test_an_update_that_dynamodb_refuses_changes_nothing(tables: InMemoryDynamoDB, text: str) -> None:
     values = used({**VALUES, ":unused": {"S": "x"}}, text)
-    assert refusal(tables.update_item, Key=KEY, UpdateExpression=text, **values) == "ValidationException"
-    assert found(tables) == STANDING
+    assert error_code(tables.update_item, Key=KEY, UpdateExpression=text, **values) == "ValidationException"
+    assert stored_item(tables) == STANDING
 
 
 def test_a_failed_condition_brings_the_item_that_stood_in_its_way(tables: InMemoryDynamoDB) -> None:
@@ -287,7 +287,7 @@ def test_a_failed_condition_on_nothing_brings_no_item(tables: InMemoryDynamoDB) 
 def test_what_is_given_and_not_used_is_refused(tables: InMemoryDynamoDB, given: dict[str, Any]) -> None:
     request = {"ExpressionAttributeValues": {":new": {"S": "n"}}, **given}
     text = "SET word = :new" if request["ExpressionAttributeValues"] else "REMOVE word"
-    assert refusal(tables.update_item, Key=KEY, UpdateExpression=text, **request) == "ValidationException"
+    assert error_code(tables.update_item, Key=KEY, UpdateExpression=text, **request) == "ValidationException"
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_what_is_given_and_not_used_is_refused(tables: InMemoryDynamoDB, given: 
 )
 def test_a_key_that_is_not_the_tables_is_refused(tables: InMemoryDynamoDB, key: Item) -> None:
     for call in (tables.get_item, tables.delete_item):
-        assert refusal(call, Key=key) == "ValidationException"
+        assert error_code(call, Key=key) == "ValidationException"
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,7 @@ def test_a_key_that_is_not_the_tables_is_refused(tables: InMemoryDynamoDB, key: 
     ids=str,
 )
 def test_an_item_that_dynamodb_cannot_hold_is_refused(tables: InMemoryDynamoDB, changes: Item) -> None:
-    assert refusal(tables.put_item, Item={**KEY, "id": {"S": "m-2"}, **changes}) == "ValidationException"
+    assert error_code(tables.put_item, Item={**KEY, "id": {"S": "m-2"}, **changes}) == "ValidationException"
     assert len(tables.scan(TableName="t")["Items"]) == 1
 
 
@@ -336,9 +336,9 @@ def test_nobody_can_change_a_stored_item_but_by_a_write(tables: InMemoryDynamoDB
     given: Item = {**KEY, "id": {"S": "m-2"}, "tree": {"M": {"branch": {"S": "x"}}}}
     tables.put_item(TableName="t", Item=given)
     given["tree"]["M"]["branch"] = {"S": "changed"}
-    got = found(tables, {**KEY, "id": {"S": "m-2"}})
+    got = stored_item(tables, {**KEY, "id": {"S": "m-2"}})
     got["tree"]["M"]["branch"] = {"S": "changed"}
-    assert found(tables, {**KEY, "id": {"S": "m-2"}})["tree"] == {"M": {"branch": {"S": "x"}}}
+    assert stored_item(tables, {**KEY, "id": {"S": "m-2"}})["tree"] == {"M": {"branch": {"S": "x"}}}
 
 
 def several(tables: InMemoryDynamoDB, count: int = 7, text: str = "x") -> None:
@@ -426,14 +426,14 @@ def test_an_item_that_loses_a_key_of_an_index_leaves_the_index(tables: InMemoryD
 def test_a_consistent_read_of_an_index_is_refused(tables: InMemoryDynamoDB) -> None:
     asked = {"KeyConditionExpression": "#d = :d", "ExpressionAttributeNames": {"#d": "day"}}
     values = {"ExpressionAttributeValues": {":d": {"S": "monday"}}}
-    code = refusal(tables.query, IndexName="days", ConsistentRead=True, **asked, **values)
+    code = error_code(tables.query, IndexName="days", ConsistentRead=True, **asked, **values)
     assert code == "ValidationException"
 
 
 @pytest.mark.parametrize("key", ["", "x" * 2_049], ids=["empty", "long"])
 def test_a_query_for_an_empty_or_too_long_key_is_refused(tables: InMemoryDynamoDB, key: str) -> None:
     values = {"ExpressionAttributeValues": {":id": {"S": key}}}
-    assert refusal(tables.query, KeyConditionExpression="id = :id", **values) == "ValidationException"
+    assert error_code(tables.query, KeyConditionExpression="id = :id", **values) == "ValidationException"
 
 
 def test_a_page_ends_at_a_megabyte(tables: InMemoryDynamoDB) -> None:

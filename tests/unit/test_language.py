@@ -35,7 +35,7 @@ def row(headless: int, habits: int, odd_names: int) -> str:
     return f'"{PACKAGE}" = {{ headless = {headless}, habits = {habits}, odd_names = {odd_names} }}\n'
 
 
-def check(root: Path, code: str, ceilings: str, *arguments: str) -> tuple[int, str]:
+def check_checkout(root: Path, code: str, ceilings: str, *arguments: str) -> tuple[int, str]:
     """Return the exit code for a checkout with one file, and the ceilings after the check."""
     file = root / "language.toml"
     file.write_text(ceilings)
@@ -45,13 +45,13 @@ def check(root: Path, code: str, ceilings: str, *arguments: str) -> tuple[int, s
 
 
 def test_a_new_package_may_have_no_habit(tmp_path: Path, capsys: Output) -> None:
-    assert check(tmp_path, PLAIN, "") == (0, "")
-    assert check(tmp_path, PLAIN + HEADLESS, "") == (1, "")
+    assert check_checkout(tmp_path, PLAIN, "") == (0, "")
+    assert check_checkout(tmp_path, PLAIN + HEADLESS, "") == (1, "")
     assert capsys.readouterr().out.startswith(f"{PACKAGE}: headless rose from 0 to 1.")
 
 
 def test_a_rise_names_the_worst_places_first(tmp_path: Path, capsys: Output) -> None:
-    assert check(tmp_path, PLAIN + PLACE + HEADLESS, row(1, 1, 2))[0] == 1
+    assert check_checkout(tmp_path, PLAIN + PLACE + HEADLESS, row(1, 1, 2))[0] == 1
     assert capsys.readouterr().out.splitlines() == [
         f"{PACKAGE}: habits rose from 1 to 2. The worst places:",
         f"  {FILE}:15 headless, negated existence, value riddle: What a letter weighs; None: nobody knows.",
@@ -60,8 +60,11 @@ def test_a_rise_names_the_worst_places_first(tmp_path: Path, capsys: Output) -> 
 
 
 def test_a_fall_fails_until_the_ceilings_are_lowered(tmp_path: Path, capsys: Output) -> None:
-    assert check(tmp_path, PLAIN + HEADLESS, row(1, 3, 2)) == (1, row(1, 3, 2))
+    assert check_checkout(tmp_path, PLAIN + HEADLESS, row(1, 3, 2)) == (1, row(1, 3, 2))
     sentence = f"{PACKAGE}: habits fell to 1. Run it with --lower to keep what you won.\n"
     assert capsys.readouterr().out == sentence
-    assert check(tmp_path, PLAIN + HEADLESS, row(1, 3, 2), "--lower") == (0, language.HEADER + row(1, 1, 2))
-    assert check(tmp_path, PLAIN, row(1, 3, 2), "--lower") == (0, language.HEADER)
+    assert check_checkout(tmp_path, PLAIN + HEADLESS, row(1, 3, 2), "--lower") == (
+        0,
+        language.HEADER + row(1, 1, 2),
+    )
+    assert check_checkout(tmp_path, PLAIN, row(1, 3, 2), "--lower") == (0, language.HEADER)

@@ -11,13 +11,13 @@ import pytest
 
 from tests.support import ROOT
 from tests.support.pipeline.recorded import FORCED, RECORDER, UNUSED, Rights
-from tests.support.pipeline.rights import Request, arn, grants_of, requests_of, requests_of_lambda
+from tests.support.pipeline.rights import Request, arn_in_stage, grants_of, requests_of, requests_of_lambda
 from tests.support.unit.rights import Judge
 from tests.support.unit.shared import Aws
 
 F = "mailroom-local-f"
-LEDGER = arn("dynamodb", "table/mailroom-local-ledger")
-QUEUE = arn("sqs", "mailroom-local-mail")
+LEDGER = arn_in_stage("dynamodb", "table/mailroom-local-ledger")
+QUEUE = arn_in_stage("sqs", "mailroom-local-mail")
 
 
 def policy(*statements: dict[str, Any]) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def test_lambda_asks_for_logs_and_for_what_its_mappings_need() -> None:
     assert ("sqs:DeleteMessage", QUEUE) in asked
     assert ("dynamodb:GetRecords", f"{LEDGER}/stream/2026") in asked
     assert ("s3:ListBucket", bucket) in asked
-    assert ("logs:PutLogEvents", arn("logs", f"log-group:/aws/lambda/{F}:log-stream:any")) in asked
+    assert ("logs:PutLogEvents", arn_in_stage("logs", f"log-group:/aws/lambda/{F}:log-stream:any")) in asked
     assert {action for action, _ in asked} == {
         *("logs:CreateLogStream", "logs:PutLogEvents", "s3:ListBucket", "s3:PutObject"),
         *("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"),
@@ -126,9 +126,9 @@ def test_lambda_asks_for_logs_and_for_what_its_mappings_need() -> None:
 def test_a_secret_that_is_named_is_granted_by_its_name_or_by_its_arn() -> None:
     read = "secretsmanager:GetSecretValue"
     key = Request(F, read, "mailroom-local-search-key")
-    for resource in (key.resource, arn("secretsmanager", f"secret:{key.resource}-??????")):
+    for resource in (key.resource, arn_in_stage("secretsmanager", f"secret:{key.resource}-??????")):
         assert allowed(key, {"Action": read, "Resource": resource})
-    another = arn("secretsmanager", "secret:mailroom-local-fax-??????")
+    another = arn_in_stage("secretsmanager", "secret:mailroom-local-fax-??????")
     assert not allowed(key, {"Action": read, "Resource": another})
 
 
@@ -236,12 +236,12 @@ def test_every_call_of_a_process_is_recorded_once_by_names_and_becomes_what_iam_
             ("sqs:SendMessage", QUEUE, ()),
             ("s3:GetObject", "arn:aws:s3:::b/k", ()),
             ("s3:GetObject", "arn:aws:s3:::b/signed", ()),
-            ("ses:SendEmail", arn("ses", "identity/shop@example.com"), sender),
-            ("ses:SendEmail", arn("ses", "configuration-set/mailroom-local"), sender),
+            ("ses:SendEmail", arn_in_stage("ses", "identity/shop@example.com"), sender),
+            ("ses:SendEmail", arn_in_stage("ses", "configuration-set/mailroom-local"), sender),
             ("secretsmanager:GetSecretValue", "arn:secret", ()),
             ("sns:Publish", "arn:topic", ()),
             ("sns:CreatePlatformEndpoint", "arn:app", ()),
-            ("events:PutEvents", arn("events", "event-bus/shop"), ()),
+            ("events:PutEvents", arn_in_stage("events", "event-bus/shop"), ()),
         )
     ]
 

@@ -167,7 +167,7 @@ def test_behind_it_there_are_metrics_again(counted: Callable[[], dict[str, float
 def test_a_line_stays_json_where_an_address_follows_a_character_that_json_escapes(
     log: Callable[[], list[dict[str, Any]]], before: str
 ) -> None:
-    """A line that is no JSON is seen by no filter, and so by no alarm."""
+    """A line that is not JSON is invisible to every filter, and so to every alarm."""
     logger.warning("refused", kind=f"{before}vincent@example.com")
     (line,) = log()
     assert line["kind"].endswith("***@example.com")

@@ -81,8 +81,9 @@ def stage_of_base(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[State]:
 
 @dataclass(frozen=True)
 class Updated:
-    """What came of it: the judgement, what was left over, the hashes of the functions' code before and after,
-    how many messages were put before the deployment began and when it ended, and how many in all."""
+    """Result of an update: the judgement, the remaining messages, the hashes of the functions' code before
+    and after, how many messages were put before the deployment began and when it ended, and how many in all.
+    """
 
     judgement: Judgement
     left_over: list[str]

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 @dataclass(frozen=True)
 class Request:
-    """A request with its header names in lower case."""
+    """A request. Its header names are in lower case."""
 
     method: str
     target: str

@@ -1,4 +1,4 @@
-"""Where a message is, by the API; and taking it back."""
+"""The state of a message, by the API, and its cancellation."""
 
 from typing import Any
 

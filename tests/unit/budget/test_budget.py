@@ -264,7 +264,7 @@ def test_a_count_raises_contention_if_other_workers_always_change_the_item_first
 
 
 Step = tuple[str, int, int]
-"""What is done, how many recipients or seconds it is about, and which of three workers does it."""
+"""A step of a test: the action, its number of recipients or seconds, and which of three workers does it."""
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(["bulk", "bulk", "bulk", "code", "turn", "later", "day"]),
@@ -276,7 +276,7 @@ STEPS = st.lists(
 
 
 def walked(aws: Aws, steps: list[Step]) -> list[tuple[float, int]]:
-    """What bulk has sent after these steps, and when."""
+    """Return the numbers of recipients that bulk has sent to in these steps, with their times."""
     aws.dynamodb.empty()  # type: ignore[attr-defined]  # the double's own
     clock, sent = FakeClock(), list[tuple[float, int]]()
     workers = [budget(aws, clock) for _ in range(3)]

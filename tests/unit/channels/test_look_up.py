@@ -1,7 +1,7 @@
-"""What a provider's list proves: a machine alters any field of an entry that a provider may alter.
+"""Proofs of a provider's list: a machine alters any field of an entry that a provider may alter.
 
-The requested message is in the list, and its entry is altered. A look-up may find it, or say that it cannot
-know, or fail. If it answered that the message was never sent, the message would be sent twice.
+The requested message is in the list, and its entry is altered. A look-up may find it, or report that it
+cannot know, or fail. If it answered that the message was never sent, the message would be sent twice.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,6 +1,6 @@
-"""What a mail costs, counted on the requests of the real dispatch and sender: it does not grow unseen.
+"""Cost of a mail, counted on the requests of the real dispatch and sender: it does not grow unnoticed.
 
-If a count has to grow, change it here, and say why in CHANGELOG.md.
+If a count has to grow, change it here, and give the reason in CHANGELOG.md.
 """
 
 import pytest

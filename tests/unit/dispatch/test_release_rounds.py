@@ -26,8 +26,8 @@ LINE = {"line": "mail"}
 
 @pytest.fixture(autouse=True)
 def _after_the_full_hour(waiting: Waiting) -> None:
-    """Let it be a minute in which the lists of removed channels are not read, and the names of the channels
-    are stored."""
+    """Set a minute in which the lists of removed channels are not read, and the names of the channels are
+    stored."""
     waiting.clock.advance(MINUTE)
     waiting.release()._removed_channels()
     waiting.meddle()
@@ -37,7 +37,7 @@ def shards(events: list[dict[str, Any]]) -> list[int]:
     return [event["shard"] for event in events if "shard" in event]
 
 
-def text() -> Message:
+def bulk_text() -> Message:
     item = {"id": "t-1", "event_type": "sms", "to": "+16175551234", "text": "Hi", "lane": "bulk"}
     return parse(item, {"sms": Sms})
 
@@ -105,7 +105,7 @@ def test_a_round_ends_the_messages_of_a_removed_channel_even_if_it_starts_after_
     waiting: Waiting,
 ) -> None:
     once_with_sms(waiting)
-    waiting.hold(text(), DAY_USED_UP, NOW, lines_up=True)
+    waiting.hold(bulk_text(), DAY_USED_UP, NOW, lines_up=True)
     waiting.clock.advance(REMOVED_SECONDS + HOUR - 1)
     waiting.release().handle({"parts": "all"}, plenty)
     (event,) = waiting.started
@@ -126,7 +126,7 @@ def test_a_round_invokes_no_function(waiting: Waiting, event: dict[str, Any]) ->
     for id_ in IDS:
         waiting.hold(id_, OUTSIDE_WINDOW, NOW)
     waiting.line_up("1", "2")
-    waiting.hold(text(), DAY_USED_UP, NOW, lines_up=True)
+    waiting.hold(bulk_text(), DAY_USED_UP, NOW, lines_up=True)
     waiting.release().handle(event, plenty)
     assert waiting.started == []
 
