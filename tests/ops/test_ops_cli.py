@@ -1,4 +1,5 @@
-"""Properties of every command of `mailroom`: only its answer is on standard output, and it writes no metrics."""
+"""Properties of every command of `mailroom`: only its answer is on standard output, and it writes no
+metrics."""
 
 import subprocess
 import sys

@@ -108,7 +108,8 @@ def test_a_reason_becomes_a_valid_text_of_a_tag(lanes: DeployedLanes) -> None:
 
 @pytest.fixture
 def stop(deployed_stage: DeployedStage) -> Stop:
-    """Return a function that makes calls of SQS or Lambda by a name fail, until it is called without a name."""
+    """Return a function that makes calls of SQS or Lambda by a name fail, until it is called without a
+    name."""
     context = pytest.MonkeyPatch()
 
     def refuse(**_: object) -> None:

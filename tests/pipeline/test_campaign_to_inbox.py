@@ -25,7 +25,8 @@ JSON = ("--stage", "local", "--json")
 
 @pytest.fixture(scope="module")
 def repeated_campaign(pipeline: Pipeline) -> Campaign:
-    """Return a run that was started three times: twice at once, and again after all its messages were sent."""
+    """Return a run that was started three times: twice at once, and again after all its messages were
+    sent."""
     campaign = Campaign(pipeline, "repeated")
     campaign.start()
     campaign.start()

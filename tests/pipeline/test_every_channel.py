@@ -1,4 +1,5 @@
-"""Properties of each channel: contents of the payload bucket, topics, copies, batches, and unreadable bodies."""
+"""Properties of each channel: contents of the payload bucket, topics, copies, batches, and unreadable
+bodies."""
 
 import json
 from datetime import UTC, datetime, timedelta

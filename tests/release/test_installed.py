@@ -207,7 +207,8 @@ def test_an_update_changes_a_folder_only_if_its_requirements_can_be_installed(
 def test_the_commands_of_a_new_folder_that_need_no_account_succeed(
     installed: Environment, synthesized_stacks: dict[str, Template]
 ) -> None:
-    """Yield the commands of README and workflows. tests/update runs `up` and `down`; tests/pipeline deploys."""
+    """Yield the commands of README and workflows. tests/update runs `up` and `down`; tests/pipeline
+    deploys."""
     team = installed.team
     lines = [
         *re.findall(r"^(?:mailroom|python) .*", (team / "README.md").read_text(), re.MULTILINE),

@@ -386,7 +386,8 @@ class Steps:
         return Step(at, DIES, self._back(after, at))
 
     def _back(self, world: World, at: int, *, to_other: bool = False) -> World:
-        """Return the world with the worker's copy in its queue again, or in the queue of the other provider."""
+        """Return the world with the worker's copy in its queue again, or in the queue of the other
+        provider."""
         worker = world.workers[at]
         at_fallback = self._channel.fallback and (worker.account == FALLBACK) != to_other
         attempt = worker.attempt + AT_FALLBACK * at_fallback

@@ -183,7 +183,8 @@ def _mail() -> dict[str, Answer]:
 
 
 def stacks(at_once: int = 54, **states: str) -> dict[str, Any]:
-    """Return all stacks; those with a state in `states` have that one. The stage may run `at_once` functions."""
+    """Return all stacks; those with a state in `states` have that one. The stage may run `at_once`
+    functions."""
     outputs = {"monitoring": [{"OutputKey": FUNCTIONS_AT_ONCE, "OutputValue": f"{at_once}"}]}
     created = datetime(2026, 11, 1, tzinfo=UTC)
     return {

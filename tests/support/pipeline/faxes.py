@@ -1,4 +1,5 @@
-"""Faxes of the pipeline's tests, sent at once, because a slow one and a lost response take their time anyway."""
+"""Faxes of the pipeline's tests, sent at once, because a slow one and a lost response take their time
+anyway."""
 
 import json
 import time

@@ -52,7 +52,8 @@ class Grant:
     place: str
 
     def allows(self, request: Request) -> bool:
-        """Return whether the request needs no other permission. Raises LookupError for an unknown condition."""
+        """Return whether the request needs no other permission. Raises LookupError for an unknown
+        condition."""
         return (
             (self.function, self.action) == (request.function, request.action)
             # IAM knows no brackets.

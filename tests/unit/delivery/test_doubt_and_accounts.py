@@ -182,7 +182,8 @@ def test_the_ledger_item_of_a_message_released_many_times_with_an_unknown_outcom
 def test_a_look_up_does_not_have_to_search_the_account_of_a_released_try(
     make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
-    """The try at A is in doubt, and B refused its try. If the message is not found at A, it was never sent."""
+    """The try at A is in doubt, and B refused its try. If the message is not found at A, it was never
+    sent."""
     crash(ledger, clock, account="p/A")
     second = make_post(Retry("throttled"), evidence=NotFound(), on_unknown="resend")
     second.adapter.account = "p/B"
