@@ -48,7 +48,7 @@ def delivered(stage: Stage) -> None:
     stage.put(id="hook-1", event_type="webhook", url=f"{stage.receiver}/ok/orders", payload={"order": 42})
 
 
-def test_from_the_form_to_delivered_by_keyboard_alone(page: Any) -> None:
+def test_a_mail_is_sent_from_the_form_and_delivered_with_the_keyboard_alone(page: Any) -> None:
     page.goto("./send?channel=mail")
     page.get_by_label("Id", exact=True).focus()
     page.keyboard.type("typed-1")
@@ -70,7 +70,7 @@ def test_from_the_form_to_delivered_by_keyboard_alone(page: Any) -> None:
     expect(page.get_by_role("listitem").filter(has_text="grace@example.com")).to_contain_text("Welcome")
 
 
-def test_a_refusal_stands_at_the_field_that_is_wrong(page: Any) -> None:
+def test_the_form_shows_a_refusal_at_the_invalid_field(page: Any) -> None:
     page.goto("./send?channel=mail")
     page.get_by_label("To", exact=False).first.fill("ada@")
     page.get_by_role("button", name="Look at it first").click()
@@ -81,7 +81,7 @@ def test_a_refusal_stands_at_the_field_that_is_wrong(page: Any) -> None:
 
 
 @pytest.mark.usefixtures("delivered")
-def test_each_kind_of_message_is_as_its_recipient_sees_it(page: Any) -> None:
+def test_the_inbox_shows_each_kind_of_message_like_its_recipients_device(page: Any) -> None:
     page.goto("./inbox?channel=sms")
     talk = page.get_by_role("region", name="Texts to +16175551234")
     expect(talk.locator(".bubble")).to_have_count(2, timeout=SECONDS)
@@ -97,7 +97,9 @@ def test_each_kind_of_message_is_as_its_recipient_sees_it(page: Any) -> None:
 
 
 @pytest.mark.usefixtures("delivered")
-def test_the_inbox_grows_by_itself_and_keeps_what_is_open(page: Any, stage: Stage) -> None:
+def test_the_inbox_adds_new_messages_without_a_reload_and_keeps_the_open_message(
+    page: Any, stage: Stage
+) -> None:
     page.goto("./inbox?channel=push")
     page.get_by_text("What each platform gets").click(timeout=SECONDS)
     page.locator("#tab-push").focus()
@@ -110,7 +112,7 @@ def test_the_inbox_grows_by_itself_and_keeps_what_is_open(page: Any, stage: Stag
 @pytest.mark.parametrize("size", [(390, 844), (1200, 800)], ids=["phone", "desk"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.usefixtures("delivered")
-def test_axe_finds_nothing_on_the_form_and_the_inbox(page: Any, scheme: str, size: tuple[int, int]) -> None:
+def test_the_form_and_the_inbox_are_accessible(page: Any, scheme: str, size: tuple[int, int]) -> None:
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": size[0], "height": size[1]})
     found = {}
@@ -192,7 +194,7 @@ def test_a_mail_to_a_wrong_address_is_sent_to_the_right_one_with_its_list(page: 
     expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
 
 
-def test_no_page_is_left_out() -> None:
+def test_every_page_of_the_console_is_among_the_examined_pages() -> None:
     server = (ROOT / "mailroom_ops" / "console" / "server.py").read_text()
     there = {*re.findall(r'Page\("([^"]+)"', server)} - NO_PAGES
     assert there == {path.partition("?")[0] for path in [*PATHS, *OF_FORM_AND_INBOX, "/inbox/mail"]}

@@ -139,7 +139,9 @@ def focused(page: Any) -> str:
     return str(page.evaluate("document.activeElement.textContent || document.activeElement.id"))
 
 
-def test_keys_find_walk_the_rows_open_one_and_close_what_is_open(stage: Stage, wide: Any) -> None:
+def test_keys_move_to_the_search_through_the_rows_and_open_and_close_a_message(
+    stage: Stage, wide: Any
+) -> None:
     for number in range(3):
         stage.put(**mail_to_ada(f"key-{number}", to="keys@example.com", subject=f"Key {number}"))
     wide.goto("./messages?q=keys@example.com&live=off")

@@ -30,7 +30,7 @@ def menu(desk: Desk, path: str) -> None:
     desk.click(f"header nav a[href$='{path}']")
 
 
-def test_she_says_that_she_got_two(further_desk: Desk) -> None:
+def test_the_console_shows_why_a_person_got_two_mails(further_desk: Desk) -> None:
     for number in (1, 2):
         further_desk.stage.put(**mail_to_ada(f"n-two-{number}", to="two@example.com", subject="Your order 7"))
     further_desk.find("two@example.com")
@@ -39,7 +39,7 @@ def test_she_says_that_she_got_two(further_desk: Desk) -> None:
     )
 
 
-def test_why_the_text_came_an_hour_later(further_desk: Desk) -> None:
+def test_the_console_shows_why_a_text_came_an_hour_later(further_desk: Desk) -> None:
     further_desk.stage.put(
         id="n-late", event_type="sms", to="+16175551777", text="Hello", send_at="2026-01-01T00:00:00Z"
     )
@@ -48,7 +48,7 @@ def test_why_the_text_came_an_hour_later(further_desk: Desk) -> None:
     further_desk.shows("n-late", "came in", "sent")
 
 
-def test_no_mails_to_my_old_address_but_texts(further_desk: Desk) -> None:
+def test_the_console_stops_mails_to_an_old_address_and_leaves_texts(further_desk: Desk) -> None:
     further_desk.stage.put(**mail_to_ada("n-old", to="old@example.com"))
     further_desk.find("old@example.com")
     further_desk.click("#person")
@@ -61,7 +61,9 @@ def test_no_mails_to_my_old_address_but_texts(further_desk: Desk) -> None:
     expect(further_desk.page.locator(".switches li.off b")).to_have_text("mail")
 
 
-def test_who_did_not_get_the_news_as_a_csv_file(further_desk: Desk, tmp_path: Path) -> None:
+def test_the_console_exports_the_recipients_who_did_not_get_a_mailing_as_csv(
+    further_desk: Desk, tmp_path: Path
+) -> None:
     news = {"event_type": "mail", "template": "weekly-followers", "topic": "followers", **FOLLOWERS}
     further_desk.stage.put(id="n-news-1", to="reader@example.com", **news)
     further_desk.stage.put(id="n-news-2", to="rejected+news@simulator.amazonses.com", **news)
@@ -78,7 +80,7 @@ def test_who_did_not_get_the_news_as_a_csv_file(further_desk: Desk, tmp_path: Pa
     assert "reader@example.com" not in text
 
 
-def test_was_the_fax_confirmed_and_when_for_a_court(further_desk: Desk) -> None:
+def test_the_console_shows_the_receipt_of_a_fax_with_its_time(further_desk: Desk) -> None:
     further_desk.stage.put(
         id="n-fax", event_type="fax", to="+12025550171", pdf_url="https://example.com/claim.pdf"
     )
@@ -89,7 +91,7 @@ def test_was_the_fax_confirmed_and_when_for_a_court(further_desk: Desk) -> None:
     further_desk.shows("Pages", "+12025550171", "https://example.com/claim.pdf")
 
 
-def test_who_stopped_this_campaign_when_and_why(further_desk: Desk) -> None:
+def test_the_console_shows_who_stopped_a_campaign_when_and_why(further_desk: Desk) -> None:
     stop = ("campaign", "stop", "weekly-followers", "--run", "n-stop", "--why", "The link was wrong", "--yes")
     further_desk.stage.mailroom("lane", "pause", "mail", "bulk", "--why", "The test needs time")
     further_desk.stage.mailroom("campaign", "start", "weekly-followers", "--run", "n-stop", "--new", "--yes")
@@ -103,7 +105,7 @@ def test_who_stopped_this_campaign_when_and_why(further_desk: Desk) -> None:
     further_desk.stage.mailroom("lane", "resume", "mail", "bulk")
 
 
-def test_send_again_to_these_with_a_corrected_link(further_desk: Desk) -> None:
+def test_the_console_sends_selected_messages_again_with_a_corrected_link(further_desk: Desk) -> None:
     for number in range(4):
         further_desk.stage.put(
             **mail_to_ada(f"n-link-{number}", to="link@example.com", text="See https://example.com/prces")
@@ -123,7 +125,7 @@ def test_send_again_to_these_with_a_corrected_link(further_desk: Desk) -> None:
     further_desk.shows("https://example.com/prices")
 
 
-def test_what_did_she_read(further_desk: Desk) -> None:
+def test_the_console_shows_the_content_that_a_person_got(further_desk: Desk) -> None:
     further_desk.stage.put(
         **mail_to_ada("n-read", to="reader2@example.com", subject="Read me", text="The price is 7.")
     )
@@ -132,7 +134,7 @@ def test_what_did_she_read(further_desk: Desk) -> None:
     further_desk.shows("The price is 7.")
 
 
-def test_why_do_all_mails_to_one_domain_bounce_since_noon(further_desk: Desk) -> None:
+def test_the_console_shows_why_all_mails_to_one_domain_bounce(further_desk: Desk) -> None:
     for number in range(3):
         further_desk.stage.list_at_ses(f"p{number}@closed.example")
         further_desk.stage.put(**mail_to_ada(f"n-domain-{number}", to=f"p{number}@closed.example"))
@@ -141,7 +143,7 @@ def test_why_do_all_mails_to_one_domain_bounce_since_noon(further_desk: Desk) ->
     further_desk.shows("3 messages", "bounced", "p1@closed.example")
 
 
-def test_how_many_are_to_go_and_when_is_it_done(further_desk: Desk) -> None:
+def test_the_console_shows_the_remaining_messages_of_a_run_and_its_expected_end(further_desk: Desk) -> None:
     further_desk.stage.mailroom("lane", "pause", "mail", "bulk", "--why", "The test needs time")
     further_desk.stage.mailroom("campaign", "start", "weekly-followers", "--run", "n-go", "--new", "--yes")
     menu(further_desk, "/campaigns")
@@ -152,7 +154,7 @@ def test_how_many_are_to_go_and_when_is_it_done(further_desk: Desk) -> None:
     further_desk.stage.mailroom("lane", "resume", "mail", "bulk")
 
 
-def test_the_wrong_person_was_erased_by_whom_and_when(further_desk: Desk) -> None:
+def test_the_console_shows_who_erased_a_person_and_when(further_desk: Desk) -> None:
     further_desk.stage.put(**mail_to_ada("n-erased", to="wrong@example.com"))
     further_desk.stage.mailroom("people", "erase", "wrong@example.com", "--why", "Ticket 12", "--yes")
     menu(further_desk, "/deeds")
@@ -179,7 +181,7 @@ def bilingual() -> Iterator[str]:
     shutil.rmtree(folder)
 
 
-def test_the_newsletter_in_french(further_desk: Desk, bilingual: str) -> None:
+def test_the_console_shows_a_template_in_french(further_desk: Desk, bilingual: str) -> None:
     menu(further_desk, "/templates")
     further_desk.click(f"main a[href*='name={bilingual}']")
     further_desk.page.get_by_label("Language").select_option("fr")

@@ -64,7 +64,7 @@ def test_every_word_of_the_glossary_links_to_the_file_that_defines_it() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_alarm_has_its_page_in_the_index(kind: str) -> None:
+def test_the_index_of_the_documentation_lists_the_page_of_every_kind_of_alarm(kind: str) -> None:
     page = Page(f"docs/alarms/{kind}.md")
     headings = re.findall(r"^## (.+)$", page.prose, re.M)
     assert headings == [

@@ -96,7 +96,9 @@ def test_commands_are_found_in_blocks_lists_and_prose() -> None:
         (Command("sqs", "get-queue-url", frozenset({"queue"})), "get-queue-url takes no queue"),
     ],
 )
-def test_an_unknown_command_or_option_is_found(command: Command, fault: str) -> None:
+def test_the_check_of_the_documentation_finds_an_unknown_command_or_option(
+    command: Command, fault: str
+) -> None:
     assert _fault(command) == fault
 
 

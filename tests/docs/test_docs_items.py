@@ -86,7 +86,7 @@ def test_the_page_about_transactions_makes_the_table_that_is_read() -> None:
 
 
 @pytest.mark.parametrize("language", ["typescript", "java"])
-def test_an_entry_in_another_language_equals_the_clients_entry(language: str) -> None:
+def test_an_example_in_another_language_writes_the_same_entry_as_the_client(language: str) -> None:
     (block,) = TRANSACTIONS.blocks(language)
     put = MailboxWriter(boto3.client("dynamodb"), "mailroom-dev-mailbox").entry({"id": "order"})["Put"]
     for value in (put["TableName"], put["ConditionExpression"], put["ReturnValuesOnConditionCheckFailure"]):

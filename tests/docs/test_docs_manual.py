@@ -80,13 +80,13 @@ def test_a_page_is_shown_from_its_heading_to_its_end() -> None:
         assert heading.replace("`", "") in text
 
 
-def test_a_file_beside_the_pages_is_printed_unchanged_and_its_path_on_request() -> None:
+def test_the_command_docs_prints_a_file_unchanged_or_its_path() -> None:
     file = ROOT / "docs" / "reference" / "support.policy.json"
     assert docs_output("support.policy.json") == file.read_text()
     assert docs_output("support.policy.json", "--path") == f"{file}\n"
 
 
-def test_an_unknown_name_is_refused_with_the_command_that_lists_the_pages() -> None:
+def test_the_command_docs_refuses_an_unknown_name_and_names_the_list_of_pages() -> None:
     result = CliRunner().invoke(app, ["docs", "no such page"])
     assert result.exit_code == 2
     assert result.stderr == "There is no page 'no such page'. `mailroom docs` lists the pages.\n"

@@ -17,6 +17,6 @@ def test_a_link_to_code_becomes_words_and_a_link_to_a_page_or_a_picture_stays() 
     assert without_links_to_code(text, ROOT / "docs" / "reference") == text.replace("[a](../../app.py)", "a")
 
 
-def test_a_block_of_a_list_is_indented_by_four_spaces_and_a_block_outside_stays() -> None:
+def test_the_site_indents_a_code_block_of_a_list_by_four_spaces() -> None:
     text = "1. a\n\n   ```sh\n     b\n   ```\n- c\n  d\n\n```sh\n  e\n```\n"
     assert indented(text) == "1. a\n\n    ```sh\n      b\n    ```\n- c\n    d\n\n```sh\n  e\n```\n"

@@ -64,19 +64,21 @@ def preview_welcome(folder: TemplateFolder, **more: str) -> Preview:
     return folder.look(folder.item(WELCOME, {**folder.examples(WELCOME)["ada"], **more}))
 
 
-def test_the_first_template_renders_with_its_example(template_folder: TemplateFolder) -> None:
+def test_the_first_template_of_the_documentation_renders_with_its_example(
+    template_folder: TemplateFolder,
+) -> None:
     found = preview_welcome(template_folder)
     assert found.subject == "Welcome, Ada"
     assert found.text == "Dear Ada, your plan is team."
     assert found.html == "<p>Dear Ada, your plan is <b>team</b>.</p>"
 
 
-def test_the_language_of_the_page_is_chosen(template_folder: TemplateFolder) -> None:
+def test_the_example_of_the_page_renders_in_the_chosen_language(template_folder: TemplateFolder) -> None:
     (template_folder.root / "mail/welcome/fr/body.txt").write_text("Bonjour")
     assert preview_welcome(template_folder, locale="fr-CA").subject == "Bienvenue"
 
 
-def test_the_layout_of_the_page_is_filled(template_folder: TemplateFolder) -> None:
+def test_the_layout_on_the_page_about_templates_is_filled(template_folder: TemplateFolder) -> None:
     sources = dict(reversed([*files()]))
     (template_folder.root / "mail/_layout/address.html").write_text("Here")
     body = [text for path, text in files() if path == "templates/mail/welcome/body.html"][-1]
@@ -176,11 +178,11 @@ def test_the_differences_from_jinja2_are_those_of_the_table(
             here(there, **ADA)
 
 
-def test_the_table_of_differences_is_read() -> None:
+def test_the_table_of_differences_from_jinja2_can_be_parsed() -> None:
     assert len(ROWS) == PAGE.text.partition("| in Jinja2 |")[2].partition("\n\n")[0].count("\n") - 1
 
 
-def test_the_limits_are_those_of_the_code() -> None:
+def test_the_limits_on_the_page_about_templates_are_those_of_the_code() -> None:
     limits = [
         f"| a version | {MAX_VERSION_BYTES // 2**20} MiB,",
         f"| attached files of a template | {MAX_ATTACHED_BYTES // 1024} KB |",

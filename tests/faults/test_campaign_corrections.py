@@ -153,7 +153,7 @@ def test_the_deployment_that_removes_the_last_campaign_sends_no_message_of_a_sto
 
 
 @pytest.mark.parametrize("act", ["stop", "pause"])
-def test_a_run_outlives_its_messages_that_wait_for_their_send_at(act: str) -> None:
+def test_the_item_of_a_run_expires_after_its_messages_that_wait_for_their_send_at(act: str) -> None:
     at = 1_800_000_000 + 360 * DAY
     world = composed_world(4, send_at=iso(at))
     world.clock.now += 100 * DAY
@@ -165,7 +165,7 @@ def test_a_run_outlives_its_messages_that_wait_for_their_send_at(act: str) -> No
 
 
 @pytest.mark.parametrize("because", ["missing", "unreadable"])
-def test_messages_of_a_run_that_does_not_answer_wait_with_a_reason_and_are_sent_when_it_answers(
+def test_messages_whose_run_cannot_be_read_wait_with_a_reason_and_are_sent_later(
     because: str,
 ) -> None:
     world = composed_world(12)
@@ -323,7 +323,7 @@ def test_a_later_start_sends_the_first_of_two_entries_with_one_key_on_different_
     assert (count_contents(world), world.campaign.run().conflicts) == ({"corrected": 1}, 1)
 
 
-def test_messages_that_only_end_do_not_delay_a_resumed_run_behind_them() -> None:
+def test_waiting_messages_that_are_only_cancelled_do_not_delay_a_resumed_run_behind_them() -> None:
     world = composed_world(150)
     world.pause()
     world.clock.now += FRESH

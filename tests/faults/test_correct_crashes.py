@@ -79,7 +79,7 @@ def test_two_operators_with_the_same_correction_send_each_once(new_world: NewWor
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_over_drawn_stops_and_partial_lists_each_correction_is_sent_once(
+def test_each_correction_is_sent_once_despite_random_stops_and_partial_lists(
     new_world: NewWorld, seed: int
 ) -> None:
     random, staged = Random(seed), sent_once(new_world)

@@ -81,7 +81,7 @@ def test_each_fax_arrives_once_and_its_callbacks_are_sent_wherever_a_function_st
         check_faxes(world, where)
 
 
-def test_a_second_copy_of_every_fax_changes_nothing(new_fax_world: NewFaxWorld) -> None:
+def test_a_second_copy_of_every_fax_has_no_effect(new_fax_world: NewFaxWorld) -> None:
     world = new_fax_world()
     world.put(*FAXES)
     world.clock.now += 301  # beyond the queue's own memory of copies

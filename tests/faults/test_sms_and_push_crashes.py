@@ -218,7 +218,7 @@ def test_events_become_dead_letters_if_the_feedback_function_crashes_again_and_a
     assert world.found("a")["status"] == "sent"
 
 
-def test_the_checks_of_this_file_fail_if_a_text_is_sent_twice(new_people_world: NewWorld) -> None:
+def test_the_checks_of_the_crash_tests_fail_if_a_text_is_sent_twice(new_people_world: NewWorld) -> None:
     world = new_people_world()
     world.enqueue(*TEXTS)
     world.settle()

@@ -272,7 +272,7 @@ def check_end(world: RandomWorld) -> None:
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_nobody_gets_a_message_of_an_ended_start_or_two_and_the_present_audience_gets_one(
+def test_after_random_stops_and_starts_each_person_of_the_present_audience_gets_exactly_one_message(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A look a few times an hour, not each minute, whether a day or a pause is over.

@@ -118,7 +118,7 @@ def test_a_claim_that_crashed_before_the_move_leaves_the_mail_to_the_provider_of
         assert {may_have_arrived_twice(world.found(name)) for name in NAMES} == {not keyed}, where
 
 
-def test_a_first_provider_that_works_gets_every_mail_with_two_writes_of_the_ledger_and_no_other_call(
+def test_while_the_first_provider_works_each_mail_takes_two_writes_of_the_ledger(
     new_world: NewWorld,
 ) -> None:
     world = new_world(fallback=True)

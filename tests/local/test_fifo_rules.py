@@ -54,7 +54,7 @@ def test_all_messages_are_kept_if_a_reported_identifier_is_not_in_the_batch(iden
     assert finished(BATCH, invoked_with_failures("a", identifier)) == []
 
 
-def test_every_setting_of_the_mapping_is_taken_over() -> None:
+def test_every_setting_of_the_mapping_is_used_by_the_local_stage() -> None:
     mapping = FifoMapping.from_api(LISTED)
     assert (mapping.function, mapping.queue) == ("f", ARN)
     assert (mapping.batch_size, mapping.concurrency) == (1, 3)

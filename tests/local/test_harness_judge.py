@@ -80,7 +80,7 @@ def test_the_verdict_on_a_message_depends_on_its_acceptances_and_its_ledger_item
         ([5.0, 25.0, 45.0], [24.9, 44.9], 2),
     ],
 )
-def test_only_announcements_since_the_last_acceptance_count_as_declared(
+def test_only_announced_repeats_since_the_last_acceptance_count(
     accepted: Sequence[float], announced: Sequence[float], expected: int
 ) -> None:
     assert announced_again(accepted, announced) == expected
@@ -239,7 +239,7 @@ def test_each_fault_of_a_message_has_its_sentence(parts: dict[str, Any], sentenc
         ({"faxes": [*CALLS, logged_fax(FIRST, 130, "busy")]}, FIRST, "fine"),  # one delivery of two tries
     ],
 )
-def test_a_declared_repeat_or_a_repairable_message_is_no_fault_of_a_disturbed_stage(
+def test_an_announced_repeat_or_a_repairable_message_is_not_a_fault_of_a_disturbed_stage(
     parts: dict[str, Any], message: Expected, expected: str
 ) -> None:
     judgement = judged(strict=False, **parts)

@@ -48,7 +48,7 @@ def test_each_deed_has_one_command() -> None:
     assert len(COMMANDS) <= 48
 
 
-def test_all_commands_are_seen_on_one_screen() -> None:
+def test_the_list_of_commands_fits_one_screen() -> None:
     output = CliRunner().invoke(cli.app, ["--help"], env={"COLUMNS": "80"}).output
     assert len(output.strip("\n").splitlines()) <= 45, output
     assert "…" not in output

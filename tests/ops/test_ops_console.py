@@ -362,7 +362,7 @@ FOLLOWERS = {"template": "weekly-followers", "first_name": "Ada", "new_followers
         ({**mail_item("m"), **FOLLOWERS, "topic": "followers"}, [f"{AGAIN} {CHECKOUT} {EXAMPLE}"]),
     ],
 )
-def test_only_content_of_a_template_is_called_rendered_again_and_only_a_shown_link_an_example(
+def test_the_page_marks_content_of_a_template_as_rendered_again_and_a_shown_link_as_an_example(
     stage: RepairStage, browser: Browser, item: dict[str, Any], remarks: list[str]
 ) -> None:
     """Some mails with a topic have the link in their headers only, which the page does not show."""

@@ -106,7 +106,7 @@ def test_every_page_responds_or_refuses_with_a_next_step(
         assert "\n".join(filter(None, (fault_of_page(browser, *page) for page in asked))) == ""
 
 
-def test_no_page_fails_on_a_value_that_cannot_be_a_key(
+def test_no_page_of_the_console_fails_on_a_value_that_cannot_be_a_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with whole_stage(tmp_path, monkeypatch) as (stage, browser):

@@ -65,27 +65,27 @@ def test_an_event_becomes_a_request() -> None:
     assert b"transfer-encoding" not in dict(seen["headers"])
 
 
-def test_each_cookie_of_a_response_is_its_own() -> None:
+def test_each_cookie_of_a_response_has_a_separate_field() -> None:
     app = echo(b"Hi", (b"set-cookie", b"a=1"), (b"set-cookie", b"b=2"), (b"content-type", b"text/html"))
     reply = asyncio.run(answer(app, function_event("/")))
     assert (reply["cookies"], reply["headers"]) == (["a=1", "b=2"], {"content-type": "text/html"})
     assert base64.b64decode(reply["body"]) == b"Hi"
 
 
-def test_a_style_sheet_is_sent_whole() -> None:
+def test_the_function_sends_the_complete_style_sheet() -> None:
     app = application(Site(None, "dev"), "", READING)  # type: ignore[arg-type]
     reply = asyncio.run(asyncio.wait_for(answer(app, function_event("/assets/console.css")), 10))
     assert (reply["statusCode"], reply["headers"]["content-type"]) == (200, "text/css; charset=utf-8")
     assert len(base64.b64decode(reply["body"])) == int(reply["headers"]["content-length"])
 
 
-def test_a_page_that_is_too_large_says_so() -> None:
+def test_a_page_that_is_too_large_is_replaced_by_an_error_page() -> None:
     reply = asyncio.run(answer(echo(b"x" * (MAX_BODY + 1)), function_event("/")))
     assert reply["statusCode"] == 503
     assert "mailroom messages list" in reply["body"]
 
 
-def test_a_page_that_takes_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_takes_too_long_is_replaced_by_an_error_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
     monkeypatch.setattr(function, "ANSWER_SECONDS", 0.0)
     released = threading.Event()
@@ -102,7 +102,7 @@ def test_a_page_that_takes_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> 
     assert "20 seconds" in reply["body"]
 
 
-def test_the_handler_offers_to_sign_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_handler_of_the_teams_console_offers_to_sign_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
     reply = handler_of(SETTINGS, "dev")(function_event("/"), None)
     assert reply["statusCode"] == 403

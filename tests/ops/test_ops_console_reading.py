@@ -152,7 +152,7 @@ def every_query() -> list[tuple[str, dict[str, str]]]:
     return [(path, query) for path in pages for query in ({}, *QUERIES[path], *own.get(path, []))]
 
 
-def test_no_page_that_acts_is_registered() -> None:
+def test_the_teams_console_has_no_page_that_changes_the_stage() -> None:
     assert [page for page in READING if page.writes] == []
     table = {page.path: page for page in PAGES}
     assert {page.path for page in READING} <= table.keys()
@@ -168,7 +168,7 @@ def test_every_form_that_is_sent_is_refused_but_find_and_sign_out(team_browser: 
     assert finds == {"/messages", "/people"}
 
 
-def test_no_page_has_a_form_or_a_link_to_what_is_not_there(team_browser: TeamBrowser) -> None:
+def test_the_teams_console_has_no_form_or_link_to_a_missing_page(team_browser: TeamBrowser) -> None:
     leads_browser(team_browser)
     paths = {page.path for page in READING} | {"/sign-out"}
     for path, query in every_query():
@@ -182,7 +182,7 @@ def test_no_page_has_a_form_or_a_link_to_what_is_not_there(team_browser: TeamBro
         }, path
 
 
-def test_each_page_answers_for_each_right(team_browser: TeamBrowser) -> None:
+def test_each_page_of_the_teams_console_opens_with_each_right(team_browser: TeamBrowser) -> None:
     for right in (leads_browser, desk_browser):
         right(team_browser)
         for path, query in every_query():
@@ -190,7 +190,7 @@ def test_each_page_answers_for_each_right(team_browser: TeamBrowser) -> None:
             assert status in (200, 303, 400, 404), (path, query)
 
 
-def test_by_read_no_page_has_an_address_a_number_or_a_token(team_browser: TeamBrowser) -> None:
+def test_with_the_right_read_no_page_shows_an_address_a_number_or_a_token(team_browser: TeamBrowser) -> None:
     seen = set[str]()
     leads_browser(team_browser)
     for path, query in every_query():
@@ -203,7 +203,7 @@ def test_by_read_no_page_has_an_address_a_number_or_a_token(team_browser: TeamBr
         assert PRIVATE.findall(plain) == [], (path, query)
 
 
-def test_a_masked_link_leads_on(team_browser: TeamBrowser) -> None:
+def test_a_link_with_a_masked_recipient_opens_the_recipients_page(team_browser: TeamBrowser) -> None:
     desk_browser(team_browser)
     page = team_browser.get("/failures", since="30d")
     links = [unescape(url) for url in re.findall(r'href="(/message\?[^"]+)"', page.text) if "sealed-" in url]
@@ -242,7 +242,7 @@ def test_by_contents_an_address_stays_in_the_url_so_that_it_can_be_shared(team_b
     assert team_browser.post("/messages", {"q": ADA}).headers["location"] == "/messages?q=ada%40example.com"
 
 
-def test_by_read_there_is_no_content(team_browser: TeamBrowser) -> None:
+def test_the_right_read_shows_no_content_of_messages(team_browser: TeamBrowser) -> None:
     desk_browser(team_browser)
     page = team_browser.get("/message", id="whole", channel="mail")
     assert "Your right does not include the contents" in page.words
@@ -292,7 +292,7 @@ def test_a_csv_is_refused_with_the_command(team_browser: TeamBrowser) -> None:
         assert (reply.status, "--csv --stage dev" in reply.words) == (400, True)
 
 
-def test_the_application_keeps_nothing_between_requests(team_browser: TeamBrowser) -> None:
+def test_the_teams_console_stores_no_data_between_requests(team_browser: TeamBrowser) -> None:
     leads_browser(team_browser)
     for path, query in every_query():
         team_browser.get(path, **query)

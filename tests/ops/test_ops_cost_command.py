@@ -38,7 +38,7 @@ def test_json_is_one_object_of_its_schema() -> None:
     assert [each["queue"] for each in document["queues"]] == ["mail", "webhook"]
 
 
-def test_a_table_a_queue_and_one_for_the_stage() -> None:
+def test_the_cost_command_prints_a_table_for_each_queue_and_one_for_the_stage() -> None:
     result = run("mail-bulk=1000000", "sms=10", "--stage", "prod")
     assert result.exit_code == 0
     for part in ("messages of mail-bulk (ses)", "10 messages of sms (twilio)", "The stage prod itself"):

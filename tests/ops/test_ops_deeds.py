@@ -98,7 +98,7 @@ def test_a_deed_is_recorded_before_it_is_done(
 
 
 @pytest.mark.parametrize("words", DEEDS.values(), ids=DEEDS)
-def test_nothing_is_done_if_the_deed_cannot_be_recorded(
+def test_no_change_is_made_if_its_deed_cannot_be_recorded(
     stage_for_deeds: tuple[WholeStage, Browser], words: tuple[str, ...]
 ) -> None:
     stage, _ = stage_for_deeds
@@ -122,12 +122,12 @@ def test_a_set_of_messages_has_one_row_in_the_list_and_one_at_each_message(stage
         assert (deed.verb, deed.thing) == ("send again", thing_of(key))
 
 
-def test_without_things_nothing_is_recorded(stage: Stage) -> None:
+def test_a_deed_without_messages_is_not_recorded(stage: Stage) -> None:
     Deeds(stage, "dev").record("send again", [])
     assert not stage.items("deeds")
 
 
-def test_a_deed_is_kept_as_long_as_the_ledgers_items(stage: Stage) -> None:
+def test_a_deed_expires_together_with_the_ledgers_items(stage: Stage) -> None:
     Deeds(stage, "dev", lambda: NOW).record("stop run r", ["campaign#weekly"])
     assert {row["ttl"] for row in stage.items("deeds")} == {int(NOW) + 7_776_000}
 
@@ -146,14 +146,14 @@ def test_a_deed_is_kept_as_long_as_the_ledgers_items(stage: Stage) -> None:
         ("arn:aws:sns:eu-west-1:123456789012:endpoint/a", "arn:aws:sns:eu-west-1:123456789012:endpoint/a"),
     ],
 )
-def test_an_operator_has_a_name_wherever_the_arn_is_in_a_text(arn: str, name: str) -> None:
+def test_the_arn_of_an_operator_in_a_text_is_replaced_by_a_name(arn: str, name: str) -> None:
     assert (
         with_names(f"since noon by {arn}: it is wrong ({arn})")
         == f"since noon by {name}: it is wrong ({name})"
     )
 
 
-def test_the_list_is_read_page_by_page_and_by_words(stage: Stage) -> None:
+def test_the_list_of_deeds_is_read_page_by_page_and_filtered_by_words(stage: Stage) -> None:
     for number in range(120):
         deeds = Deeds(stage, "dev", partial(float, NOW + number))
         deeds.record("lift mail" if number % 2 else "stop run r", ["campaign#weekly"], f"reason {number}")
@@ -280,7 +280,7 @@ def test_a_stage_without_search_shows_that_somebody_was_erased_in_the_list_only(
     assert "Erase 0 messages" not in browser.get("/people", recipient=ADA).words
 
 
-def test_a_change_of_a_run_that_is_refused_is_not_recorded(
+def test_a_refused_change_of_a_run_is_not_recorded_as_a_deed(
     stage_for_deeds: tuple[WholeStage, Browser],
 ) -> None:
     stage, _ = stage_for_deeds

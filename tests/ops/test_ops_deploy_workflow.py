@@ -121,7 +121,7 @@ def test_a_name_that_is_not_a_stage_on_aws_fails_with_a_sentence_about_it_and_th
 )
 @example(names=["laptop"], spaces=" ", profiles={"laptop": "local"})
 @example(names=["local"], spaces=" ", profiles={"local": "deployed"})
-def test_a_drawn_variable_leads_to_the_named_stages_or_to_an_error(
+def test_a_random_variable_deploys_the_named_stages_or_ends_with_an_error(
     names: list[str], spaces: str, profiles: dict[str, str | None]
 ) -> None:
     stages = {name: {"profile": profile} if profile else {} for name, profile in profiles.items()}

@@ -159,7 +159,9 @@ def test_groups_filtered_by_a_status_contain_dead_letters_of_that_status(stage: 
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_groups_differ_in_nothing_but_values_addresses_numbers_and_times(seed: int) -> None:
+def test_failures_whose_sentences_differ_only_in_values_addresses_numbers_or_times_are_one_group(
+    seed: int,
+) -> None:
     random = Random(seed)
     values = ["'a'", "'b c'", "7", "x***@example.com", "…12", '"q"']
     failures = [

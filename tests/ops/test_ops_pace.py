@@ -31,7 +31,7 @@ def pace(latency: float = 0.1, computing: float = 0, **lane: Any) -> ConfiguredL
     return replace(LANE, estimate=Estimate(latency=latency, computing=computing), **lane)
 
 
-def test_the_example_of_the_article_takes_67_minutes() -> None:
+def test_a_run_of_the_size_in_the_documentation_takes_67_minutes() -> None:
     # 100,000 mails, 5 at once, batches of 3 that take 0.5 s, and 0.1 s in between.
     article = pace(0.5 / 3, workers=5, batch=3, rate=None)
     assert round(100_000 / article.speed / 60) == 67

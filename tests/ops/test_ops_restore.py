@@ -172,7 +172,7 @@ def test_an_invalid_source_is_refused(dynamodb: Any, source: str, said: str) -> 
     assert statuses(dynamodb) == {"a": "sent"}
 
 
-def test_a_table_with_other_keys_is_refused_as_a_source(dynamodb: Any) -> None:
+def test_a_table_with_other_keys_is_refused_as_the_source_of_a_restore(dynamodb: Any) -> None:
     make_table(dynamodb, "other", "name")
     result = restore_ledger("--from", "other", "--yes")
     assert (result.exit_code, "is not a copy of" in result.stderr) == (2, True)

@@ -179,7 +179,7 @@ def test_an_export_that_is_incomplete_or_of_another_table_is_refused(
 
 
 @pytest.mark.parametrize("file", ["manifest-summary.json", "manifest-files.json"])
-def test_a_cut_manifest_is_refused(copy: Copy, file: str) -> None:
+def test_a_truncated_manifest_of_an_export_is_refused(copy: Copy, file: str) -> None:
     copy.exported.opt_out("ada@example.com", TOPIC, "page")
     copy.export()
     body = copy.s3.get_object(Bucket=BUCKET, Key=f"{FOLDER}/{file}")["Body"].read()
@@ -190,7 +190,7 @@ def test_a_cut_manifest_is_refused(copy: Copy, file: str) -> None:
 
 
 @pytest.mark.parametrize("file", ["manifest-summary.json", "data/7b4q.json.gz"])
-def test_a_missing_file_is_named(copy: Copy, file: str) -> None:
+def test_a_missing_file_of_an_export_is_named(copy: Copy, file: str) -> None:
     copy.exported.opt_out("ada@example.com", TOPIC, "page")
     copy.export()
     copy.s3.delete_object(Bucket=BUCKET, Key=f"{FOLDER}/{file}")

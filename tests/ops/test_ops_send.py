@@ -180,7 +180,7 @@ def test_the_option_wait_ends_with_the_outcome(stage: Stage, told: dict[str, str
 
 
 @pytest.mark.parametrize("status", ["sent", "delivered"])
-def test_a_message_whose_delivery_is_reported_before_the_next_poll_is_said_to_be_sent_too(
+def test_the_option_wait_prints_sent_although_the_delivery_is_reported_before_the_next_poll(
     stage: Stage, status: str
 ) -> None:
     stage.put(LEDGER, id="w", event_type="mail", status=status, provider_id="ses-1")

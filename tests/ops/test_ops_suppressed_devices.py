@@ -130,7 +130,7 @@ def test_an_endpoint_that_could_not_be_enabled_stays_on_the_list(devices: Device
     assert suppressions_of_dev().find("push", [arn])
 
 
-def test_an_endpoint_that_was_deleted_is_lifted_all_the_same(devices: Devices) -> None:
+def test_the_suppression_of_a_deleted_endpoint_can_be_lifted(devices: Devices) -> None:
     arn = suppress_device(devices.disabled())
     devices.sns.delete_endpoint(EndpointArn=arn)
     assert lift(arn).exit_code == 0
@@ -144,7 +144,7 @@ def test_a_device_that_an_operator_suppressed_stays_as_it_is_at_sns(devices: Dev
 
 
 @pytest.mark.parametrize("applications", [{}, {"ios": "arn:aws:sns:us-east-1:123456789012:app/APNS/shop"}])
-def test_a_token_of_an_application_that_the_stage_lacks_is_lifted_without_a_request_to_sns(
+def test_the_lift_of_a_token_of_an_unknown_application_makes_no_request_to_sns(
     devices: Devices, applications: dict[str, str]
 ) -> None:
     devices.functions.applications = applications

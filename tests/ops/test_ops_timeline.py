@@ -121,7 +121,7 @@ def drawn(chance: random.Random) -> dict[str, Any]:
     return {**base, **reports, **line, "completedAt": ended, "history": history}
 
 
-def test_each_drawn_life_is_sorted_by_time_and_no_step_is_before_a_step_that_it_proves() -> None:
+def test_each_random_timeline_is_sorted_by_time_and_no_step_precedes_a_step_that_it_proves() -> None:
     chance, order = random.Random(76), ["came in", "sending began", "submitted", "sent", "delivered"]
     seen = set()
     for _ in range(3_000):

@@ -11,7 +11,7 @@ SECONDS = 30.0
 NOT_MESSAGES = {"not JSON", '["a", "list"]', '{"event_type": "mail"}', '{"id": "cut off'}
 
 
-def test_a_body_that_is_no_message_becomes_a_dead_letter_and_its_batch_goes_on(pipeline: Pipeline) -> None:
+def test_an_invalid_body_becomes_a_dead_letter_and_the_rest_of_its_batch_is_sent(pipeline: Pipeline) -> None:
     good = [mail_item(f"beside-{number}") for number in range(4)]
     bodies = [body for pair in zip(NOT_MESSAGES, map(json.dumps, good), strict=True) for body in pair]
     pipeline.send(pipeline.output("MailQueueUrl"), bodies)
@@ -26,7 +26,7 @@ def test_a_body_that_is_no_message_becomes_a_dead_letter_and_its_batch_goes_on(p
     assert all(pipeline.one_mail(item["id"]) for item in good)
 
 
-def test_a_fault_of_configuration_makes_a_dead_letter_which_is_marked_kept_and_sent_by_a_redrive(
+def test_a_dead_letter_of_a_wrong_configuration_is_marked_and_sent_by_a_redrive(
     pipeline: Pipeline,
 ) -> None:
     """Follow an operator's steps: a wrong setting, the alarm, the correction, the redrive."""

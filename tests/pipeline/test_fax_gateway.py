@@ -158,7 +158,9 @@ def test_a_line_has_one_fax_at_a_time_and_other_lines_proceed(pipeline: Pipeline
 
 
 @pytest.mark.usefixtures("faxes")
-def test_a_body_that_is_no_fax_is_the_only_dead_letter_and_its_line_proceeds(pipeline: Pipeline) -> None:
+def test_an_invalid_body_is_the_only_dead_letter_of_its_line_and_the_line_continues(
+    pipeline: Pipeline,
+) -> None:
     assert pipeline.dead_letters(pipeline.output("FaxDlqUrl")) == {NOT_A_FAX}
     assert pipeline.dead_letters(pipeline.output("FaxRetryDlqUrl")) <= {UNREADABLE}
     one_call(pipeline, "behind")

@@ -84,7 +84,7 @@ def _put(pipeline: Pipeline, item: dict[str, object]) -> str:
     return str(item["id"])
 
 
-def test_an_edit_of_a_file_is_used_within_a_second_without_a_restart(
+def test_an_edited_template_file_is_used_within_a_second_without_a_restart(
     pipeline: Pipeline, tmp_path: Path
 ) -> None:
     folder = tmp_path / "mail" / "note"

@@ -117,7 +117,7 @@ def test_a_stop_suppresses_texts_until_a_start_and_a_start_that_is_posted_again_
     assert is_suppressed(pipeline, number, "sms")
 
 
-def test_a_text_to_a_number_at_aws_arrives_by_the_topic(pipeline: Pipeline) -> None:
+def test_a_text_to_a_number_at_aws_is_received_by_the_topic(pipeline: Pipeline) -> None:
     number = "+12125550177"
     text = {
         "originationNumber": number,

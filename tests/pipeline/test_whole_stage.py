@@ -98,7 +98,7 @@ def stage_with_waiting(at_rest: Pipeline) -> Iterator[Pipeline]:
         yield at_rest
 
 
-def test_search_has_each_message_of_the_ledger_in_whatever_state(stage_with_waiting: Pipeline) -> None:
+def test_the_search_has_each_message_of_the_ledger_with_its_status(stage_with_waiting: Pipeline) -> None:
     secret = CachedSecret(stage_with_waiting.secrets, f"mailroom-{STAGE}-search-key", time.time)
     items = stage_with_waiting.ledger_items().values()
     assert {"delivered", "failed", "scheduled"} <= {item["status"] for item in items}
@@ -112,7 +112,7 @@ def test_search_has_each_message_of_the_ledger_in_whatever_state(stage_with_wait
     until(lambda: not missing(), ENDED_SECONDS, lambda: f"search does not have {missing()}")
 
 
-def test_the_processes_of_the_stage_are_alive(at_rest: Pipeline) -> None:
+def test_the_processes_of_the_stage_are_running_at_the_end(at_rest: Pipeline) -> None:
     assert all(process.alive() for process in at_rest.running.processes.values())
 
 
@@ -128,7 +128,9 @@ def test_every_call_of_a_function_is_allowed_by_its_role(rights: Rights) -> None
     assert not denied, "\n".join(["Grant these in stacks/, or call something else:", *denied])
 
 
-def test_every_right_was_used_or_has_its_reason(rights: Rights, request: pytest.FixtureRequest) -> None:
+def test_every_permission_of_the_functions_was_used_or_has_a_reason(
+    rights: Rights, request: pytest.FixtureRequest
+) -> None:
     if not _whole(request):
         pytest.skip("only all tests of tests/pipeline together use all rights")
     unused = sorted(str(each) for each in rights.unused if not any(row.covers(each) for row in UNUSED))

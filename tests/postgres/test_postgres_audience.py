@@ -123,7 +123,9 @@ def test_columns_become_valid_attributes_of_a_message(databases: Databases) -> N
 
 
 @pytest.mark.parametrize("column", ["id", "event_type"])
-def test_a_key_column_named_like_an_attribute_is_no_attribute(databases: Databases, column: str) -> None:
+def test_a_key_column_with_the_name_of_an_attribute_does_not_set_the_attribute(
+    databases: Databases, column: str
+) -> None:
     (only,) = recipients_of(audience(databases, f"SELECT 7 AS {column}, 'a@example.com' AS email", column))
     assert only == Recipient("7", {"email": "a@example.com"})
 

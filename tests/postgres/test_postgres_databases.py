@@ -175,7 +175,7 @@ def test_a_secret_other_than_an_object_is_refused(make: Make, vault: Vault, secr
         one(make(host="127.0.0.1", dbname="app"))
 
 
-def test_a_port_may_be_text(databases: Databases, vault: Vault) -> None:
+def test_the_port_of_a_database_secret_may_be_a_text(databases: Databases, vault: Vault) -> None:
     vault.secret["port"] = str(vault.secret["port"])
     assert one(databases) == 1
 

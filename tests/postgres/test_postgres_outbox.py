@@ -108,7 +108,9 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize(("value", "problem"), UNREADABLE.values(), ids=UNREADABLE)
-def test_each_row_is_decoded_by_itself(world: World, value: str, problem: str) -> None:
+def test_an_undecodable_row_of_the_outbox_does_not_stop_the_others(
+    world: World, value: str, problem: str
+) -> None:
     """Also a row that PostgreSQL takes and Python or DynamoDB does not."""
     world.order(order_item(1))
     with world.connect() as connection:
@@ -124,7 +126,7 @@ def test_each_row_is_decoded_by_itself(world: World, value: str, problem: str) -
     assert world.relay().total == 0
 
 
-def test_a_number_keeps_its_digits(world: World) -> None:
+def test_a_number_of_an_outbox_row_keeps_its_digits(world: World) -> None:
     with world.connect() as connection:
         numbers = '"price": 19.90, "n": 12345678901234567890.123456789'
         order = f'{{"id": "order-1", "event_type": "mail", "to": "ada@example.com", {numbers}}}'

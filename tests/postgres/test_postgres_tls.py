@@ -128,7 +128,7 @@ def test_a_server_with_an_invalid_certificate_is_refused(
         spoken(make, certificates, sslmode, trusted)
 
 
-def test_the_certificates_of_the_system_are_used_without_a_file(vault: Vault) -> None:
+def test_without_a_certificate_file_the_systems_certificates_verify_the_database(vault: Vault) -> None:
     system = ssl.get_default_verify_paths().cafile or "system"
     for sslmode, expected in (("verify-full", system), ("verify-ca", system), ("require", None)):
         database = database_settings(sslmode=sslmode)

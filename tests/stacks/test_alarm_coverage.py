@@ -54,12 +54,12 @@ def test_every_queue_has_a_dead_letter_queue_with_alarms(each_stage: Templates) 
     assert dead == values_with_alarm(each_stage, "AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName")
 
 
-def test_every_function_is_watched(each_stage: Templates) -> None:
+def test_every_function_has_an_alarm_for_its_errors(each_stage: Templates) -> None:
     assert len(function_names(each_stage)) >= 14
     assert values_with_alarm(each_stage, "AWS/Lambda", "Errors", "FunctionName") == function_names(each_stage)
 
 
-def test_every_reader_of_a_stream_is_watched_for_lateness_and_for_giving_up(each_stage: Templates) -> None:
+def test_every_reader_of_a_stream_has_alarms_for_lateness_and_for_lost_batches(each_stage: Templates) -> None:
     found = dict(streams(each_stage))
     assert len(found) == 3
     assert set(found.values()) == values_with_alarm(each_stage, "AWS/Lambda", "IteratorAge", "FunctionName")
@@ -70,7 +70,7 @@ def test_every_reader_of_a_stream_is_watched_for_lateness_and_for_giving_up(each
     assert gave_up == dropped == found.keys()
 
 
-def test_every_http_api_is_watched(each_stage: Templates) -> None:
+def test_every_http_api_has_an_alarm(each_stage: Templates) -> None:
     made = {each["Name"] for of in each_stage.stacks.values() for each in of.all("ApiGatewayV2::Api")}
     assert made
     assert values_with_alarm(each_stage, "AWS/ApiGateway", "5xx", "ApiId") == made
@@ -94,7 +94,7 @@ def test_alarms_do_not_make_one_stack_depend_on_another(each_stage: Templates) -
         assert "Fn::ImportValue" not in str(each.properties)
 
 
-def test_every_alarm_is_named_after_its_stage_and_no_two_alike(each_stage: Templates) -> None:
+def test_every_alarm_has_a_name_of_its_own_that_contains_the_stage(each_stage: Templates) -> None:
     names = [each.name for each in alarms(each_stage)]
     prefix = min(of["TopicName"] for of in each_stage["monitoring"].all("SNS::Topic")).removesuffix("alarms")
     assert all(re.fullmatch(rf"{prefix}[a-z0-9-]+", name) for name in names)
@@ -134,7 +134,7 @@ def test_every_kind_of_alarm_has_its_page(dev: Templates, prod: Templates, whole
     )
 
 
-def test_a_log_group_in_a_description_exists(each_stage: Templates) -> None:
+def test_every_log_group_in_an_alarms_description_exists(each_stage: Templates) -> None:
     groups = {each["LogGroupName"] for of in each_stage.stacks.values() for each in of.all("Logs::LogGroup")}
     for each in alarms(each_stage):
         assert set(re.findall(r"logs tail (\S+)", each.description)) <= groups

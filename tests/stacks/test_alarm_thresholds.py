@@ -75,7 +75,7 @@ def test_a_function_without_redelivery_raises_its_alarm_at_the_first_error_and_o
         *(("outcomes", 3), ("messages-api", 1)),
     ],
 )
-def test_the_alarm_of_a_slow_function_looks_back_further(
+def test_the_alarm_of_a_slow_function_evaluates_a_longer_period(
     whole: Templates, function: str, periods: int
 ) -> None:
     rings = alarm_named(whole, f"mailroom-dev-{function}-errors")
@@ -93,7 +93,7 @@ def test_the_alarm_of_a_slow_function_looks_back_further(
         ("ses-complaint-rate-warning", "ComplaintRate", 0.0008),
     ],
 )
-def test_the_accounts_reputation_is_watched_with_a_warning_before(
+def test_the_alarms_of_the_accounts_reputation_ring_after_warnings(
     dev: Templates, name: str, metric: str, rate: float
 ) -> None:
     rings, queries = reputation(dev, name)
@@ -119,7 +119,7 @@ def reputation(stage: Templates, name: str) -> tuple[dict[str, Any], dict[str, A
     return rings, {each["Id"]: each["MetricStat"] for each in rings["Metrics"] if "MetricStat" in each}
 
 
-def test_an_endpoint_that_stays_dead_is_one_alarm_from_its_first_late_try_to_its_last(
+def test_an_endpoint_that_stays_dead_rings_one_alarm_from_its_first_late_try_to_its_last(
     dev: Templates,
 ) -> None:
     rings = alarm_named(dev, "mailroom-dev-webhooks-failing")
@@ -132,7 +132,7 @@ def test_an_endpoint_that_stays_dead_is_one_alarm_from_its_first_late_try_to_its
     assert longest < looked_at <= 86_400  # CloudWatch looks at a day of short periods, not more
 
 
-def test_an_endpoint_with_the_longest_wait_is_one_alarm_as_well(otherwise: Templates) -> None:
+def test_an_endpoint_with_the_longest_configured_wait_rings_one_alarm(otherwise: Templates) -> None:
     rings = alarm_named(otherwise, "mailroom-dev-webhooks-failing")
     looked_at = rings["EvaluationPeriods"] * rings["Period"]
     assert 39_600 + 3_600 <= looked_at <= 86_400
@@ -141,7 +141,7 @@ def test_an_endpoint_with_the_longest_wait_is_one_alarm_as_well(otherwise: Templ
 
 
 @pytest.mark.parametrize("kind", ["dlq-not-empty", "gave-up", "-dropped", "-rate", "-rate-warning"])
-def test_the_state_of_an_alarm_is_kept_without_data_if_silence_proves_no_end(
+def test_missing_data_keep_the_state_of_an_alarm_whose_end_they_cannot_prove(
     whole: Templates, kind: str
 ) -> None:
     ringing = [each.properties for each in alarms(whole) if each.name.endswith(kind)]
@@ -184,7 +184,7 @@ def test_an_alarm_rings_if_a_message_of_an_unknown_run_was_put_a_quarter_of_an_h
     assert rings["TreatMissingData"] == "notBreaching"
 
 
-def test_thresholds_are_settings(otherwise: Templates) -> None:
+def test_the_thresholds_of_alarms_can_be_set(otherwise: Templates) -> None:
     names = ("sms-waiting-long", "mail-waiting-long", "concurrency")
     rings = [alarm_named(otherwise, f"mailroom-dev-{name}")["Threshold"] for name in names]
     assert rings == [180, 1_020, 2_400]

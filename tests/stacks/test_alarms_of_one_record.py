@@ -80,7 +80,7 @@ def test_a_record_that_always_fails_raises_the_alarm_of_its_function(
 
 
 @pytest.mark.parametrize("which", ["whole", "otherwise"])
-def test_an_alarm_looks_back_no_further_than_cloudwatch_allows(
+def test_the_evaluated_period_of_an_alarm_is_within_the_limit_of_cloudwatch(
     request: pytest.FixtureRequest, which: str
 ) -> None:
     templates: Templates = request.getfixturevalue(which)

@@ -173,7 +173,7 @@ def throttled(template: Template) -> dict[str, tuple[int, int]]:
     }
 
 
-def test_a_flood_on_an_open_route_leaves_the_rate_of_messages_untouched(dev: Templates) -> None:
+def test_too_many_requests_on_an_open_route_do_not_reduce_the_rate_for_messages(dev: Templates) -> None:
     assert throttled(dev["api"]) == {
         **dict.fromkeys(LINKS | CALLBACKS, (40, 40)),  # a fifth each of 0.2 x 1000
         "POST /callbacks/twilio/{reference}": (300, 300),
@@ -192,7 +192,7 @@ def test_requests_of_a_provider_of_faxes_have_a_function(monkeypatch: pytest.Mon
     assert routes_of(api)["POST /callbacks/fax"] == ("acme-requests", "NONE")
 
 
-def test_a_route_is_made_before_the_stage_that_throttles_it(dev: Templates) -> None:
+def test_each_route_of_the_api_is_created_before_the_stage_that_throttles_it(dev: Templates) -> None:
     resources = dev["api"].body["Resources"]
     (stage,) = (each for each in resources.values() if each["Type"] == "AWS::ApiGatewayV2::Stage")
     before = {resources[each]["Properties"].get("RouteKey") for each in stage["DependsOn"]}
@@ -297,7 +297,7 @@ def test_links_are_signed_and_checked_with_one_secret_that_aws_makes(dev: Templa
     assert dev["api"].output("UnsubscribeSecretName") == "mailroom-dev-unsubscribe"
 
 
-def test_mails_carry_links_to_the_apis_own_address(dev: Templates) -> None:
+def test_the_links_in_mails_have_the_address_of_the_api(dev: Templates) -> None:
     assert dev["api"].output("UnsubscribeUrl") == f"{OWN_URL}/unsubscribe"
     told = dev["channels"].environment("mailroom-dev-send-mail-bulk")["UNSUBSCRIBE_URL"]
     assert told.endswith(".execute-api.eu-central-1.amazonaws.com/unsubscribe")

@@ -134,7 +134,7 @@ def test_an_assembly_from_sources_that_changed_since_the_process_began_is_not_sh
     assert assembly_of_tree(tree, Synth()) != others
 
 
-def test_a_refused_assembly_is_not_kept(tree: Path) -> None:
+def test_an_assembly_that_synth_refuses_is_not_stored(tree: Path) -> None:
     def refuse(context: Mapping[str, object], output: str, campaigns: Path) -> None:
         Path(output).mkdir()
         raise SettingsError("no")
@@ -154,7 +154,9 @@ def test_the_least_recently_used_assembly_is_deleted(tree: Path, monkeypatch: py
     assert used.exists()
 
 
-def test_fewer_assemblies_with_bundles_are_kept(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fewer_assemblies_with_bundles_than_without_are_stored(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def bundled(context: Mapping[str, object], output: str, campaigns: Path) -> None:
         Path(output, "asset.123").mkdir(parents=True)
 

@@ -146,7 +146,7 @@ def test_code_may_begin_with_a_declaration_of_its_encoding() -> None:
     assert {*found} == {"mailroom/__init__.py", "mailroom/clock.py"}
 
 
-def test_a_folder_with_leftover_bytecode_hides_no_module(
+def test_a_folder_with_old_bytecode_does_not_hide_a_module_from_a_bundle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(bundle.ROOTS, "mailroom", tmp_path)
@@ -298,7 +298,9 @@ def test_a_package_with_a_missing_or_wrong_hash_is_not_bundled(
         ("lambdas/mailroom/__pycache__/ledger.pyc", set()),
     ],
 )
-def test_a_hash_depends_only_on_its_own_inputs(copied_sources: Path, changed: str, differ: set[str]) -> None:
+def test_the_hash_of_a_bundle_depends_only_on_the_bundles_own_sources(
+    copied_sources: Path, changed: str, differ: set[str]
+) -> None:
     bundles = {
         name: Bundle(name, LAMBDA, templates=TEMPLATES_OF.get(name, ""))
         for name in ("send_mail", "send_sms", "dispatch")

@@ -79,7 +79,7 @@ def test_a_schedule_sends_its_campaign_and_the_time_to_the_collect_queue(weekly:
     assert target["RetryPolicy"] == {"MaximumEventAgeInSeconds": 3_600}
 
 
-def test_a_schedule_waits_for_its_group(weekly: Template) -> None:
+def test_a_schedule_is_created_after_its_schedule_group(weekly: Template) -> None:
     (schedule,) = (
         each for each in weekly.body["Resources"].values() if each["Type"] == "AWS::Scheduler::Schedule"
     )
@@ -87,7 +87,7 @@ def test_a_schedule_waits_for_its_group(weekly: Template) -> None:
     assert weekly.body["Resources"][group]["Properties"]["Name"] == "mailroom-dev-campaigns"
 
 
-def test_the_schedules_role_is_for_this_group_and_those_two_queues(weekly: Template) -> None:
+def test_the_role_of_the_schedules_may_only_send_to_their_two_queues(weekly: Template) -> None:
     (role,) = (each for each in weekly.all("IAM::Role") if "scheduler" in str(each))
     (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
     conditions = trust["Condition"]["StringEquals"]
@@ -179,7 +179,7 @@ def test_a_campaigns_functions_are_in_a_vpc_if_the_stage_has_one(
 
 
 @pytest.mark.parametrize("name", [COLLECT, COMPOSE])
-def test_lambda_may_make_a_functions_interfaces_and_the_function_may_not(
+def test_only_lambda_may_create_the_network_interfaces_of_a_function_in_a_vpc(
     weekly: Template, everything: Templates, name: str
 ) -> None:
     about = [

@@ -60,7 +60,9 @@ def test_an_alarm_rings_if_no_canary_was_delivered_for_a_quarter_of_an_hour(
     assert missing["TreatMissingData"] == "breaching"
 
 
-def test_a_days_canaries_do_not_make_one_bounce_a_bad_rate(whole: Templates) -> None:
+def test_one_bounce_among_the_canaries_of_a_day_does_not_ring_the_alarm_of_the_bounce_rate(
+    whole: Templates,
+) -> None:
     (rate,) = (
         query["Expression"]
         for query in alarm_named(whole, "mailroom-dev-ses-bounce-rate")["Metrics"]

@@ -30,14 +30,14 @@ def stage_with_console() -> Templates:
     return variant({"console": CONSOLE, **changes_for("weekly-followers")})
 
 
-def test_a_stage_without_the_setting_has_no_such_stack(dev: Templates) -> None:
+def test_a_stage_without_the_setting_console_has_no_console_stack(dev: Templates) -> None:
     assert "console" not in dev.stacks
     assert not [
         name for stack in dev.stacks.values() for name in stack.body["Resources"] if "Console" in name
     ]
 
 
-def test_the_function_only_reads_but_for_its_own_sessions(stage_with_console: Templates) -> None:
+def test_the_function_of_the_console_may_write_only_its_own_sessions(stage_with_console: Templates) -> None:
     (role,) = stage_with_console["console"].all("IAM::Role")
     rights = allowed(role)
     writing = {action for action in rights if action.partition(":")[2].startswith(WRITES)} - {
@@ -50,13 +50,15 @@ def test_the_function_only_reads_but_for_its_own_sessions(stage_with_console: Te
     assert "mailroom-dev-deeds" in f"{sessions['Resource']}"
 
 
-def test_both_routes_lead_to_the_function_without_an_authorizer(stage_with_console: Templates) -> None:
+def test_both_routes_of_the_console_invoke_its_function_without_an_authorizer(
+    stage_with_console: Templates,
+) -> None:
     routes = stage_with_console["console"].all("ApiGatewayV2::Route")
     assert {route["RouteKey"] for route in routes} == {"ANY /", "ANY /{proxy+}"}
     assert {route["AuthorizationType"] for route in routes} == {"NONE"}
 
 
-def test_the_function_gets_the_settings_and_ends_before_api_gateway_gives_up(
+def test_the_function_of_the_console_ends_before_the_time_limit_of_api_gateway(
     stage_with_console: Templates,
 ) -> None:
     (function,) = stage_with_console["console"].all("Lambda::Function")
@@ -98,7 +100,9 @@ def test_one_tenant_of_entra_with_app_roles_is_accepted() -> None:
     assert "console" in variant({"console": {**CONSOLE, **entra}}).stacks
 
 
-def test_the_page_has_the_price_and_the_limits_of_the_stack(stage_with_console: Templates) -> None:
+def test_the_page_about_the_teams_console_has_the_price_and_the_limits_of_its_stack(
+    stage_with_console: Templates,
+) -> None:
     text = " ".join(Page("docs/how-to/console-sign-in.md").text.split())
     prices = [
         sum(stage_parts([stack.body for stack in stage.stacks.values()], senders=1).values())

@@ -56,7 +56,7 @@ def test_the_dashboard_fits_one_screen(any_stage: Templates) -> None:
         assert sum(each["width"] for each in first if each["y"] == top) == COLUMNS
 
 
-def test_widgets_do_not_overlap(any_stage: Templates) -> None:
+def test_the_widgets_of_the_dashboard_do_not_overlap(any_stage: Templates) -> None:
     for body in bodies(any_stage):
         taken: set[tuple[int, int]] = set()
         for each in body["widgets"]:
@@ -67,7 +67,9 @@ def test_widgets_do_not_overlap(any_stage: Templates) -> None:
             taken |= cells
 
 
-def test_the_first_row_lists_every_alarm_and_shows_the_ringing_ones(any_stage: Templates) -> None:
+def test_the_first_row_of_the_dashboard_lists_every_alarm_and_shows_the_ringing_ones(
+    any_stage: Templates,
+) -> None:
     ringing = [each for each in widgets(any_stage, "alarm") if "states" in each["properties"]]
     assert {(each["y"], *each["properties"]["states"]) for each in ringing} == {(0, "ALARM")}
     found = [arn.rpartition(":")[2] for each in ringing for arn in each["properties"]["alarms"]]
@@ -134,7 +136,7 @@ def test_a_percentage_refers_to_the_threshold_of_the_alarm_on_the_same_metric(
     }
 
 
-def test_the_oldest_messages_are_those_of_the_worst_three_queues(any_stage: Templates) -> None:
+def test_the_graph_of_the_oldest_messages_shows_the_three_worst_queues(any_stage: Templates) -> None:
     (graph,) = (
         widget
         for widget in widgets(any_stage, "metric")
@@ -147,7 +149,7 @@ def test_the_oldest_messages_are_those_of_the_worst_three_queues(any_stage: Temp
     assert len(shares) > 3
 
 
-def test_codes_are_the_normal_lanes_at_p50_and_p99(dev: Templates) -> None:
+def test_the_graph_of_codes_shows_p50_and_p99_of_the_normal_lanes(dev: Templates) -> None:
     drawn = {(line[3], line[-1]["stat"]) for line in graph_lines(dev) if line[1:2] == ["PutToAccepted"]}
     assert drawn == set(itertools.product(("send-mail", "send-sms"), ("p50", "p99")))
 
@@ -169,7 +171,7 @@ def test_the_counts_of_retried_misconfigured_unknown_and_resent_tries_are_search
     assert re.findall(r'MetricName="(\w+)"', search) == ["Retried", "Misconfigured", "Unknown", "Resent"]
 
 
-def test_the_widget_of_the_day_sums_all_lanes_of_a_channel_beside_its_limit(dev: Templates) -> None:
+def test_the_graph_of_the_daily_limit_shows_the_sum_of_all_lanes_of_a_channel(dev: Templates) -> None:
     (day,) = (each for each in widgets(dev, "metric") if each["properties"]["title"].startswith("The day"))
     (search,) = (each for each in expressions(dev) if each.startswith("RUNNING_SUM"))
     assert re.findall(r'service="([\w-]+)"', search) == ["send-mail", "send-mail-bulk"]
@@ -210,7 +212,7 @@ def test_the_dashboards_are_within_the_limits_of_cloudwatch(any_stage: Templates
         assert len(formula) <= 1_024
 
 
-def test_widgets_are_as_put_dashboard_documents_them(any_stage: Templates) -> None:
+def test_every_widget_is_valid_by_the_documentation_of_put_dashboard(any_stage: Templates) -> None:
     needed = {
         "alarm": {"alarms"},
         "metric": {"region"},
@@ -227,7 +229,7 @@ def test_widgets_are_as_put_dashboard_documents_them(any_stage: Templates) -> No
         assert "metrics" in each["properties"] or arns(each)
 
 
-def test_a_formula_names_lines_of_its_own_graph(any_stage: Templates) -> None:
+def test_a_formula_of_a_graph_refers_only_to_lines_of_the_same_graph(any_stage: Templates) -> None:
     for each in widgets(any_stage, "metric"):
         options = [line[-1] for line in each["properties"].get("metrics", [])]
         given = [option["id"] for option in options if "id" in option]
@@ -238,7 +240,7 @@ def test_a_formula_names_lines_of_its_own_graph(any_stage: Templates) -> None:
                 assert set(re.findall(r"[a-z]\w*", formula)) <= set(given)
 
 
-def test_the_pictures_in_the_docs_are_of_the_dashboards_as_they_are(prod: Templates) -> None:
+def test_the_pictures_in_the_documentation_show_the_present_dashboards(prod: Templates) -> None:
     command = ".venv/bin/python -m tests.support.stacks.picture"
     for file, picture in pictures(prod).items():
         assert file.read_text() == picture, f"{file.name} is another dashboard; run {command}"

@@ -57,7 +57,7 @@ def test_a_schedule_starts_the_function_every_hour(dev: Templates) -> None:
     assert "EventPattern" not in rule
 
 
-def test_both_rules_start_the_function_and_have_the_permission(dev: Templates) -> None:
+def test_both_rules_may_invoke_the_function_that_checks_dead_letters(dev: Templates) -> None:
     template = dev["dead-letters"]
     for rule in template.all("Events::Rule"):
         (target,) = rule["Targets"]

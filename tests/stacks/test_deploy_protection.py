@@ -116,5 +116,5 @@ def test_a_protected_stage_without_a_pinned_account_raises_a_warning() -> None:
     assert warning.startswith("mailroom.dev.deployment: is protected but has no account or region; set both")
 
 
-def test_a_pinned_stage_raises_no_warning() -> None:
+def test_a_protected_stage_with_a_pinned_account_raises_no_warning() -> None:
     assert not warned(dev_with("deployment", PINNED))

@@ -72,7 +72,7 @@ def test_a_wildcard_subject_uses_string_like_and_the_audience_string_equals() ->
     }
 
 
-def test_the_provider_is_made_by_cloudformation_itself() -> None:
+def test_cloudformation_creates_the_openid_provider_without_a_function() -> None:
     stack = stack_of(GITHUB)
     assert stack.one("IAM::OIDCProvider")["Url"] == f"https://{HOST}"
     assert stack.one("IAM::OIDCProvider")["ClientIdList"] == ["sts.amazonaws.com"]
@@ -118,7 +118,7 @@ def test_the_accounts_default_bootstrap_raises_a_warning() -> None:
 
 
 @pytest.mark.parametrize("named", ["maildev", "hnb659fds"])
-def test_an_explicit_bootstrap_raises_no_warning(named: str) -> None:
+def test_an_explicitly_named_bootstrap_raises_no_warning(named: str) -> None:
     assert not warned({**GITHUB, "qualifier": named})
     assert not warned(GITHUB, **{"@aws-cdk/core:bootstrapQualifier": named})
 
@@ -137,7 +137,7 @@ def test_the_stages_own_bootstrap_deploys_all_of_its_stacks(tmp_path: Path) -> N
     assert all("role/cdk-maildev-" in each for each in allowed(taken)["sts:AssumeRole"])
 
 
-def test_readers_may_compare_templates_and_see_no_content() -> None:
+def test_the_role_of_readers_may_compare_templates_and_cannot_read_content() -> None:
     pulls = "repo:acme/mailroom:pull_request"
     reader = role(stack_of({**GITHUB, "reader_subjects": [pulls]}), "mailroom-dev-deploy-reader")
     assert trust(reader)["Condition"]["StringEquals"][f"{HOST}:sub"] == [pulls]

@@ -33,7 +33,7 @@ def missing(deployed: Mapping[str, Template], wanted: Mapping[str, Template]) ->
     return needed - {name for each in wanted.values() for name in exports(each)}
 
 
-def test_a_setting_removes_no_export_that_a_deployed_stack_imports(
+def test_no_setting_removes_an_export_that_a_deployed_stack_imports(
     dev: Templates, otherwise: Templates
 ) -> None:
     assert not missing(dev.stacks, otherwise.stacks)

@@ -109,7 +109,7 @@ def test_the_mailbox_stream_is_read_within_bounds_and_failed_batches_are_kept_wh
     }
 
 
-def test_secrets_are_passed_to_functions_by_arn_only(whole: Templates) -> None:
+def test_functions_get_only_the_arns_of_secrets(whole: Templates) -> None:
     """If a function needs a secret, its variable's name shows that its value is the secret's ARN."""
     names = {
         name

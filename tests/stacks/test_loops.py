@@ -15,7 +15,7 @@ ONCE = "release"
 test_a_round_invokes_no_function shows. So Lambda's limit of about 16 rounds stays."""
 
 
-def test_only_a_campaign_a_fax_under_another_group_and_release_feed_themselves(
+def test_only_campaigns_regrouped_faxes_and_release_can_invoke_themselves(
     whole: Templates,
 ) -> None:
     assert {*loops(whole)} == {frozenset({f"mailroom-dev-{name}"}) for name in (*FEEDING_THEMSELVES, ONCE)}
@@ -68,7 +68,7 @@ SECOND = {
 }
 
 
-def test_a_loop_may_lead_over_a_topic_and_its_queue() -> None:
+def test_a_loop_of_functions_over_a_topic_and_its_queue_is_found() -> None:
     topic = {
         **function("first", "sns:Publish", {"Ref": "Topic"}),
         "Topic": resource("SNS::Topic", TopicName="topic"),
@@ -83,7 +83,7 @@ def test_a_loop_may_lead_over_a_topic_and_its_queue() -> None:
     assert looping({**SECOND, **topic}) == set()
 
 
-def test_a_loop_may_lead_over_a_bucket_that_notifies_a_function() -> None:
+def test_a_loop_of_functions_over_a_bucket_that_notifies_a_function_is_found() -> None:
     notified = {
         "LambdaConfigurations": [{"Event": "s3:ObjectCreated:*", "Function": arn_attribute("second")}]
     }
@@ -95,12 +95,12 @@ def test_a_loop_may_lead_over_a_bucket_that_notifies_a_function() -> None:
     assert looping({**SECOND, **bucket}) == {frozenset({"first", "second"})}
 
 
-def test_a_loop_may_lead_over_an_invocation() -> None:
+def test_a_loop_of_functions_over_an_invocation_is_found() -> None:
     invoked = function("first", "lambda:InvokeFunction", arn_attribute("second"))
     assert looping({**SECOND, **invoked}) == {frozenset({"first", "second"})}
 
 
-def test_a_loop_over_a_table_is_not_stopped() -> None:
+def test_a_loop_of_functions_over_a_table_is_not_stopped_by_lambda() -> None:
     table = {
         **function("first", "dynamodb:UpdateItem", arn_attribute("Table")),
         "Table": resource("DynamoDB::Table", TableName="table"),

@@ -27,7 +27,7 @@ def test_an_objective_watches_the_p99_of_each_normal_lane_in_a_short_and_in_a_lo
         assert (rings["Threshold"], rings["Period"]) == (5_000, 300)
 
 
-def test_the_line_of_slow_codes_is_at_the_objective(whole: Templates) -> None:
+def test_the_graph_of_slow_codes_has_a_line_at_the_objective(whole: Templates) -> None:
     (codes,) = (each for each in widgets(whole, "metric") if "Codes" in each["properties"]["title"])
     (line,) = codes["properties"]["annotations"]["horizontal"]
     assert line["value"] == alarm_named(whole, "mailroom-dev-mail-codes-late")["Threshold"]

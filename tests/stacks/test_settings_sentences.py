@@ -260,7 +260,7 @@ def test_the_app_exits_with_the_sentence_and_no_traceback(monkeypatch: pytest.Mo
         app.main()
 
 
-def test_context_without_a_value_is_explained(
+def test_a_missing_value_of_the_option_context_is_explained(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["app.py", "-c", "stage"])

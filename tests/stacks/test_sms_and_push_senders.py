@@ -116,7 +116,7 @@ def test_the_stages_applications_and_topics_are_passed_to_a_push_sender(everythi
     assert "ExportsOutputRefSuppressions" in told.suppressions_table
 
 
-def test_the_api_knows_the_names_of_a_stages_applications_if_the_stage_sends_pushes(
+def test_the_api_gets_the_names_of_the_applications_of_a_stage_that_sends_pushes(
     everything: Templates, otherwise: Templates, dev: Templates
 ) -> None:
     names = [

@@ -26,7 +26,7 @@ STACKS = [
 ]
 
 
-def test_the_local_stage_differs_in_settings_not_in_shape(
+def test_the_local_stage_has_the_same_resources_as_others_with_other_settings(
     templates_of_stage: Callable[[str], Templates], every_function: Templates
 ) -> None:
     stages = (templates_of_stage("local"), every_function)
@@ -46,7 +46,7 @@ def test_the_local_stage_runs_on_this_python_and_leaves_the_streams_to_the_pump(
     }
 
 
-def test_a_finding_of_cdk_nag_stops_synth(tmp_path: Path) -> None:
+def test_a_finding_of_cdk_nag_makes_synth_fail(tmp_path: Path) -> None:
     app = App(context=NO_BUNDLES, outdir=str(tmp_path))
     build(app, load(with_settings(LEAN), "dev"))
     Bucket(Stack(app, "careless"), "Open")

@@ -62,7 +62,7 @@ def test_a_template_that_would_end_its_process_is_named_and_the_others_are_check
     ]
 
 
-def test_the_checks_of_one_template_find_nothing_in_the_others(project: Project) -> None:
+def test_the_checks_of_one_template_report_no_fault_of_other_templates(project: Project) -> None:
     project.write("a", text="{{ name }}")
     project.write("b", html=WARNED)
     assert project.texts("mail/b") == [
@@ -91,7 +91,7 @@ def test_the_files_of_a_template_are_checked(project: Project) -> None:
     ]
 
 
-def test_a_file_that_no_mail_has_is_named(project: Project) -> None:
+def test_the_checks_name_a_file_that_no_template_uses(project: Project) -> None:
     project.write("a")
     for folder in ("a/files/more", "a/fr/files", "_layout/files"):
         (project.root / folder).mkdir(parents=True)

@@ -14,5 +14,5 @@ def test_a_network_that_is_not_in_cidr_is_refused(network: str) -> None:
 
 
 @pytest.mark.parametrize("network", ["10.0.0.0/8", "127.0.0.0/8", "fd12:3456::/32", "0.0.0.0/0", "192.0.2.7"])
-def test_a_network_that_holds_more_than_metadata_may_be_opened(network: str) -> None:
+def test_a_network_that_contains_more_than_the_metadata_address_may_be_allowed(network: str) -> None:
     assert dev_with("webhook.allowed_networks", [network]).webhook.allowed_networks == (network,)

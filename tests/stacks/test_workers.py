@@ -48,7 +48,7 @@ def queue_of(template: Template, name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("stack", "name", "function"), [each for each in WORKERS if each[1] != "fax"])
-def test_visibility_is_six_time_outs_and_the_batch_window(
+def test_the_visibility_of_a_queue_is_six_time_outs_and_the_batch_window(
     whole: Templates, stack: str, name: str, function: str
 ) -> None:
     found = whole[stack].one("Lambda::Function", FunctionName=f"mailroom-dev-{function}")
@@ -107,7 +107,7 @@ def test_every_queue_is_encrypted_and_refuses_requests_without_tls(whole: Templa
 
 
 @every_worker
-def test_the_alarm_of_dead_letters_rings_from_the_first_on_and_while_somebody_looks_at_it(
+def test_the_alarm_of_dead_letters_rings_from_the_first_letter_on_even_while_it_is_received(
     whole: Templates, stack: str, name: str, function: str
 ) -> None:
     alarm = whole[stack].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{name}-dlq-not-empty")

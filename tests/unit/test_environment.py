@@ -76,7 +76,7 @@ def test_the_lines_of_release_are_read_from_json(monkeypatch: pytest.MonkeyPatch
     assert read(ReleaseSettings).lines == {"mail": LineSettings(2.5, [("2026-11-21", 1000)], 0.1)}
 
 
-def test_what_a_stack_fills_is_what_the_function_reads() -> None:
+def test_a_function_reads_the_variables_that_a_stack_writes() -> None:
     filled = read(SesSender, SEND_MAIL)
     variables = variables_of(filled)
     assert variables.keys() == SEND_MAIL.keys()

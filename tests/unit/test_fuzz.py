@@ -82,7 +82,7 @@ def fuzzed(inputs: st.SearchStrategy[Any], tried: Callable[[Any], bool], example
 
 
 @pytest.mark.parametrize("name", PARSERS)
-def test_a_parser_takes_an_input_or_refuses_it_with_a_sentence(
+def test_a_parser_accepts_an_input_or_refuses_it_with_a_sentence(
     aws: Aws, fuzz_log: Log, record_property: Note, name: str
 ) -> None:
     parser = PARSERS[name]
@@ -105,7 +105,7 @@ def test_a_parser_takes_an_input_or_refuses_it_with_a_sentence(
 
 
 @pytest.mark.parametrize("name", BATCHES)
-def test_a_bad_record_keeps_no_neighbour_from_being_done_and_is_not_lost(
+def test_a_bad_record_is_not_lost_and_the_other_records_are_handled(
     aws: Aws, fuzz_log: Log, record_property: Note, name: str
 ) -> None:
     run = BATCHES[name].open(aws)
@@ -124,7 +124,7 @@ def test_a_bad_record_keeps_no_neighbour_from_being_done_and_is_not_lost(
 
 
 @pytest.mark.parametrize("name", GROWING)
-def test_a_parser_makes_no_more_work_than_in_proportion_to_its_input(
+def test_the_work_of_a_parser_is_at_most_proportional_to_its_input(
     aws: Aws, fuzz_log: Log, record_property: Note, name: str
 ) -> None:
     parser = PARSERS[name]

@@ -44,13 +44,13 @@ def check_checkout(root: Path, code: str, ceilings: str, *arguments: str) -> tup
     return language.main([*arguments], root, file), file.read_text()
 
 
-def test_a_new_package_may_have_no_habit(tmp_path: Path, capsys: Output) -> None:
+def test_a_new_package_must_be_without_habits(tmp_path: Path, capsys: Output) -> None:
     assert check_checkout(tmp_path, PLAIN, "") == (0, "")
     assert check_checkout(tmp_path, PLAIN + HEADLESS, "") == (1, "")
     assert capsys.readouterr().out.startswith(f"{PACKAGE}: headless rose from 0 to 1.")
 
 
-def test_a_rise_names_the_worst_places_first(tmp_path: Path, capsys: Output) -> None:
+def test_a_count_above_its_ceiling_lists_the_worst_places_first(tmp_path: Path, capsys: Output) -> None:
     assert check_checkout(tmp_path, PLAIN + PLACE + HEADLESS, row(1, 1, 2))[0] == 1
     assert capsys.readouterr().out.splitlines() == [
         f"{PACKAGE}: habits rose from 1 to 2. The worst places:",
@@ -59,7 +59,7 @@ def test_a_rise_names_the_worst_places_first(tmp_path: Path, capsys: Output) -> 
     ]
 
 
-def test_a_fall_fails_until_the_ceilings_are_lowered(tmp_path: Path, capsys: Output) -> None:
+def test_a_count_below_its_ceiling_fails_until_the_ceiling_is_lowered(tmp_path: Path, capsys: Output) -> None:
     assert check_checkout(tmp_path, PLAIN + HEADLESS, row(1, 3, 2)) == (1, row(1, 3, 2))
     sentence = f"{PACKAGE}: habits fell to 1. Run it with --lower to keep what you won.\n"
     assert capsys.readouterr().out == sentence

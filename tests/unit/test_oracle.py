@@ -27,13 +27,13 @@ def first_difference(other: InMemoryDynamoDB) -> tuple[str, Comparison]:
     return "", comparison
 
 
-def test_every_verb_that_writes_messages_changes_some() -> None:
+def test_every_verb_of_the_random_calls_changes_a_message() -> None:
     differs, comparison = first_difference(InMemoryDynamoDB())
     assert not differs
     assert {verb for verb in VERBS if not comparison.changed[verb]} == BESIDE_MESSAGES
 
 
-def test_an_engine_that_writes_whatever_the_condition_says_is_told() -> None:
+def test_an_engine_that_ignores_conditions_is_reported_as_different() -> None:
     class Unconditional(InMemoryDynamoDB):
         def _make_api_call(self, name: str, request: Mapping[str, Any]) -> dict[str, Any]:
             if name == "UpdateItem":

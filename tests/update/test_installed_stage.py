@@ -106,7 +106,7 @@ class Console:
             return error.code
 
 
-def test_a_channel_added_to_a_running_stage_works_after_the_next_up_and_nothing_accepted_is_lost(
+def test_a_channel_added_to_a_running_stage_works_after_the_next_up_and_no_message_is_lost(
     installed: Environment, team: Path, stage_variables: dict[str, str]
 ) -> None:
     first = Console(installed.answer("mailroom", "up"))
@@ -129,7 +129,7 @@ def test_a_channel_added_to_a_running_stage_works_after_the_next_up_and_nothing_
     assert "with the current settings and code" in installed.answer("mailroom", "up")
 
 
-def test_a_message_of_each_channel_arrives_that_of_the_teams_own_too(
+def test_a_message_of_each_channel_arrives_including_the_teams_own_channel(
     installed: Environment, team: Path, stage_variables: dict[str, str]
 ) -> None:
     for channel, words in SENT.items():
@@ -195,7 +195,7 @@ def set_setting(team: Path, *path: str, value: Any) -> None:
     file.write_text(json.dumps(settings))
 
 
-def test_a_changed_setting_is_deployed_over_the_running_stage_unless_it_takes_a_queue_away(
+def test_a_changed_setting_is_deployed_over_the_running_stage_unless_it_removes_a_queue(
     installed: Environment, team: Path, stage_variables: dict[str, str]
 ) -> None:
     before = (team / "cdk.json").read_text()
@@ -222,7 +222,7 @@ print(Mailroom("local").send_many(items).accepted)
 """
 
 
-def test_an_update_to_another_wheel_is_deployed_over_the_stage_and_loses_and_doubles_none_of_200_messages(
+def test_an_update_to_another_wheel_loses_and_doubles_none_of_200_messages(
     installed: Environment, team: Path, stage_variables: dict[str, str], tmp_path: Path
 ) -> None:
     copy_sources(tmp_path, "9.9.9")

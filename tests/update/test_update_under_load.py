@@ -127,7 +127,7 @@ def hashes(stage: StageClient) -> dict[str, str]:
     }
 
 
-def test_every_function_gets_its_new_code_while_messages_are_on_their_way(updated: Updated) -> None:
+def test_every_function_gets_its_new_code_while_messages_are_being_sent(updated: Updated) -> None:
     before, after = updated.code
     assert before.keys() <= after.keys()
     assert not {name for name in before if before[name] == after[name]}

@@ -251,7 +251,7 @@ def test_an_opt_in_without_an_opt_out_is_the_same_conflict(api: Api, preferences
     assert choose(api, news=in_again("2026-11-20T00:00:00Z")).text == other.text
 
 
-def test_an_opt_out_wins_over_an_opt_in_that_was_asked_for_before_it(
+def test_an_opt_out_overrides_an_opt_in_that_was_requested_earlier(
     api: Api, preferences: Preferences, clock: FakeClock
 ) -> None:
     preferences.opt_out(ADA, "news", "page")
@@ -269,7 +269,7 @@ def test_opt_outs_of_a_request_are_stored_even_if_its_opt_in_is_a_conflict(
     assert preferences.get(ADA, "news") is not None
 
 
-def test_no_change_lifts_what_a_provider_a_person_or_an_operator_said_about_a_channel(
+def test_no_change_lifts_a_suppression_by_a_provider_a_person_or_an_operator(
     api: Api, suppressions: Suppressions, preferences: Preferences
 ) -> None:
     for channel, reason in (("mail", "bounce"), ("sms", "stop"), ("push", "operator")):

@@ -177,7 +177,7 @@ def test_a_run_that_somebody_has_started_meanwhile_is_not_paused_for_its_earlier
         ("since noon by ada: it was paused by the run itself: again", False),
     ],
 )
-def test_a_pause_by_a_person_is_none_by_the_run_itself_whatever_its_reason(
+def test_a_pause_by_a_person_never_counts_as_a_pause_by_the_run_itself(
     bad_campaign: Campaign, words: str, *, by_itself: bool
 ) -> None:
     bad_campaign.runs.pause("spring", NAME, words)

@@ -61,7 +61,9 @@ def test_a_repeated_page_gets_the_cursor_of_the_next_page_if_the_next_page_is_un
 
 
 @pytest.mark.parametrize("page", [2, 3])
-def test_a_page_is_out_of_sequence_if_an_earlier_page_is_due(begun_runs: Runs, page: int) -> None:
+def test_a_page_of_a_campaign_is_out_of_sequence_if_an_earlier_page_is_due(
+    begun_runs: Runs, page: int
+) -> None:
     assert begun_runs.claim(*RUN, "s-1", page) == PageOutOfSequence()
 
 

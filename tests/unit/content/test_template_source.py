@@ -110,7 +110,7 @@ def test_a_part_is_escaped_as_the_file_that_uses_it(shelf: Shelf) -> None:
     assert engine.render("a/body.txt", {"x": "<"}) == "<"
 
 
-def test_a_file_that_is_no_text_is_no_fault_if_no_template_uses_it(shelf: Shelf) -> None:
+def test_a_binary_file_that_no_template_uses_causes_no_fault(shelf: Shelf) -> None:
     shelf.put("a", text="Hello")
     write(shelf.root, b"\x89PNG\xff", "_layout/logo.png")
     assert [*engine_of(shelf.root).faults()] == []

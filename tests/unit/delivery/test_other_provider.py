@@ -194,7 +194,7 @@ def test_a_record_that_cannot_be_sent_to_the_other_queue_comes_back_and_its_neig
     assert moved(aws) == ["m-2"]
 
 
-def test_after_refusals_in_a_row_single_messages_ask_the_provider_and_an_acceptance_ends_that(
+def test_after_several_refusals_only_single_messages_are_submitted_until_the_provider_accepts_one(
     first: Begin, aws: Aws
 ) -> None:
     def batch(number: int) -> list[dict[str, Any]]:
@@ -223,7 +223,7 @@ def test_a_campaign_that_the_first_provider_refuses_moves_and_does_not_wait_for_
     assert "WaitsForProvider" not in counted()
 
 
-def test_without_a_fallback_every_message_asks_the_provider(make_post: Make) -> None:
+def test_without_a_fallback_every_message_is_submitted_to_its_provider(make_post: Make) -> None:
     worker = make_post(THROTTLED)
     worker.handle(*(item(id=f"m-{at}") for at in range(8)))
     assert len(worker.submitted) == 8

@@ -73,7 +73,7 @@ def test_the_messages_of_a_deleted_pool_do_not_fail_although_earlier_ones_were_a
     assert [aws.item(id_)["status"] for id_ in ids] == ["sending"] * 3
 
 
-def test_a_message_that_is_accepted_at_its_second_try_has_no_refusal_to_remember(
+def test_a_message_that_is_accepted_at_its_second_try_leaves_no_refusal_on_record(
     make_post: Make, aws: Aws
 ) -> None:
     worker = make_post(UNDECIDED, SENT)
@@ -239,7 +239,7 @@ def drawn(chance: random.Random) -> World:
 DRAWN = [drawn(random.Random(seed)) for seed in range(300)]
 
 
-def test_no_message_is_condemned_while_all_since_its_latest_but_one_refusal_were_refused() -> None:
+def test_no_message_is_rejected_while_every_submit_since_its_refusal_before_the_latest_was_refused() -> None:
     for world in DRAWN:
         for message in world.condemned:
             *_, before, latest = world.refused(message)
@@ -249,7 +249,7 @@ def test_no_message_is_condemned_while_all_since_its_latest_but_one_refusal_were
             )
 
 
-def test_a_good_message_is_condemned_only_if_three_faults_of_the_account_met_it() -> None:
+def test_a_valid_message_is_rejected_only_after_three_refusals_by_faults_of_the_account() -> None:
     condemned = [(world, message) for world in DRAWN for message in world.condemned]
     for world, message in condemned:
         if message % 2 == 1:
@@ -258,7 +258,7 @@ def test_a_good_message_is_condemned_only_if_three_faults_of_the_account_met_it(
 
 
 @pytest.mark.parametrize("threads", range(1, 7))
-def test_a_bad_destination_is_condemned_at_its_third_refusal_however_many_threads_submit(
+def test_a_bad_destination_is_rejected_at_its_third_refusal_for_any_number_of_threads(
     threads: int,
 ) -> None:
     world, chance = World(threads), random.Random(threads)

@@ -26,7 +26,7 @@ def test_marking_a_message_as_a_dead_letter_changes_only_the_mark_its_keys_the_u
 
 
 @pytest.mark.parametrize("verb", ["claim", *ENDING])
-def test_a_dead_letter_that_is_claimed_or_ends_is_no_dead_letter_in_the_index(
+def test_a_dead_letter_leaves_the_index_if_it_is_claimed_or_gets_an_outcome(
     ledger: Ledger, aws: Aws, verb: str
 ) -> None:
     claim = claimed(ledger)

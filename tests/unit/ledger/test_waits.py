@@ -119,7 +119,7 @@ def test_a_hold_reports_the_wait_of_a_message_that_does_not_wait_any_more(
     assert replaced == ["v-1"]
 
 
-def test_a_hold_that_was_written_in_spite_of_an_error_code_does_not_report_itself(
+def test_a_hold_that_was_written_despite_an_error_is_not_reported_as_an_earlier_wait(
     aws: Aws, clock: FakeClock
 ) -> None:
     def unanswered(real: Any, **arguments: Any) -> Any:

@@ -46,7 +46,7 @@ def test_writes_are_made_in_one_call_with_their_dates_and_entries(aws: Aws, cloc
     }
 
 
-def test_no_writes_take_no_call(aws: Aws, clock: FakeClock) -> None:
+def test_an_empty_list_of_writes_makes_no_call(aws: Aws, clock: FakeClock) -> None:
     client: Any = Meddler(aws.dynamodb)
     assert (ledger_table(client, clock).write_together([]), client.names()) == ([], [])
 

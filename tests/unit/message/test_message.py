@@ -209,7 +209,7 @@ def test_importing_the_message_contracts_does_not_import_boto3_or_powertools() -
     assert not {"boto3", "botocore", "aws_lambda_powertools"} & {*output.split()}
 
 
-def test_the_start_of_a_campaigns_run_is_no_variable_of_a_template() -> None:
+def test_the_start_of_a_campaigns_run_is_not_a_variable_of_templates() -> None:
     start = {"campaign": "weekly", "run": "r", "start": 7}
     message = parse(item(first_name="Vincent", campaign_start=start), CONTRACTS)
     assert message.variables == item(first_name="Vincent")

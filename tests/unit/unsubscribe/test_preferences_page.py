@@ -128,7 +128,7 @@ def test_a_switch_opts_out_and_in_again(preferences_page: Door, counted: Counted
     assert counted() == {"Unsubscribed": 1, "Resubscribed": 1}
 
 
-def test_nothing_but_what_i_must_get_opts_out_of_each_topic_and_keeps_earlier_opt_outs(
+def test_the_button_for_required_mails_only_opts_out_of_each_topic_and_keeps_earlier_opt_outs(
     preferences_page: Door, counted: Counted
 ) -> None:
     preferences_page.preferences.opt_out(ADA, "offers", "one-click")
@@ -145,7 +145,7 @@ def test_nothing_but_what_i_must_get_opts_out_of_each_topic_and_keeps_earlier_op
 
 
 @pytest.mark.parametrize("by", ["one-click", "page", "api", "command", "console", "operator"])
-def test_what_was_switched_off_in_another_way_cannot_be_switched_on_here(
+def test_a_topic_that_was_switched_off_in_another_way_cannot_be_switched_on_at_the_page(
     preferences_page: Door, by: By
 ) -> None:
     preferences_page.preferences.opt_out(ADA, "news", by)

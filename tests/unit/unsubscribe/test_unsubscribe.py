@@ -101,7 +101,7 @@ def test_a_one_click_request_opts_out_at_once(unsubscribe_page: Door, counted: C
     "body", [ONE_CLICK, f"{ONE_CLICK}\r\n", multipart(("List-Unsubscribe", "One-Click"))[0]]
 )
 @pytest.mark.parametrize("encoded", [False, True])
-def test_a_one_click_request_counts_whatever_its_content_type_says(
+def test_a_one_click_request_with_any_content_type_opts_out(
     unsubscribe_page: Door, body: str, kind: str, encoded: bool
 ) -> None:
     assert unsubscribe_page.status(posted_form(token(), body, kind, encoded=encoded)) == 200

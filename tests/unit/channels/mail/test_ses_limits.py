@@ -140,7 +140,7 @@ def test_a_content_type_is_a_type_and_a_subtype_with_any_parameters(kind: str) -
         ),
     ],
 )
-def test_a_content_type_that_is_no_media_type_is_refused_when_the_mail_is_put(kind: str) -> None:
+def test_an_attachment_with_an_invalid_content_type_is_refused_when_the_mail_is_put(kind: str) -> None:
     fault = ("attachments[0].content_type", "is not a media type; use one like application/pdf")
     assert problem_of_mail(attachments=[{"ref": "s3://bucket/a", "content_type": kind}]) == fault
 

@@ -113,7 +113,7 @@ def test_a_published_version_has_its_files_at_the_time_of_the_publication(aws: A
     assert loaded(aws, templates, version=2) == [LOGO]
 
 
-def test_a_file_is_no_template_though_its_name_is_that_of_a_part(shelf: Shelf) -> None:
+def test_a_file_with_the_name_of_a_part_is_not_a_template_without_a_folder(shelf: Shelf) -> None:
     shelf.put("a", subject="Hello", text="Hi")
     shelf.put("a/files", text="{{ broken")
     assert Templates(shelf.root).render("a", {}).attached == {"body.txt": b"{{ broken"}

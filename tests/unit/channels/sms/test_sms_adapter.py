@@ -223,7 +223,7 @@ def test_an_account_can_be_used_as_soon_as_its_credentials_can_be_read() -> None
 
 
 @pytest.mark.parametrize("fault", [KeyError("private"), LookupError("private"), RecursionError("private")])
-def test_the_error_about_unusable_credentials_does_not_quote_the_credentials(fault: Exception) -> None:
+def test_the_error_about_invalid_credentials_does_not_quote_them(fault: Exception) -> None:
     sms_adapter, _ = opening(fault)
     reason = f"the SMS provider's secret cannot be used: {type(fault).__name__}"
     assert why_not(sms_adapter) == Misconfigured(reason)
