@@ -53,7 +53,7 @@ def _loader(search_path_string: str | None = None) -> Loader:
 
 botocore.session.create_loader = _loader
 
-# A console takes its width from COLUMNS when it is created. Without it, the width is the same in every
+# A rich console takes the width from COLUMNS when it is created. Without it, the width is the same in every
 # terminal.
 os.environ.pop("COLUMNS", None)
 

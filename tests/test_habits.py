@@ -161,7 +161,7 @@ def test_the_parallel_jobs_of_the_workflow_run_all_tests() -> None:
     parts = parsed(check)["jobs"]["test"]["strategy"]["matrix"]["tests"]
     named = [file for part in parts for each in part.split() for file in ROOT.glob(each)]
     found = [file for each in named for file in ([each] if each.is_file() else each.rglob("test_*.py"))]
-    alone = ("audit", "browser", "printed", "update")  # each of a job of its own
+    alone = ("audit", "browser", "printed", "update")  # these folders have separate jobs
     of_jobs = [file for each in alone for file in (ROOT / "tests" / each).rglob("test_*.py")]
     assert sorted([*found, *of_jobs]) == sorted((ROOT / "tests").rglob("test_*.py"))
     for job in alone:
@@ -230,7 +230,7 @@ def test_the_hook_for_secrets_finds_a_key(text: str) -> None:
 
 @pytest.mark.parametrize("wanted", REQUIREMENTS, ids=lambda file: str(file.relative_to(ROOT)))
 def test_a_lock_file_has_the_pinned_versions(wanted: Path) -> None:
-    """An update of an *.in file without `make lock` would have no effect."""
+    """An update of an *.in file without `make lock` would be without effect."""
     installed = dict(PINNED.findall(wanted.with_suffix(".txt").read_text()))
     pins = PINNED.findall(wanted.read_text())
     assert {name: installed.get(name) for name, _ in pins} == dict(pins)
@@ -283,7 +283,7 @@ def test_make_refuses_to_install_a_package_whose_hash_is_missing_or_wrong(
 def test_the_makefile_installs_every_package_by_hash() -> None:
     installing = re.findall(r"^\t.*(?:pip install|pip sync|npm ci).*", MAKEFILE, re.MULTILINE)
     (ours,) = (line for line in installing if line.endswith("--editable ."))
-    assert "--no-deps --no-build-isolation" in ours  # nothing is fetched for it
+    assert "--no-deps --no-build-isolation" in ours  # this command downloads no package
     installing.remove(ours)
     assert len(installing) == 4
     for line in installing:

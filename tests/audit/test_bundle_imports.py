@@ -36,7 +36,7 @@ FUNCTIONS = {
     "twilio_callbacks": ("api", "twilio-callbacks"),
 }
 LATER = {
-    # zoneinfo opens it where the system has no zones, as the runtime may not.
+    # zoneinfo opens the package tzdata if the system lacks time zones, as Lambda's runtime may.
     "tzdata": "import zoneinfo\nzoneinfo.reset_tzpath(())\nimport tzdata\nzoneinfo.ZoneInfo('Europe/Berlin')",
     "idna": "import mailroom.message.address as of; of.bare('a@ü.example')",
     "phonenumbers": "import mailroom.message.address as of; of.to_e164('+16175551234')",

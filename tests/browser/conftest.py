@@ -89,7 +89,7 @@ def launched() -> Iterator[Any]:
     """A Chromium."""
     from playwright.sync_api import sync_playwright
 
-    # Root has no sandbox of its own to give, such as in a container.
+    # Chromium's sandbox does not work for root, such as in a container.
     options = ["--no-sandbox"] if sys.platform == "linux" and os.getuid() == 0 else []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)

@@ -25,7 +25,7 @@ WORKSPACE = Workspace(DOT_LOCAL / "browser-stage")
 def main() -> None:
     """Start, answer, stop whatever happens."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    lifecycle.stop(WORKSPACE)  # what an earlier run left, if it was killed
+    lifecycle.stop(WORKSPACE)  # the stage of an earlier run that was killed
     try:
         running = lifecycle.start(WORKSPACE, lambda _: None, people=5, console=True)
         stage = StageClient(running)

@@ -114,7 +114,7 @@ def test_adas_bounced_mail_is_found_in_three_clicks_and_she_is_lifted_and_sent_i
 def test_a_hostile_mail_in_the_console_runs_no_script(stage: Stage, page: Any) -> None:
     left: list[str] = []
 
-    def intercept(route: Any) -> None:  # what the page's policy stops does not come here
+    def intercept(route: Any) -> None:  # requests that the page's policy stops do not arrive here
         left.append(route.request.url)
         route.abort()
 
@@ -165,7 +165,7 @@ def test_a_mail_in_the_console_makes_the_browser_connect_to_no_server(
         page.wait_for_timeout(500)
         assert len(page.context.pages) == 1
         elsewhere.setblocking(False)
-        with pytest.raises(BlockingIOError):  # nobody is waiting
+        with pytest.raises(BlockingIOError):  # no further click waits
             elsewhere.accept()
 
 

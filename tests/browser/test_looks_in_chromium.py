@@ -156,7 +156,7 @@ def test_keys_move_to_the_search_through_the_rows_and_open_and_close_a_message(
     wide.keyboard.press("/")
     assert focused(wide) == "find"
     wide.keyboard.press("End")
-    wide.keyboard.type("/jk")  # a field gets its keys
+    wide.keyboard.type("/jk")  # typed keys reach a field
     expect(wide.get_by_role("searchbox")).to_have_value("keys@example.com/jk")
     wide.keyboard.press("Escape")
     wide.keyboard.press("j")

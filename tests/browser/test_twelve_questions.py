@@ -182,7 +182,7 @@ def test_the_console_stops_a_run_with_a_wrong_link_and_continues_it(desk: Desk) 
     desk.asks("campaign", "start", "weekly-followers", "--run", "q-run", "--yes")
     desk.page.goto("./campaigns?campaign=weekly-followers")
     run = desk.page.get_by_role("region", name="Run q-run")
-    expect(run.locator("[aria-current=step]")).to_have_text("Done", timeout=SECONDS)  # it starts at once
+    expect(run.locator("[aria-current=step]")).to_have_text("Done", timeout=SECONDS)  # the run starts at once
 
 
 def test_the_console_shows_the_cause_of_dead_letters_and_redrives_them(desk: Desk) -> None:

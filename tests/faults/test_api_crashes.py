@@ -212,7 +212,7 @@ def test_a_cancelled_message_is_never_sent_wherever_the_cancel_request_crashes_b
     bucket: Any, new_world: NewWorld, seconds: int, *, dispatched: bool
 ) -> None:
     begin = partial(world_with_waiting, new_world, seconds, dispatched=dispatched)
-    # It asks where the message is, reads the item, changes it, and asks again.
+    # The cancel reads the state of the message and its item, changes the item, and reads both again.
     for world, where in stops(begin, lambda world: cancel(world, bucket), least=4):
         assert Api(world, bucket).states.cancel("later", "mail").status == "cancelled"
         if not dispatched:

@@ -79,7 +79,7 @@ def test_a_foreign_message_under_an_id_of_a_run_is_kept_and_counted_as_a_conflic
     world.settle()
     run = world.run()
     assert (run.composed, run.conflicts, run.existed, run.failed) == (9, 1, 0, 0)
-    assert world.item_of("p2")["to"] == "eve@example.com"  # what has an id keeps it
+    assert world.item_of("p2")["to"] == "eve@example.com"  # an existing message keeps its id
     assert "another message" in caplog.text
     assert world.dead() == 0  # no time would mend it
 

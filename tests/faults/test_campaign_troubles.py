@@ -110,7 +110,7 @@ def test_a_stopped_run_collects_and_composes_nothing_more_until_it_is_started_ag
     world.settle()
     assert world.mailbox() == {}
     assert (world.run().state, world.run().pages) == ("stopped", 1)
-    world.start()  # a copy of the schedule's message is no new start
+    world.start()  # a copy of the schedule's message does not start the run again
     world.settle()
     assert world.mailbox() == {}
     world.start(start="by hand")
@@ -276,7 +276,7 @@ def test_a_person_with_invalid_composed_attributes_gets_a_message_after_the_camp
     world.settle()
     assert world.mailbox().keys() == {f"p{at}" for at in range(10)} - {"p2"}
     assert len(world.queues.dead[AUDIENCE]) == 1
-    assert world.in_ledger() == {}  # nothing says that it is over
+    assert world.in_ledger() == {}  # the message is unfinished
     monkeypatch.undo()
     world.start(start="fixed")
     world.settle()

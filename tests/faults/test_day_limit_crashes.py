@@ -92,7 +92,7 @@ def test_a_bulk_worker_that_crashes_after_its_grant_uses_up_the_bulk_part_and_co
     new_world: NewWorld,
 ) -> None:
     world = limited(new_world)
-    world.outside.stop = (4, "after")  # the question is answered, and nobody hears of it
+    world.outside.stop = (4, "after")  # the worker crashed after its grant
     world.deliver(BULK)
     budget = Budget(world.dynamodb, "budgets", "mail", PER_DAY, 0.5, world.clock)
     assert budget.spent() == (PART, PART)

@@ -107,7 +107,7 @@ def test_removing_a_callback_port_completes_submitted_faxes_and_refuses_unsubmit
 SIGNALWIRE, TELNYX = {"fax_provider": "signalwire"}, {"fax_provider": "telnyx"}
 MOVES = [
     pytest.param(SIGNALWIRE, TELNYX, id="another provider"),
-    # It is asked about in vain for as long as a fax may take: seldom, for the test's sake.
+    # The fax is polled in vain for as long as a fax may take: seldom, to keep the test short.
     pytest.param({"account": "ours", "poll_seconds": 300}, {"account": "our new one"}, id="another account"),
 ]
 
@@ -129,7 +129,7 @@ def test_a_fax_that_one_account_may_have_accepted_is_not_submitted_to_another_ac
                 assert ended["error"]["code"] == "outcome_unknown", where
             else:
                 assert ended["status"] == "delivered", where
-        # Back where they are known, those are seen through whose end could not be asked for elsewhere.
+        # After the return to the first provider, it reports the ends of its faxes.
         world.changed |= before
         world.fifo.redrive()
         world.settle()

@@ -56,7 +56,7 @@ def test_a_submitted_fax_keeps_its_line_locked_during_an_outage_and_is_sent_afte
 ) -> None:
     world = new_fax_world()
     world.put(fated_fax("slow"), fated_fax("good"))
-    world.outside.intrude = (3, lambda: setattr(world.network, "down", True))  # its first poll
+    world.outside.intrude = (3, lambda: setattr(world.network, "down", True))  # the first poll of the fax
     run_sender(world, 1)
     began = world.clock()
     while world.clock() < began + TIMES.longest_fax - 100:
@@ -83,7 +83,7 @@ def test_a_submitted_fax_locks_its_line_for_the_longest_fax_time_whenever_the_le
             run_sender(world, 1)
         if not world.stream.down:
             break
-        for call in world.network.calls:  # none where the outage began before the submit
+        for call in world.network.calls:  # no submit if the outage began before it
             assert world.clock() >= call.began + TIMES.longest_fax
     assert at > 100
 

@@ -67,7 +67,7 @@ def test_a_repair_sends_stuck_messages_once_and_does_not_send_queued_messages_tw
 ) -> None:
     world = new_world()
     stage = stranded(world)
-    # One that waits in its queue cannot be told from one that is lost.
+    # A message that waits in its queue cannot be distinguished from a lost one.
     assert scan(stage, world.clock.sleep) == (len(STUCK) + 1, 0)
     world.settle()
     check_repaired(world, "no stop")

@@ -25,7 +25,7 @@ def followed_for_ever(new_fax_world: NewFaxWorld) -> FaxWorld:
     world = new_fax_world()
     create_table(world.dynamodb, "mailbox")
     world.put(fated_fax("slow"), fated_fax("good"))
-    world.outside.intrude = (3, lambda: setattr(world.network, "down", True))  # its first poll
+    world.outside.intrude = (3, lambda: setattr(world.network, "down", True))  # the first poll of the fax
     world.send_fax()
     world.outside.intrude = None
     assert world.found("slow")["provider_id"] == "fx-1"

@@ -112,7 +112,7 @@ def test_a_restored_message_that_the_ledger_has_forgotten_is_listed_and_not_sent
 
 def test_an_item_too_large_for_the_restore_mark_is_reported_and_other_items_are_restored(loss: Loss) -> None:
     full = mail("full", text="x" * (ITEM_BYTES - 200))
-    full["text"] += "x" * (ITEM_BYTES - size_of(image_of(full)))  # its mark has 15 bytes
+    full["text"] += "x" * (ITEM_BYTES - size_of(image_of(full)))  # the restore mark has 15 bytes
     loss.world.put(full)
     loss.send("small")
     loss.lose()

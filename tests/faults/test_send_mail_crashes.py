@@ -77,7 +77,7 @@ def test_no_mail_is_sent_twice_wherever_the_sender_crashes_if_its_event_arrives(
         world.send_events()
         world.settle(between=world.send_events)
         doubtful = {name for name in GOOD if world.end(name) != "sent"}
-        # Without a submit there is no event: `hold` gives up what it cannot know, and sends nothing twice.
+        # Without a submit no event arrives: `hold` gives up messages in doubt, and sends none of them twice.
         assert len(doubtful) <= (on_unknown == "hold"), where
         assert world.sends() == {name: 1 for name in GOOD if name not in doubtful}, where
         assert all(world.end(name) == "failed: outcome_unknown" for name in doubtful), where

@@ -57,7 +57,7 @@ ENDS = {
 }
 PUSH_ENDS = {
     **{name: {"sent"} for name in ("p", "q", "throttled-once", "lost-answer")},
-    # Stopped between its mark and its end, the next delivery finds the endpoint on the list.
+    # If the sender stopped between mark and end, the next delivery finds the endpoint on the list.
     "disabled": {"failed", "suppressed"},
 }
 IN_DOUBT = ("after publish", "before update_item")
@@ -83,7 +83,7 @@ def check_texts(world: PeopleWorld, where: str) -> None:
         assert (found["status"], found["attempts"]) == (status, 1), f"{where}: {name}"
         assert "completedAt" in found
     sids = [world.found(name)["provider_id"] for name in accepted]
-    assert len(set(sids)) == len(sids), where  # each has its own, twins too
+    assert len(set(sids)) == len(sids), where  # also identical texts have separate ids
     assert world.listed() == sorted([THERE, STOPPED, AWAY]), where
     assert len(world.queues.dead[SMS]) == 1, where
     assert not world.queues.dead[FEEDBACK], where

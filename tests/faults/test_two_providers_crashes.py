@@ -53,7 +53,7 @@ def test_each_mail_is_sent_once_by_the_fallback_wherever_a_sender_crashes(
     ):
         recover(world)
         ends = {name: world.end(name) for name in NAMES}
-        # SES has no idempotency key: `hold` gives up the mail whose sender crashed around its submit.
+        # SES lacks idempotency keys: `hold` gives up the mail whose sender crashed around its submit.
         assert sum(end != "sent" for end in ends.values()) <= 1, where
         assert max(world.sends().values()) == 1, where
         assert {name for name in NAMES if ends[name] == "sent"} <= world.sends().keys(), where
@@ -138,7 +138,7 @@ def test_a_mail_that_is_rejected_for_its_own_fault_does_not_go_to_the_fallback(n
 
 
 @pytest.mark.parametrize(("when_day_used_up", "provider"), [(True, "resend"), (False, "ses")])
-def test_a_used_up_day_sends_mails_to_the_fallback_if_the_setting_says_so_and_otherwise_lets_them_wait(
+def test_a_used_up_day_sends_mails_to_the_fallback_or_lets_them_wait_according_to_the_setting(
     new_world: NewWorld, provider: str, *, when_day_used_up: bool
 ) -> None:
     world = begun(new_world, "day used up", "resend", keyed=False)

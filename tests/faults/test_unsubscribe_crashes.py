@@ -41,6 +41,6 @@ def test_an_opt_out_or_opt_in_is_recorded_if_the_function_stops_and_the_request_
         assert new_application(world).answer(posted_form(TOKEN, body))["statusCode"] == 200
         found = world.preferences.get(ADA, TOPIC)
         assert (found is not None) == out, world.outside.stopped_at
-        # What was written before the stop stays as it was.
+        # A row that was written before the stop does not change.
         assert first is None or not out or found == first
     assert stops == [f"{side} get_secret_value", f"{side} update_item"]

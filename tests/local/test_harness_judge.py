@@ -234,9 +234,11 @@ def test_each_fault_of_a_message_has_its_sentence(parts: dict[str, Any], sentenc
             MAIL,
             "declared",
         ),
-        ({"requests": [*SEEN.requests, received_webhook()]}, HOOK, "declared"),  # under its webhook-id
+        # A repeat under the same webhook-id.
+        ({"requests": [*SEEN.requests, received_webhook()]}, HOOK, "declared"),
         ({"inbox": [], "ledger": without(MAIL), "dead": '{"id": "m"}'}, MAIL, "waiting"),
-        ({"faxes": [*CALLS, logged_fax(FIRST, 130, "busy")]}, FIRST, "fine"),  # one delivery of two tries
+        # Only one of two tries was delivered.
+        ({"faxes": [*CALLS, logged_fax(FIRST, 130, "busy")]}, FIRST, "fine"),
     ],
 )
 def test_an_announced_repeat_or_a_repairable_message_is_not_a_fault_of_a_disturbed_stage(

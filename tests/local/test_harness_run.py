@@ -1,4 +1,4 @@
-"""The harness puts its load at the rate of its options."""
+"""The harness puts the load at the rate of its options."""
 
 from lab.harness.expected import Expected
 from lab.harness.run import put_steadily

@@ -189,7 +189,7 @@ def test_both_simulators_refuse_the_file_types_that_their_providers_refuse(
     before = len(provider.inbox())
     for name in (f"a.{extension}", f"a.pdf.{extension}"):
         outcome = provider.send(mail_with(Attachment(f"s3://{BUCKET}/42.pdf", filename=name)))
-        # No message is blamed by words that nobody has seen: its contract refuses the name before.
+        # The contract refuses the name first, so the words of this error reach no user.
         assert isinstance(outcome, Misconfigured)
     assert len(provider.inbox()) == before
     assert isinstance(

@@ -120,7 +120,7 @@ def test_a_transaction_has_records_unless_it_is_cancelled(emulated_ledger: Ledge
 
 
 def test_an_index_has_an_item_from_its_insert_on(emulated_ledger: Ledger) -> None:
-    assert not emulated_ledger.waiting("due")  # the emulator builds its index at the first query
+    assert not emulated_ledger.waiting("due")  # the emulator builds an index at the first query
     emulated_ledger.execute(INSERT, "due")
     assert emulated_ledger.waiting("due") == ["a"]
     emulated_ledger.execute(UPDATE, "line")

@@ -15,7 +15,7 @@ NO_ANSWER = {
     *("synth", "diff", "deploy", "destroy", "policy", "cdk"),
     *("docs", "update", "init"),
 }
-"""Commands without a schema of their answer. A server has no answer. `schema` prints a JSON schema, the CDK's
+"""Commands without a schema of their answer. A server prints none. `schema` prints a JSON schema, the CDK's
 command line its own text, `inbox` a message at a URL, `docs` pages, and `init` writes cdk.json."""
 
 

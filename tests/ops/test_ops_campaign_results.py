@@ -89,7 +89,7 @@ def test_the_results_in_the_console_link_to_the_messages(world: World) -> None:
         assert said in page.words
     assert step(page) == "Done"
     assert "campaign=weekly%232026-11-21T14%3A00Z&amp;status=bounced" in page.text
-    assert "Stop …" not in page.words  # nothing is left to stop
+    assert "Stop …" not in page.words  # no further message can be stopped
 
 
 def test_the_console_starts_a_campaign_once_after_a_dry_run(world: World) -> None:
@@ -330,7 +330,7 @@ HEADER = '"to","status","reason","message","at","event_type","id"'
 
 
 def make_ledger(world: World) -> None:
-    """A ledger with its index of failures."""
+    """A ledger with an index of failures."""
     make_table(world.dynamodb, "mailroom-dev-ledger", "id", "event_type", failures=FAILURE_KEYS)
 
 
@@ -372,7 +372,7 @@ def test_a_text_that_a_spreadsheet_would_compute_stays_a_text() -> None:
 
 
 def test_a_download_that_aws_refuses_is_an_error_page(world: World) -> None:
-    world.begun()  # and the stage has no ledger
+    world.begun()  # the stage lacks a ledger
     reply = Browser(world.session).enter().get("/failures", campaign=f"weekly#{RUN}", csv="1")
     assert reply.status == 502
     assert "content-disposition" not in reply.headers

@@ -127,7 +127,7 @@ def test_the_json_of_a_start_contains_the_campaign_the_run_and_its_time(world: W
     assert json.loads(result.stdout) == expected
 
 
-# what there is not
+# A missing resource.
 
 
 NONE = "There is no campaign 'nobody'; there are: draft, news, weekly."

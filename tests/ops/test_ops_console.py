@@ -158,7 +158,7 @@ def test_a_failed_message_shows_its_reason_and_its_remedy(stage: RepairStage, br
     assert "It was not sent. 550 no (rejected)" in words
     assert "Fix what the error says, then: send it again" in words
     assert "Send again …" in words
-    assert "mailroom " not in words  # a button stands where a command would
+    assert "mailroom " not in words  # the page has a button in place of the command
     assert "Dear Ada Lovelace" in words
     assert '"first_name": "Ada"' in words
 

@@ -33,7 +33,7 @@ def test_a_channels_form_has_a_field_for_each_attribute_of_its_schema(site: Site
     shown = form.show(site, Request({"channel": channel}))
     assert isinstance(shown, Shown)
     fields = [each.name for each in [*values_of(shown)["first"], *values_of(shown)["more"]]]
-    # One names the same as `to`, and one is the HTTP API's own.
+    # `email` names the same as `to`, and `sender` belongs to the HTTP API.
     left_out = {"event_type", "email", "payload_prefix"}
     assert sorted(fields) == sorted({*schema_of(channel)["properties"]} - left_out)
 

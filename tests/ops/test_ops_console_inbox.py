@@ -113,7 +113,7 @@ def test_a_post_of_a_stranger_to_the_receiver_is_shown_as_not_verified(
     open_url(urllib.request.Request(f"{providers}/receiver/ok", body, headers, method="POST"), 5).close()
     (found,) = inbox_values(site, channel="webhook")["found"]
     assert not found.verified
-    f"{found.url}{found.body}".encode()  # what a page is made of
+    f"{found.url}{found.body}".encode()  # assets of the page
 
 
 @pytest.mark.usefixtures("providers")

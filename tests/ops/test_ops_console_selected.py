@@ -153,7 +153,8 @@ def test_an_unexpected_error_is_shown_and_the_set_cannot_go_on(
         raise KeyError("a reason of a newer version")
 
     raised: list[object] = []
-    monkeypatch.setattr("threading.excepthook", raised.append)  # it would print the error at the terminal
+    # The job would print the error at the terminal.
+    monkeypatch.setattr("threading.excepthook", raised.append)
     monkeypatch.setattr("mailroom_ops.repair.again.SendAgain.evaluate", broken)
     url, page = look_at_selected(browser, "resend", "a")
     assert "It ended with an error of the console; see its terminal." in page.words

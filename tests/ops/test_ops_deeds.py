@@ -285,7 +285,7 @@ def test_a_refused_change_of_a_run_is_not_recorded_as_a_deed(
 ) -> None:
     stage, _ = stage_for_deeds
     change = ("--run", RUN, *WHY)
-    assert run("campaign", "resume", "weekly", *change).exit_code == 2  # it is not paused
+    assert run("campaign", "resume", "weekly", *change).exit_code == 2  # the run is not paused
     assert run("campaign", "stop", "weekly", "--run", "unknown", "--yes", *WHY).exit_code != 0
     assert deeds_of(stage) == []
     assert run("campaign", "stop", "weekly", *change, "--yes").exit_code == 0

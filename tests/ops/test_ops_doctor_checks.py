@@ -1,4 +1,4 @@
-"""The doctor's checks: a healthy stage has no finding, and each fault is found by only one check."""
+"""The doctor's checks: a healthy stage is without findings, and each fault is found by only one check."""
 
 import copy
 import json

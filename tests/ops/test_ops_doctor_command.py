@@ -29,7 +29,7 @@ def healthy_answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer]:
 
 
 def command(*arguments: str) -> Result:
-    # Those that ask nobody but AWS: no test goes out into the network.
+    # Checks that only ask AWS, because a test never uses the network.
     only = () if "--only" in arguments else ("--only", "stacks,mail,push,webhook,functions,queues,alarms")
     return CliRunner().invoke(app, [*arguments, *only], env={"COLUMNS": "120"})
 

@@ -51,7 +51,7 @@ def places(answer: Any, what: str) -> dict[str, int]:
     return {each["place"]: each[what] for each in answer["places"] if each[what]}
 
 
-# who
+# The operator.
 
 
 def test_an_address_is_found_in_every_spelling(stage: Stage) -> None:
@@ -175,7 +175,7 @@ def test_a_mention_in_an_unsent_message_to_others_is_left_and_named(stage: Stage
     assert stage.item("mailbox", "m-1")["text"] == f"From {ADA}"
 
 
-# on its way
+# The message is being sent.
 
 
 @pytest.mark.parametrize("row", [None, {"status": "scheduled"}, {"status": "sending", "claim_token": "t"}])
@@ -419,7 +419,7 @@ def test_ids_that_contain_the_recipient_are_reported_with_their_end(stage: Stage
         assert answer["ids_until"] == "2027-02-19T23:08:05.000Z"
 
 
-# a channel of one's own
+# A custom channel.
 
 
 class Chat(Message, frozen=True, kw_only=True):

@@ -90,7 +90,7 @@ def test_a_message_is_found_by_its_own_id_and_by_its_providers_id(stage: Stage) 
     know(stage, "other", "bob@example.com", "sms", provider_id="SM1f7d6b0e8c1a4c55a1de000000000000")
     index(stage.dynamodb)
     for text in (
-        "b3JkZXItNDI",  # its X-Correlation-ID
+        "b3JkZXItNDI",  # the X-Correlation-ID of the mail
         "b3JkZXItNDI.2",
         "X-Correlation-ID: b3JkZXItNDI",
         f"Message-ID: <{SES_ID}@eu-central-1.amazonses.com>",

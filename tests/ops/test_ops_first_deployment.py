@@ -259,7 +259,7 @@ def test_the_account_is_examined_in_the_region_that_the_settings_name(
         assert aws_session().client("ssm").meta.region_name == "eu-south-1"
 
 
-def test_nothing_is_created_in_another_account_than_the_settings_name(
+def test_a_deployment_creates_no_resource_in_another_account_than_the_settings_name(
     assembly: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_manifest(assembly, place="999999999999/unknown-region")

@@ -204,7 +204,7 @@ def test_a_missing_table_stops_the_import_and_the_output_explains_the_next_run(
     assert list(tmp_path.iterdir()) == [file]
 
 
-# lines that are refused, fixed where they stand, and imported again
+# Refused lines are corrected in the same place, and imported again.
 
 
 def refused_lines(file: Path) -> list[tuple[int, str, str]]:

@@ -44,7 +44,8 @@ def test_the_workers_are_the_bound_of_a_lane_with_a_higher_rate() -> None:
 
 @pytest.mark.parametrize(
     ("at_once", "memory_mb", "latency"),
-    # What a message computes, 5 ms of a whole vCPU, takes 7 times as long with 256 MB, and threads share it.
+    # The computation of a message, 5 ms of a whole vCPU, takes 7 times as long with 256 MB, and threads share
+    # it.
     [(1, 1769, 0.1), (1, 256, 0.12955), (2, 256, 0.12955), (10, 256, 0.3455), (10, 1769, 0.1)],
 )
 def test_a_message_takes_longer_with_less_memory_and_with_other_messages_beside_it(

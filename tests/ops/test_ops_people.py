@@ -280,7 +280,7 @@ def test_a_lift_with_json_prints_only_the_json_to_standard_output(ses_account: F
     assert suppressions_of_dev().find("sms", [NUMBER])
 
 
-def test_an_invalid_entry_can_be_lifted_as_it_is_listed(ses_account: FakeSes) -> None:
+def test_an_invalid_entry_can_be_lifted_under_its_listed_name(ses_account: FakeSes) -> None:
     on_list("not an address")
     assert run_people("allow", "not an address", "--channel", "mail", "--yes").exit_code == 0
     assert not suppressions_of_dev().find("mail", ["not an address"])

@@ -45,7 +45,7 @@ def diagnosis(
     return Judge(memory, older_than).judge(message, NOW)
 
 
-# what is stuck
+# Stuck messages.
 
 ITEM = mail_item("a")
 MARK = {"version": "v", "reason": "day_used_up"}
@@ -162,7 +162,7 @@ def test_a_missing_message_is_handed_to_dispatch_with_its_unchanged_item(stage: 
     images = {each["dynamodb"]["NewImage"]["id"]["S"]: each for each in stage.functions.records("dispatch")}
     assert sorted(images) == ["lost", "raw"]
     assert images["lost"]["dynamodb"]["NewImage"] == typed(item)
-    # Dispatch reads of it what it reads of the stream's own image.
+    # Dispatch reads the same attributes as of the stream's image.
     read = plain(images["raw"]["dynamodb"]["NewImage"])
     assert read == plain({**typed(mail_item("raw")), "blob": {"B": "AAE="}})
     assert {each["eventName"] for each in images.values()} == {"INSERT"}
@@ -233,7 +233,7 @@ def test_a_due_fax_attempt_is_handed_to_outcomes_as_a_stream_record(stage: Repai
         for id_, images in changes.items()
     }
     assert moved == dict.fromkeys(("waits", "reopened", "held"), ("sending", "retrying"))
-    # Another generation is a resend, of which nobody is called back.
+    # Another generation is a resend, about which no callback is sent.
     lives = {id_: "generation" in images["OldImage"] for id_, images in changes.items()}
     assert lives == {"waits": False, "reopened": True, "held": True}
     assert changes["reopened"]["OldImage"]["generation"] == {"N": "0"}

@@ -57,7 +57,7 @@ def test_an_empty_queue_exits_with_0() -> None:
     assert run_app(app, "--dead-letters", "all").stdout == "No dead letters in dev.\n"
 
 
-# what moves
+# Moved letters.
 
 
 def test_the_letters_are_moved_to_their_own_queue(stage: Stage) -> None:

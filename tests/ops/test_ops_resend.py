@@ -362,7 +362,7 @@ def test_a_reopening_whose_response_was_lost_is_recognized_by_its_token(
     update = client.update_item
 
     def twice(**arguments: Any) -> Any:
-        update(**arguments)  # its answer is lost, and the SDK asks once more
+        update(**arguments)  # the response is lost, and the SDK repeats the request
         return update(**arguments)
 
     monkeypatch.setattr(client, "update_item", twice)

@@ -170,7 +170,7 @@ def test_without_the_pinned_wheel_an_update_is_refused_until_the_file_is_restore
     assert content(team_folder) == before
 
 
-def test_a_wheel_that_lies_in_vendor_already_is_pinned_and_stays(tmp_path: Path, team_folder: Path) -> None:
+def test_a_wheel_that_is_already_in_vendor_is_pinned_and_stays(tmp_path: Path, team_folder: Path) -> None:
     newer = wheel(team_folder / "vendor", "2")
     assert run("update", newer).exit_code == 0
     assert requirements(team_folder) == pinned(newer)

@@ -209,7 +209,7 @@ def _repeated(side: Side, call: Call) -> Any:
 
 def _claim_new(side: Side, call: Call) -> Any:
     # Each key occurs once, as in a worker's request. If a key occurs twice, the engines differ: DynamoDB
-    # Local writes the first item before it refuses the request, and AWS writes nothing.
+    # Local writes the first item before it refuses the request, and AWS does not write.
     messages = {message.key: message for message in (call.message, *call.others)}
     return side.ledger.claim_new([side.new_claim(call, message) for message in messages.values()])
 

@@ -43,7 +43,7 @@ def test_a_dead_letter_of_a_wrong_configuration_is_marked_and_sent_by_a_redrive(
     assert (row["status"], row["trouble"]["code"]) == ("sending", "misconfigured")
     assert row["dead_lettered_at"] <= time.time() * 1000
     assert not {"completedAt", "error"} & row.keys()
-    # The letter is visible soon, long before the function's time-out, and nothing was deleted.
+    # The letter is visible again long before the function's time-out, and no letter was deleted.
     until(lambda: _letters(pipeline, dead), SECONDS, lambda: "the letter was not put back")
     (body,) = _letters(pipeline, dead)
     assert json.loads(body) == {**item, "template_version": 0}  # the deployed template was the current one

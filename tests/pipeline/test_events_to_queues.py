@@ -40,7 +40,7 @@ def urls(pipeline: Pipeline) -> dict[str, str]:
 def arrived(pipeline: Pipeline, urls: dict[str, str]) -> dict[str, list[dict[str, Any]]]:
     """By queue: the events about four mails, once all that are due have come."""
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in QUEUES}
-    # The local stage has no bus: its function gets only what callbacks or retries follow from, and failures.
+    # The local stage lacks a bus: its function gets only failures, and changes with callbacks or retries.
     asked = {"callback_url": pipeline.receiver("ok/callbacks/events")}
     mails = (
         mail_item("event-good", topic="news", **asked),

@@ -157,7 +157,7 @@ def test_a_callback_without_twilios_signature_is_refused_and_changes_nothing(pip
     assert callback(pipeline, path, "guessed", fields) == 403
     assert callback(pipeline, path, TWILIO_CREDENTIALS["auth_token"], fields, b"x" * 70_000) == 413
     assert pipeline.ledger("forged", "sms")["status"] == "sent"
-    # The same, signed with the account's own token, is believed; posted again it changes nothing more.
+    # The same callback, signed with the account's token, is accepted. A repeat does not change it.
     token = TWILIO_CREDENTIALS["auth_token"]
     assert callback(pipeline, path, token, fields) == 204
     pipeline.until_status("undelivered", "forged", event_type="sms", seconds=SECONDS)

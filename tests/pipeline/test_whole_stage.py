@@ -62,7 +62,7 @@ def test_every_message_with_the_status_sent_was_accepted_by_its_provider(at_rest
         for row in at_rest.ledger_items().values()
         if row["status"] in ("sent", "delivered")
         and row["event_type"] != "webhook"
-        and "erased_at" not in row  # nobody can tell any more which of the provider's it was
+        and "erased_at" not in row  # the fax cannot be assigned to one of the provider's any more
     ]
     assert sent
     assert not [row for row in sent if row["provider_id"] not in accepted]

@@ -28,7 +28,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
 def vault(server: Postgres) -> Vault:
     """The secret of the server's database, which is empty."""
     with server.connect() as connection:
-        # A database of its own would cost each test a hundred times as much.
+        # A separate database for each test would take a hundred times as long.
         connection.execute("DROP SCHEMA public CASCADE")
         connection.execute("CREATE SCHEMA public")
         # A connection that was closed is the server's for a moment longer.

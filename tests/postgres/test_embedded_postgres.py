@@ -67,7 +67,7 @@ def test_a_server_and_its_data_are_removed_if_its_starter_dies(
         assert PASSWORD not in listed
         starter.send_signal(death)
     assert wait_until(lambda: not connects(port), 10)
-    # Folders may go while they are looked into, of which `walk` makes nothing.
+    # Folders may disappear while `walk` reads them, which it ignores.
     assert wait_until(lambda: not any(inside or files for _, inside, files in os.walk(folder)), 10)
 
 

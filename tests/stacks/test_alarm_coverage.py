@@ -146,7 +146,7 @@ def test_a_stack_name_in_a_description_is_that_of_the_alarm(each_stage: Template
         for each in alarms(each_stage)
         for of in re.findall(r"--stack-name (\S+)", each.description)
     ]
-    assert len(found) == 3  # what each reader of a stream has dropped
+    assert len(found) == 3  # events that a reader of a stream has dropped
     assert all(named == own for named, own in found)
 
 

@@ -15,7 +15,7 @@ AT_LEAST = "GreaterThanOrEqualToThreshold"
 ALONE = {"messages-api", "unsubscribe", "twilio-callbacks", "dead-letters"}
 """Functions whose failed events are not delivered again."""
 SHORT_DELAY = 120
-"""Seconds before its time at which a message may be in its own queue with a delay."""
+"""Seconds before the time of a message at which it may be in its own queue with a delay."""
 
 
 def test_every_alarm_but_the_canarys_rings_at_its_threshold_and_above(whole: Templates) -> None:
@@ -99,7 +99,7 @@ def test_the_alarms_of_the_accounts_reputation_ring_after_warnings(
     rings, queries = reputation(dev, name)
     assert queries["rate"]["Metric"] == {"Namespace": "AWS/SES", "MetricName": f"Reputation.{metric}"}
     assert rings["Threshold"] == rate
-    assert "Dimensions" not in queries["rate"]["Metric"]  # the whole account's, as SES judges it
+    assert "Dimensions" not in queries["rate"]["Metric"]  # rates of the whole account, as SES calculates them
 
 
 @pytest.mark.parametrize("name", ["ses-bounce-rate", "ses-complaint-rate-warning"])

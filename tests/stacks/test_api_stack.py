@@ -83,7 +83,7 @@ Rights = set[tuple[str, str]]
 
 
 def people_of(template: Template) -> tuple[dict[str, Any], Rights]:
-    """Return the routes for people with their scopes, and the permissions for tables of people's choices."""
+    """Return the routes for people with their scopes, and the permissions for the tables of choices."""
     routes = template.all("ApiGatewayV2::Route")
     scopes = {
         each["RouteKey"]: each.get("AuthorizationScopes") for each in routes if each["RouteKey"] in PEOPLE
@@ -186,7 +186,10 @@ def test_too_many_requests_on_an_open_route_do_not_reduce_the_rate_for_messages(
 
 
 def test_requests_of_a_provider_of_faxes_have_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = {"requests": "tests.support.acme.stack:requests_function", "routes": {"/callbacks/fax": "public"}}
+    requests = {
+        "requests": "tests.support.acme.stack:requests_function",
+        "routes": {"/callbacks/fax": "public"},
+    }
     monkeypatch.setattr(signalwire, "PROVIDER", structs.replace(signalwire.PROVIDER, **requests))
     api = up_to("api", {})["api"]
     assert routes_of(api)["POST /callbacks/fax"] == ("acme-requests", "NONE")

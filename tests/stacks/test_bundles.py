@@ -75,7 +75,7 @@ TEMPLATES_OF = {
     "send_sms": "sms",
     "messages_api": ".",
 }
-# Its wheel has none; METADATA says MIT.
+# The wheel lacks a license file; METADATA says MIT.
 WITHOUT_LICENCE = {"standardwebhooks-1.1.0.dist-info"}
 
 

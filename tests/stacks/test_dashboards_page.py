@@ -8,7 +8,7 @@ from tests.support import ROOT
 from tests.support.stacks.alarm import alarms
 from tests.support.stacks.templates import Templates, text_of
 
-jmespath: Any = import_module("jmespath")  # boto3 brings it; it has no types
+jmespath: Any = import_module("jmespath")  # a dependency of boto3 without types
 PAGE = (ROOT / "docs" / "how-to" / "dashboards.md").read_text()
 
 

@@ -96,7 +96,8 @@ class Deployment:
 def _arn(kind: str, logical: str, resource: Mapping[str, Any], stack: str, stage: str) -> str:
     if kind in GENERATED:
         # At most 64 characters, of which 12 are random: https://docs.aws.amazon.com/AWSCloudFormation/latest/
-        # TemplateReference/aws-properties-name.html does not say which are kept; of the stack's, the first.
+        # TemplateReference/aws-properties-name.html does not say which are kept. Of the stack's name, the
+        # first are kept.
         form, name = GENERATED[kind], f"mailroom-{stage}-{stack}"[:24] + f"-{logical[:24]}-1A2B3C4D5E6F"
     else:
         key, form = NAMES[kind]

@@ -63,7 +63,7 @@ def test_a_failed_first_deployment_leaves_no_bucket_or_secret_with_a_fixed_name(
 def test_a_failed_first_deployment_leaves_no_table_unless_tables_are_protected(
     prod: Templates, otherwise: Templates
 ) -> None:
-    # One that refuses would leave its stack in ROLLBACK_FAILED.
+    # A resource that refuses deletion would leave its stack in ROLLBACK_FAILED.
     assert fates(prod.stacks.values())[TABLE] == {("Retain", "Retain")}
     assert fates(otherwise.stacks.values())[TABLE] == {(UNLESS_ROLLED_BACK, "Retain")}
 

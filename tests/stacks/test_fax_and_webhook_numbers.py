@@ -45,7 +45,7 @@ def test_a_submitted_fax_has_enough_receives_until_its_end(
     assert fax is not None
     times = structs.replace(chosen.times, longest_fax=longest_fax)
     rules, waits = fax_rules(times), Waits.of(times)
-    # An outage of DynamoDB may make any of them a receive that watches nothing and backs off.
+    # An outage of DynamoDB may make any of them a receive that only backs off.
     left = range(rules.last_submit_receive + 1, rules.max_receives - CRASH_ALLOWANCE + 1)
     lasting = [min(times.fax_watched, backoff(each, waits.base, waits.cap, lambda: 0)) for each in left]
 
@@ -68,7 +68,8 @@ def test_a_fax_with_the_longest_retry_delay_is_moved_in_time(templates_of_stage:
     chosen = settings_or_discard({**copy.deepcopy(STAGES["dev"]), **templates_of_stage})
     assert chosen.fax is not None
     rules = mover_rules(chosen.fax, chosen.times)
-    moving = rules.max_receives - 2  # received once when its delay ends, and once more if clocks differ
+    # A record is received once when its delay ends, and once more if clocks differ.
+    moving = rules.max_receives - 2
     assert moving * rules.visibility >= chosen.times.throttling
     longest = rules.max_receives * rules.visibility + chosen.fax.retry_delay_seconds
     assert longest <= rules.longest_stay

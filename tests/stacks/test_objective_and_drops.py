@@ -48,7 +48,7 @@ def test_one_alarm_covers_each_metric_of_silent_drops_by_aws(
         ("AWS/SNS", "NumberOfNotificationsFailed", (("TopicName", f"{prefix}alarms"),)),
     }
     (total,) = (each for each in drops.properties["Metrics"] if "Expression" in each)
-    # A sum by `+` has no value if one of its metrics has none.
+    # A sum by `+` is without a value if one of its metrics is.
     assert total["Expression"].startswith("SUM([loops, ")
     assert (drops.properties["Threshold"], drops.properties["EvaluationPeriods"]) == (1, 1)
 

@@ -30,8 +30,8 @@ def beside(template: Template, function: str) -> dict[str, set[str]]:
 
 
 def read_environment(template: Template, function: str, kind: type[msgspec.Struct]) -> Any:
-    """Return the settings that the function's code reads from its environment, which has no other
-    variables."""
+    """Return the settings that the function's code reads from its environment, which has these variables
+    only."""
     given = template.environment(function)
     known = {each.encode_name for each in msgspec.structs.fields(kind)}
     ours = {name for name in given if not name.startswith(("POWERTOOLS_", "MAILROOM_"))}

@@ -80,8 +80,8 @@ def test_a_plain_run_prints_the_stacks_and_sends_warnings_to_standard_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     made = templates_of_stage("prod")
-    # Not a CloudAssembly: the package aws-cdk.cloud-assembly-schema lies in a folder of aws-cdk-lib's,
-    # and which of the two was installed last decides whether one can be made from Python.
+    # Not a CloudAssembly: the package aws-cdk.cloud-assembly-schema lies in a folder of aws-cdk-lib, and
+    # which of the two was installed last decides whether Python can create one.
     written = SimpleNamespace(
         directory=str(made.folder),
         stacks=[

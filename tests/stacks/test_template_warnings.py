@@ -156,7 +156,7 @@ def tree(
     that a layout has (`below`) may show the layout's block, too."""
     while names:
         name = names.pop(0)
-        # Only later names are in a block, because two blocks that contain each other have no end.
+        # Only later names are in a block, because blocks that contain each other would be endless.
         inner = [each for each in names if each > name and depth < 3 and draw.random() < 0.3]
         names = [each for each in names if each not in inner]
         above = "{{ super() }}" if name in below and draw.random() < 0.3 else ""

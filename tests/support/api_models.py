@@ -168,7 +168,7 @@ class StoppedChannel(Struct):
 
 
 class PersonAnswer(Struct):
-    """Choices of a person. A person whom the stage does not know has no choices."""
+    """Choices of a person. A person whom the stage does not know is without choices."""
 
     recipient: Annotated[str, Meta(description="as the stage compares it", examples=["ada@example.com"])]
     topics: Annotated[

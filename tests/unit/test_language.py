@@ -68,3 +68,53 @@ def test_a_count_below_its_ceiling_fails_until_the_ceiling_is_lowered(tmp_path: 
         language.HEADER + row(1, 1, 2),
     )
     assert check_checkout(tmp_path, PLAIN, row(1, 3, 2), "--lower") == (0, language.HEADER)
+
+
+def places_in(root: Path, path: str, text: str) -> list[tuple[str, int, str]]:
+    """Return package, line and text of each place with a habit in a checkout with one file."""
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return [(place.package, place.line, place.text) for place in language.read_places(root)]
+
+
+def test_a_name_of_a_test_without_a_subject_is_reported_and_local_names_of_tests_are_free(
+    tmp_path: Path,
+) -> None:
+    code = "def test_it_is_sent():\n    made = 1\n\n\ndef test_a_letter_is_sent():\n    pass\n"
+    assert places_in(tmp_path, "tests/unit/test_post.py", code) == [("tests/unit", 1, "it_is_sent")]
+
+
+def test_comments_of_tests_are_read_as_sentences_over_their_lines(tmp_path: Path) -> None:
+    lines = (
+        "# A letter costs",
+        "# what nobody knows.",
+        "a = '# it is'  # its weight",
+        "b = 1  # noqa: E1",
+        "",
+    )
+    code = "\n".join(lines)
+    assert places_in(tmp_path, "tests/unit/test_post.py", code) == [
+        ("tests/unit", 1, "A letter costs what nobody knows."),
+        ("tests/unit", 3, "Its weight"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "line", "sentence"),
+    [
+        ("SECURITY.md", "# Security\n\nPlease report:\n\n- a flaw\n- what is bad\n\nIt is.\n", 8, "It is."),
+        ("Makefile", "post: ## send a letter\n\t@true\nlost: ## it is lost\n", 3, "It is lost"),
+        (
+            ".github/workflows/post.yml",
+            "# Send letters.\n- uses: a@b # v1.2.3\n- run: x # It fails\n",
+            3,
+            "It fails",
+        ),
+        (".github/renovate.json", '{\n"description": ["Send letters.", "It fails."]}', 2, "It fails."),
+    ],
+)
+def test_texts_of_files_besides_code_are_read(
+    tmp_path: Path, path: str, text: str, line: int, sentence: str
+) -> None:
+    assert places_in(tmp_path, path, text)[-1] == ("other files", line, sentence)

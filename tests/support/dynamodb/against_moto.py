@@ -73,7 +73,7 @@ def _is_new(name: str, request: Mapping[str, Any], reply: Mapping[str, Any]) -> 
     # DynamoDB decides which items are in a segment.
     if name not in (*_READS, *_WRITES, _BATCH) or "Segment" in request:
         return False
-    # Moto deletes nothing at a key with an empty text, and reports no error.
+    # Moto ignores the deletion at a key with an empty text, and reports no error.
     if name == "DeleteItem" and {"S": ""} in request["Key"].values():
         return False
     if "Error" in reply and any(number in repr(request) for number in _ACCEPTED_BY_MOTO):

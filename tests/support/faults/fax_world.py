@@ -120,10 +120,7 @@ class FaxWorld(BaseWorld):
                 self.queues.settle(RETRY, records, mover.handle({"Records": records}))
 
     def draw_consequences(self) -> None:
-        """Invoke outcomes with the new records of the ledger's stream.
-
-        Records that it reports as failed are delivered again.
-        """
+        """Invoke outcomes with the new records of the ledger's stream. Failed records are delivered again."""
         for _ in range(100):
             records = self.stream.records[self._read :]
             if not records:

@@ -154,7 +154,7 @@ def _empty(aws: Aws) -> None:
     aws.dynamodb.empty()  # type: ignore[attr-defined]
 
 
-# Dispatch receives items in the form of DynamoDB's stream.
+# Dispatch receives items in the form of a stream of DynamoDB.
 
 
 def _dispatcher(aws: Aws, sqs: Any, ledger: Ledger) -> Dispatcher:

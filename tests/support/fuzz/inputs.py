@@ -91,7 +91,7 @@ def bent(draw: st.DrawFn, right: Sequence[Any], values: st.SearchStrategy[Any] =
 
 def _bent(draw: st.DrawFn, value: Any, values: st.SearchStrategy[Any]) -> Any:
     if isinstance(value, str) and value.startswith("{") and draw(st.booleans()):
-        return json.dumps(_bent(draw, _loaded(value), values))  # An envelope contains its letter as text.
+        return json.dumps(_bent(draw, _loaded(value), values))  # An SQS envelope contains the letter as text.
     if not isinstance(value, dict | list) or not value:
         return draw(values)
     at: Any = draw(st.sampled_from(sorted(value) if isinstance(value, dict) else range(len(value))))

@@ -45,7 +45,7 @@ DONE = Invoked("request", None)
 
 @dataclass
 class Run:
-    """A delivery with its invocations, the batches that were given up, and the waits."""
+    """A delivery that records invocations, waits and given-up batches."""
 
     answer: Callable[[list[int]], Invoked]
     mapping: StreamMapping = MAPPING

@@ -90,11 +90,11 @@ def _rightful(world: World, step: Step) -> bool:
     """Return whether a claim's holder writes, or another caller while the message is not claimed, or a caller
     with better evidence."""
     if step.call and step.call.verb in ("hand_over", "drop", "move"):
-        return True  # nobody else's attributes change
+        return True  # attributes of others do not change
     if isinstance(step.who, int) and step.call and step.call.verb != "hold":
         return world.workers[step.who].holds
     if step.who == "compose" and world.item and world.item.completed:
-        return True  # what has ended has no holder, even if a worker does not know that it has ended
+        return True  # an ended message is not claimed, even if a worker does not know of the end
     return step.who in ("provider", "operator") or not any(each.holds for each in world.workers)
 
 

@@ -57,7 +57,7 @@ class Item(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A verb and its arguments. `own`: the caller's token is that of the item; an operator's token is the one
+    """A verb with arguments. `own`: the caller's token is that of the item; an operator's token is the one
     that was in `seen`. `word`: a status to write, or the account of a claim. `doubt`: the caller does not
     know the outcome of an earlier try; of `complete`: the tries may have sent it more than once."""
 

@@ -161,7 +161,8 @@ class Replay:
             return self._ledger.reopen(KEY, seen) is not None
         before = self._clock.now - (0 if call.seen.submitted else LEASE)
         if call.seen.started == "live" and not call.seen.submitted:
-            before = self._found().get("startedAt", 0) / 1000 - 1  # it was asked before the lease was over
+            # The claim was made before the lease was over.
+            before = self._found().get("startedAt", 0) / 1000 - 1
         return self._ledger.settle(KEY, seen, cast(Literal["sent", "failed"], call.word), before)
 
     def _seen_ids(self, call: Call, seen: Item) -> Found:

@@ -505,7 +505,7 @@ class Steps:
         item = world.item
         if item is None:
             return Call("restart")
-        # Without what nobody asks for.
+        # Without unused parts.
         seen = item._replace(since="", completed=False, token=False, tries="", at="", first="")
         match self._channel.operator:
             case "restart":

@@ -107,7 +107,7 @@ class Browser:
         if "location" in reply.headers:
             assert reply.headers["location"].startswith(f"{HOME}/")
             reply.headers["location"] = reply.headers["location"].removeprefix(HOME)
-        if "sandbox" not in reply.headers["content-security-policy"]:  # else others wrote it
+        if "sandbox" not in reply.headers["content-security-policy"]:  # otherwise other people wrote it
             astray = [
                 each.string[each.start() : each.end() + 40]
                 for each in _URL.finditer(reply.text)

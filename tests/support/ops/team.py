@@ -53,7 +53,7 @@ class FakeProvider:
             ends = {f"{name}_endpoint": f"{self.issuer}/{name}" for name in names}
             return _json_answer({"issuer": self.issuer, **ends, "jwks_uri": f"{self.issuer}/keys", "more": 1})
         public = json.loads(RSAAlgorithm.to_jwk(key().public_key()))
-        # Entra's keys have no alg.
+        # The keys of Entra lack `alg`.
         other = json.loads(RSAAlgorithm.to_jwk(key("older").public_key()))
         return _json_answer(
             {"keys": [{**other, "kid": "older", "use": "sig"}, {**public, "kid": "1", "use": "sig"}]}

@@ -52,7 +52,7 @@ class Grant:
     place: str
 
     def allows(self, request: Request) -> bool:
-        """Return whether the request needs no other permission. Raises LookupError for an unknown
+        """Return whether this permission is enough for the request. Raises LookupError for an unknown
         condition."""
         return (
             (self.function, self.action) == (request.function, request.action)
@@ -118,7 +118,7 @@ def _of_dynamodb(operation: str, names: Mapping[str, Any]) -> Asked:
     match operation:
         case "BatchGetItem" | "BatchWriteItem":
             return [(f"dynamodb:{operation}", _table(each), ()) for each in names["Tables"]]
-        case "TransactWriteItems":  # each of its operations is an action of its own
+        case "TransactWriteItems":  # each PartiQL operation is a separate action
             return [("dynamodb:UpdateItem", _table(each), ()) for each in names["Tables"]]
         case "BatchExecuteStatement":
             found = [each.split('"') for each in names["Statements"]]

@@ -62,7 +62,7 @@ def put_unknown(pipeline: Pipeline) -> None:
         mail_item("rejected", email=simulated("rejected", "1")),
     )
     await_acceptance(pipeline, "observed")
-    # What the feedback function will do with the event.
+    # The next step of the feedback function with the event.
     ledger = Ledger(pipeline.dynamodb, LEDGER, lease=0, ttl=86_400, clock=time.time)
     provider_id = pipeline.mails("observed")[0]["provider_id"]
     observe(ledger, [ses_event(Key("observed", "mail"), "delivered", provider_id=provider_id)])

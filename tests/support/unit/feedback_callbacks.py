@@ -150,7 +150,7 @@ class Door:
 
     def answers(self, event: Any) -> int:
         reply = self._callbacks.answer(event)
-        # Nothing is told but the status, and to a text's sender nothing at all.
+        # Twilio gets only the status, and the sender of a text gets no reply.
         assert reply.keys() == {"statusCode"} or reply == NO_ANSWER
         return int(reply["statusCode"])
 

@@ -117,7 +117,7 @@ class Door:
         return int(client.names().count("update_item"))
 
     def out(self) -> str | None:
-        """Return the way of Ada's opt-out, or None if she is not opted out."""
+        """Return the way in which Ada opted out, or None if she is not opted out."""
         found = self.preferences.get(ADA, TOPIC)
         return found.by if found else None
 

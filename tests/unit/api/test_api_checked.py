@@ -124,7 +124,7 @@ def test_a_message_is_accepted_unchecked_if_the_versions_cannot_be_read(
         raise ClientError({"Error": {"Code": "SlowDown", "Message": ""}}, "GetObject")
 
     monkeypatch.setattr("mailroom.content.versions.CurrentVersions.of", refuse)
-    assert api.post(mail_of_template()).status == 202  # although its variable is missing
+    assert api.post(mail_of_template()).status == 202  # the message is accepted without the variable
 
 
 def test_a_message_with_an_unused_attribute_is_refused_if_the_stage_refuses_unused_attributes(

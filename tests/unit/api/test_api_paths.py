@@ -50,7 +50,7 @@ def test_a_message_is_found_by_a_path_that_was_not_decoded(api: Api, aws: Aws, i
 def test_a_message_with_any_id_can_be_cancelled_by_its_href(api: Api, id_: str) -> None:
     href = api.post(item(id=id_, send_at="2026-12-01T00:00:00Z")).json["href"]
     path, _, query = href.partition("?")
-    url = f"{path}/cancel?{query}"  # /messages/cancel?id=… where the id is in the query
+    url = f"{path}/cancel?{query}"  # /messages/cancel?id=…, in which the id is in the query
     assert api.cancel(url).json == {**api.get(href).json, "status": "cancelled"}
 
 

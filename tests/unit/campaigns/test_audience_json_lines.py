@@ -58,7 +58,8 @@ NO_NUMBER = "line 2: holds a number that DynamoDB cannot store; use up to 38 dig
         (b'{"id": ["2"], "email": "b"}', NO_KEY),
         (b'{"id": 2, "email": "b", "n": 1E999999999999999999999}', NO_NUMBER),
         (b'{"id": 2, "email": "b", "n": [-1E-999999999999999999999]}', NO_NUMBER),
-        (b'{"id": 2, "email": "b", "n": 1E999999999}', NO_NUMBER),  # written out it would be a gigabyte
+        # The line would have a gigabyte if it were written out.
+        (b'{"id": 2, "email": "b", "n": 1E999999999}', NO_NUMBER),
         (b'{"id": 2, "email": "b", "n": 1E300}', NO_NUMBER),
         (b'{"id": 2, "email": "b", "n": 0.%s}' % (b"1" * 39), NO_NUMBER),
         (b'{"id": "a\\u0000b", "email": "b"}', "line 2, column id: holds a line break or control character"),

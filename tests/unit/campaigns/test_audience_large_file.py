@@ -98,7 +98,7 @@ def test_a_large_file_needs_no_more_memory_than_a_file_of_a_tenth_of_its_size() 
 
 def test_a_page_of_a_thousand_lines_takes_a_few_megabytes() -> None:
     audience, content = csv(Generated(LINES)), Generated(LINES)
-    content.read(0, CHUNK_BYTES)  # what the test itself makes stands in memory already
+    content.read(0, CHUNK_BYTES)  # the data of the test itself are in memory already
     tracemalloc.start()
     found = audience.page(cursor_page())
     peak = tracemalloc.get_traced_memory()[1]

@@ -146,7 +146,7 @@ SHAPES = {
 
 
 class OneObject:
-    """A bucket with one object, whose delivery takes no memory."""
+    """A bucket with one object, which is returned without a copy in memory."""
 
     class exceptions:  # noqa: N801 - as boto3 has it
         class NoSuchKey(Exception):
@@ -164,7 +164,8 @@ def test_the_largest_payload_fits_into_the_memory_of_a_sender(shape: str) -> Non
     piece = SHAPES[shape]
     marks = sum(map(piece.count, (b"[", b"{", b","))) + 1
     values = b",".join([piece] * ((MAX_PAYLOAD_VALUES - 9) // marks))
-    # One character beyond the Basic Multilingual Plane makes four bytes of each of a text.
+    # Python stores four bytes for each character of a text with a character beyond the Basic Multilingual
+    # Plane.
     text = "🎉".encode() + b"a" * (MAX_PAYLOAD_BYTES - len(values) - 40)
     objects: Any = OneObject(b'{"payload": [%s, "%s"]}' % (values, text))
     # A webhook's is encoded once more, to be measured.

@@ -148,7 +148,7 @@ def test_every_try_of_a_queued_message_has_the_same_text_despite_later_publicati
     (body,) = aws.bodies()
     message = parse(body, CONTRACTS)
     assert isinstance(message, Mail)
-    for counts in (1, 2, 0):  # as it was, published, and rolled back to the deployed template
+    for counts in (1, 2, 0):  # states: deployed, published, and rolled back to the deployed template
         choose(aws, a=counts)
         clock.advance(FRESH_SECONDS)
         renderer = MailRenderer(

@@ -51,7 +51,7 @@ class Account:
         self.account, self.has, self.error = name, has, error
 
     def submit(self, request: Any) -> Outcome:
-        if request == "refused":  # another message's, by another thread
+        if request == "refused":  # a refusal of another message, in another thread
             return Misconfigured("401")
         self.has.append(request.id)
         if isinstance(self.error, Exception):
@@ -153,7 +153,7 @@ def test_a_message_that_may_have_been_sent_fails_as_outcome_unknown_even_if_late
 def test_a_dead_letter_with_a_try_of_unknown_outcome_has_that_cause_and_its_advice_warns_of_a_second_message(
     make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
-    crash(ledger, clock)  # its worker dies after the provider accepted
+    crash(ledger, clock)  # the worker dies after the provider accepted the message
     make_post(Retry("throttled"), evidence=Unknowable(), on_unknown="resend").handle(item())
     letter = DeadLetter("mail-dlq", "r-1", "receipt", "{}", 3, 0, "")
     assert cause_of(letter, Subject("message", KEY), aws.item()).code == "outcome_unknown"

@@ -136,7 +136,7 @@ def test_a_held_message_names_the_provider_that_may_have_it(
     assert error["message"].endswith("; ask fake, and resend the message if it never arrived")
 
 
-def test_if_the_setting_says_so_a_day_that_is_used_up_moves_messages_at_once_whether_submitted_or_not(
+def test_with_the_setting_a_used_up_day_moves_messages_at_once_whether_submitted_or_not(
     first: Begin, aws: Aws
 ) -> None:
     worker = first(FULL, when_day_used_up=True)

@@ -484,7 +484,7 @@ def test_a_message_with_an_unknown_outcome_is_retried_if_the_providers_quota_is_
     assert len(aws.item()["unsettled_tries"]) == 1
 
 
-NIGHT = {"from": "20:00", "to": "23:00", "zone": "UTC"}  # it is 09:00
+NIGHT = {"from": "20:00", "to": "23:00", "zone": "UTC"}  # the time is 09:00
 OPENS = NOW + 11 * 3_600
 
 

@@ -29,7 +29,7 @@ def test_a_mail_to_a_recipient_on_the_suppression_list_is_suppressed_with_the_re
     stored = aws.item()
     assert (stored["status"], stored["error"]) == ("suppressed", {"code": "suppressed", "message": SENTENCE})
     assert "completedAt" in stored
-    assert "failed_as" not in stored  # it is no failure
+    assert "failed_as" not in stored  # the message did not fail
     assert counted() == {"Suppressed": 1}
     assert "example.com" not in str(log())
 
@@ -122,7 +122,7 @@ def test_an_opt_out_at_the_provider_suppresses_the_message_and_its_recipient(
         "suppressed",
         {"code": "suppressed", "message": "it answered 21610"},
     )
-    assert "failed_as" not in stored  # it is no failure
+    assert "failed_as" not in stored  # the message did not fail
     assert list_.find("mail", [ADA]) == {
         ADA: Suppression(ADA, "mail", "stop", NOW_MS, "it answered 21610", "m-1")
     }

@@ -235,7 +235,7 @@ def test_a_message_whose_acceptance_could_not_be_recorded_is_not_sent_by_the_nex
 
     dynamodb._changes["update_item"] = down_after_the_claim
     assert worker.handle(item()) == {"r-0": int(LEASE) + 1}
-    # In an outage each further call could take as long as the first, and the batch has no time for it.
+    # In an outage each further call could take as long as the first, and the batch lacks the time for it.
     assert dynamodb.names() == ["update_item"] * 2
     assert worker.handle(item()) == {"r-0": 4}
     assert worker.submitted == ["m-1"]

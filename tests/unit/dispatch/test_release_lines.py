@@ -218,7 +218,7 @@ def test_a_message_whose_window_closes_while_it_waits_for_the_day_waits_for_its_
 ) -> None:
     waiting.limit(1)
     assert waiting.budget.ask(1).recipients == 1
-    evening = {"from": "17:00", "to": "19:00", "zone": "UTC"}  # in Tokyo it is 18:00
+    evening = {"from": "17:00", "to": "19:00", "zone": "UTC"}  # 18:00 in Tokyo
     message = item(lane="bulk", window=evening, time_zone="Asia/Tokyo")
     bulk = make_post(budgets_table=BUDGETS, per_day=waiting.settings.per_day, bulk=True)
     assert bulk.handle(message, waited={"m-1": NOW}) == {}

@@ -182,7 +182,7 @@ def test_a_repeated_callback_does_not_undo_an_operators_removal_from_the_suppres
     consumer_desk.handle(bodies.twilio_callback("undelivered", "s-1", at=0, ErrorCode="30006"))
     clock.now = bodies.SENT.timestamp() + 3600
     assert consumer_desk.list.lift(NUMBER, "sms")
-    # Twilio's callbacks have no time of their own, so a repeated one counts as of its repetition.
+    # Twilio's callbacks lack a time, so a repeated one counts as of its repetition.
     consumer_desk.handle(bodies.twilio_callback("undelivered", "s-1", at=7_200_000, ErrorCode="30006"))
     assert consumer_desk.list.find("sms", [NUMBER]) == {}
 

@@ -201,7 +201,8 @@ def test_the_time_of_an_ses_event_may_have_any_time_zone_or_lack_one() -> None:
 
 def test_the_time_of_an_ses_event_keeps_its_milliseconds() -> None:
     delivery = ses_example("delivery")
-    delivery["delivery"]["timestamp"] = "2038-09-14T21:19:24.924Z"  # its float is a little less
+    # The float of this number is a little less.
+    delivery["delivery"]["timestamp"] = "2038-09-14T21:19:24.924Z"
     assert one_event(delivery).at % 1000 == 924
 
 

@@ -234,7 +234,7 @@ def test_a_mail_to_several_recipients_stores_an_outcome_for_each_recipient(ledge
     assert _outcomes(aws) == {people[0]: "delivered", people[1]: "bounced", people[2]: None}
     stored = aws.item()
     assert stored["recipients"][people[0]]["deliveredAt"] == 7
-    assert stored["status"] == "bounced"  # one bounce is enough
+    assert stored["status"] == "bounced"  # a single bounce is enough
     assert "see `recipients` in the ledger" in stored["error"]["message"]
     assert "bounce_type" not in stored
 

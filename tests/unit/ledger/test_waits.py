@@ -288,7 +288,7 @@ def test_a_message_keeps_its_place_if_it_moves_from_a_line_to_a_later_time_and_b
     assert due(waits_of_table, lines_up=True) == []
 
 
-# Those before
+# The waits before.
 
 
 def test_the_messages_ahead_in_a_line_are_counted_by_place(waits_of_table: Waits) -> None:

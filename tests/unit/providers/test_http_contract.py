@@ -66,7 +66,7 @@ class Client:
     own: Any
     """Code that means that the message itself is at fault."""
     unclear: tuple[Answer, ...]
-    """Responses that prove nothing, besides those that prove nothing at any provider."""
+    """Responses that leave the outcome unknown, besides those that do so at any provider."""
     private: str = PRIVATE
     """Text in a provider's words that no log may have."""
 
@@ -117,7 +117,7 @@ NOTHING: tuple[Step, ...] = (
     *(Answer(500, {}), Answer(503, b"<html>"), Answer(408, {}), Answer(302, {}), Break()),
     *(Answer(200, b"<html>"), Answer(201, b""), Answer(201, {})),
 )
-"""Steps of a server that prove nothing at any provider."""
+"""Steps of a server that leave the outcome unknown at any provider."""
 QUESTIONS: dict[str, Callable[[str], object]] = {
     "twilio's list": lambda url: twilio_client(url).find(REQUEST, NOW, ()),
     "signalwire's list": lambda url: signalwire(url).find(FAX.to, FAX.reference, NOW, ()),

@@ -29,7 +29,7 @@ def test_an_opt_out_of_one_topic_does_not_apply_to_another_topic(preferences: Pr
     assert preferences.get(ADA, "news") is None
 
 
-WITH_9, WITHOUT_9 = "+5491123456789", "+541123456789"  # one mobile of Argentina
+WITH_9, WITHOUT_9 = "+5491123456789", "+541123456789"  # a mobile number of Argentina
 
 
 def test_an_opt_out_applies_to_every_spelling_of_a_phone_number(

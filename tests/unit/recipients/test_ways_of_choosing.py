@@ -97,7 +97,7 @@ class World:
     def by_operator(self, topic: str) -> None:
         way: Way = self.random.choice(("command", "console"))
         opt_outs = OptOuts(Session(self.aws, way), "test")  # type: ignore[arg-type]  # has all that it needs
-        opt_outs._preferences = self.preferences  # it has the test's clock
+        opt_outs._preferences = self.preferences  # the client has the test's clock
         if self.random.random() < 0.5:
             opt_outs.opt_out(ADA, topic)
             self.model.opt_out(topic, way, self.now)

@@ -208,7 +208,8 @@ def test_a_message_is_counted_once_if_two_workers_count_it_at_the_same_time(
     met: list[int] = []
 
     def overtaken(real: Any, **request: Any) -> Any:
-        if not met:  # between its reads and its write the message is delivered, and the other counts that
+        # Between reads and write of this indexer the message is delivered, and the other indexer counts that.
+        if not met:
             met.append(1)
             with others():
                 observe(ledger, [ses_event(key, "delivered")])

@@ -214,7 +214,7 @@ def test_a_stale_row_of_a_former_recipient_or_an_erased_message_is_not_listed(
 ) -> None:
     hold(ledger, mail(to=ADA))
     search.index()
-    hold(ledger, mail(to="bob@example.com"))  # its producer has changed whom it is for
+    hold(ledger, mail(to="bob@example.com"))  # the producer has changed the recipient
     search.index()
     assert (search.to(ADA), search.to("bob@example.com")) == ([], ["m-1"])
     claim = claimed(ledger, mail(to="bob@example.com"))

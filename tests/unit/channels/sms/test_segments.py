@@ -58,7 +58,7 @@ def segments(text: str, encoding: str) -> list[str]:
         ("ж" * 71, 2, "UCS-2"),
         ("ж" * 134, 2, "UCS-2"),
         ("ж" * 135, 3, "UCS-2"),
-        ("a" * 70 + "”", 2, "UCS-2"),  # one typographic quote doubles the price of the whole text
+        ("a" * 70 + "”", 2, "UCS-2"),  # a typographic quote doubles the price of the whole text
         ("👍" * 35, 1, "UCS-2"),
         ("👍" * 36, 2, "UCS-2"),
         ("a" * 66 + "👍" + "a" * 66, 3, "UCS-2"),  # an emoji is not cut in two either
