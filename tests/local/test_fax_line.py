@@ -145,7 +145,7 @@ def test_a_line_in_use_is_busy_and_the_overlap_is_recorded(fax_line: FaxLine, cl
     assert send(fax_line, "00").overlaps == []
 
 
-def test_the_providers_share_the_lines(bench: Bench) -> None:
+def test_a_telephone_line_has_one_fax_at_a_time_over_all_simulated_providers(bench: Bench) -> None:
     bench.signalwire.submit(fax_request())
     bench.telnyx.submit(fax_request())
     first, second = bench.line.log()
@@ -180,7 +180,7 @@ def test_an_accepted_fax_is_in_the_inbox_and_a_refused_one_is_not(fax_line: FaxL
     assert (kept.content["subject"], kept.content["provider"]) == ("letter.pdf", "signalwire")
 
 
-def test_simultaneous_threads_lose_no_fax(fax_line: FaxLine) -> None:
+def test_simultaneous_submits_to_the_simulated_line_lose_no_fax(fax_line: FaxLine) -> None:
     threads = [threading.Thread(target=send, args=(fax_line, "00", f"{PDF}?id={n}")) for n in range(20)]
     for thread in threads:
         thread.start()
@@ -189,7 +189,7 @@ def test_simultaneous_threads_lose_no_fax(fax_line: FaxLine) -> None:
     assert sorted(len(fax["overlaps"]) for fax in fax_line.log()) == list(range(20))
 
 
-def test_the_page_shows_the_log(bench: Bench) -> None:
+def test_the_page_of_the_fax_simulator_shows_the_log(bench: Bench) -> None:
     bench.signalwire.submit(fax_request())
     bench.signalwire.submit(fax_request("15"))
     assert bench.get("/faxes") == bench.line.log()
@@ -222,7 +222,7 @@ def test_a_pdf_on_this_machine_is_really_fetched(fax_line: FaxLine, clock: Clock
     assert (bad.media_ok, bad.course, bad.status(clock.now)) == (False, "unreachable", "failed")
 
 
-def test_a_document_other_than_a_pdf_is_recognized(media: str) -> None:
+def test_the_fax_simulator_recognizes_a_document_that_is_not_a_pdf(media: str) -> None:
     assert is_pdf(f"{media}/page.html") is False
     assert is_pdf("http://127.0.0.1:1/a.pdf") is False
 
@@ -230,5 +230,5 @@ def test_a_document_other_than_a_pdf_is_recognized(media: str) -> None:
 @pytest.mark.parametrize(
     "url", [PDF, "http://example.com/a.pdf", "http://localhost/a.pdf", "https://127.0.0.1/"]
 )
-def test_a_document_on_another_host_is_not_fetched(url: str) -> None:
+def test_the_fax_simulator_does_not_fetch_a_document_of_another_host(url: str) -> None:
     assert is_pdf(url) is None

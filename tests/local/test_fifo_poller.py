@@ -54,7 +54,7 @@ def test_a_message_that_is_reported_as_failed_is_not_deleted() -> None:
         shelf.deleted.get_nowait()
 
 
-def test_an_empty_queue_occupies_no_worker() -> None:
+def test_a_poller_of_an_empty_queue_occupies_no_worker() -> None:
     shelf, function = Shelf(), Function()
     polling = poller(shelf, function, replace(MAPPING, concurrency=1))
     polling.poll()

@@ -79,7 +79,7 @@ def test_a_repeat_of_a_webhook_id_is_dropped() -> None:
     assert different([*ALL, ALL[0]]) == ALL
 
 
-def test_a_signature_by_another_key_is_rejected() -> None:
+def test_the_harness_rejects_a_webhook_that_was_signed_with_another_key() -> None:
     payload = {"fax_id": "7", "status": "sent"}
     right, wrong = read([received_request("a", payload), received_request("b", payload, "b" * 44)], KEY)
     assert (right.verified, right.about, right.kind, right.payload) == (True, "7", "callbacks", payload)

@@ -100,7 +100,7 @@ def parsed_mail(request: dict[str, Any]) -> EmailMessage:
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("content_id", [None, "part"])
-def test_an_attachment_by_ses_arrives_unchanged(name: str, content_id: str | None) -> None:
+def test_an_attachment_of_a_mail_by_ses_arrives_unchanged(name: str, content_id: str | None) -> None:
     attachment = Attachment(f"s3://{BUCKET}/{name}", content_id=content_id)
     message = parsed_mail(
         ses_without_client().prepare(mail_with(attachment, html='<img src="cid:part">' * bool(content_id)))

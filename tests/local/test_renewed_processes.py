@@ -75,7 +75,7 @@ def test_another_setting_or_own_channel_restarts_the_console_but_not_the_pump(
 
 
 @pytest.mark.parametrize("package", ["mailroom_local", "mailroom_ops", "mailroom_stacks", "mailroom"])
-def test_other_code_of_each_package_changes_the_fingerprint_of_the_console(
+def test_changed_code_of_any_package_changes_the_fingerprint_of_the_console(
     package: str, edited_project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (edited_project / package).mkdir()

@@ -39,7 +39,7 @@ def test_a_mail_whose_response_is_lost_has_events_and_a_refused_mail_has_none(va
     assert sorted(event["eventType"] for event in heard) == ["Delivery", "Send"]
 
 
-def test_events_can_be_paused_and_resumed(validated_stage: Stage) -> None:
+def test_the_events_of_the_ses_simulator_can_be_paused_and_resumed(validated_stage: Stage) -> None:
     assert validated_stage.get("/events/pause", "POST")["paused"] is True
     sent = validated_stage.mail("paused@example.com")
     assert validated_stage.heard(1, seconds=1.1) == []

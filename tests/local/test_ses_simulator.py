@@ -160,7 +160,7 @@ def test_a_configuration_set_that_does_not_exist_is_refused(ses_bench: Bench) ->
     assert ses_bench.refused("ada@example.com", ConfigurationSetName="gone") == ("NotFoundException", 404)
 
 
-def test_the_limits_of_ses_are_enforced(ses_bench: Bench) -> None:
+def test_the_ses_simulator_enforces_the_limits_of_ses(ses_bench: Bench) -> None:
     many = {"ToAddresses": [f"{number}@example.com" for number in range(51)]}
     assert ses_bench.refused("", Destination=many) == ("BadRequestException", 400)
     broken = {"Headers": [{"Name": "X-A", "Value": "1\r\nBcc: eve@example.com"}], "Subject": {"Data": ""}}

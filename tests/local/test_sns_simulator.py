@@ -117,7 +117,7 @@ def test_an_endpoint_or_topic_that_does_not_exist_is_refused_as_sns_does(push_st
         push_stage.sns.publish(TopicArn=TOPIC + "-not", Message="x")
 
 
-def test_an_ios_token_is_hexadecimal(push_stage: Stage) -> None:
+def test_the_sns_simulator_accepts_only_hexadecimal_tokens_for_ios(push_stage: Stage) -> None:
     assert "/APNS_SANDBOX/" in endpoint(push_stage, "ab12" * 16, IOS)
     for token in ("not-hexadecimal", "a" * 401):
         with pytest.raises(ClientError, match="hexadecimal"):

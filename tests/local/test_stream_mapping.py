@@ -58,7 +58,9 @@ def test_a_record_reaches_the_function_in_lambdas_own_form() -> None:
         ({"userIdentity": [{"exists": False}]}, True),
     ],
 )
-def test_filters_select_records_by_their_pattern(pattern: dict[str, Any], expected: bool) -> None:
+def test_the_filters_of_a_stream_select_records_by_their_pattern(
+    pattern: dict[str, Any], expected: bool
+) -> None:
     assert passes(INSERTED, [pattern]) is expected
 
 

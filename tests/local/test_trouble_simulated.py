@@ -76,12 +76,12 @@ def test_a_request_that_times_out_reaches_the_provider_and_has_no_response(troub
     assert (len(trouble_bench.asked), trouble_bench.slept) == (1, [TIMEOUT_SECONDS])
 
 
-def test_a_slow_provider_answers_late(trouble_bench: Bench) -> None:
+def test_a_provider_with_the_trouble_slow_responds_late(trouble_bench: Bench) -> None:
     trouble_bench.set(slow=1)
     assert (trouble_bench.submit().body, trouble_bench.slept) == (b"taken", [SLOW_SECONDS])
 
 
-def test_requests_other_than_a_submit_are_not_disturbed(trouble_bench: Bench) -> None:
+def test_simulated_trouble_of_a_provider_disturbs_only_submits(trouble_bench: Bench) -> None:
     trouble_bench.set(error=1)
     assert trouble_bench.ask().body == b"taken"
 

@@ -146,7 +146,7 @@ def test_a_list_has_the_newest_first_and_keeps_its_place_while_more_come_in(benc
     assert len(bench.twilio.list(page_size=2)) == 6
 
 
-def test_a_list_is_filtered_by_number(bench: Bench) -> None:
+def test_the_list_of_the_twilio_simulator_is_filtered_by_number(bench: Bench) -> None:
     first = bench.send(number("60")).sid
     bench.wait(10)
     second = bench.send(number("60")).sid

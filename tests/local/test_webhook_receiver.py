@@ -45,7 +45,7 @@ def receiver_bench() -> Iterator[Bench]:
         yield Bench(server.server_address[1], slept)
 
 
-def test_a_request_is_stored_unchanged(receiver_bench: Bench) -> None:
+def test_the_webhook_receiver_stores_a_request_unchanged(receiver_bench: Bench) -> None:
     status, _, _ = receiver_bench.ask(
         "POST",
         "/receiver/ok/orders/7?a=b",

@@ -51,7 +51,7 @@ def echo(body: bytes, *headers: tuple[bytes, bytes]) -> Any:
     return app
 
 
-def test_an_event_becomes_a_request() -> None:
+def test_an_event_of_api_gateway_becomes_a_request_of_the_console() -> None:
     app = echo(b"")
     form = base64.b64encode(b"q=ada%40example.com").decode()
     more = {"cookies": ["a=1", "b=2"], "rawQueryString": "id=a%2Fb", "body": form, "isBase64Encoded": True}

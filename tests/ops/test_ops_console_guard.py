@@ -100,7 +100,7 @@ def test_a_page_accepts_a_query_named_path(browser_without_pages: Browser) -> No
 
 
 @pytest.mark.parametrize("query", ["token=wrong", "token=", "token", f"nekot={TOKEN}", f"token=%00{TOKEN}"])
-def test_a_wrong_token_is_refused(browser_without_pages: Browser, query: str) -> None:
+def test_the_console_refuses_a_wrong_token(browser_without_pages: Browser, query: str) -> None:
     browser_without_pages.cookie = ""
     reply = browser_without_pages.get(f"/?{query}")
     assert (reply.status, "set-cookie" in reply.headers) == (403, False)
@@ -150,7 +150,7 @@ def test_a_host_header_without_a_port_is_accepted_on_port_80(browser_without_pag
     ],
     ids=lambda each: " ".join(each.values()),
 )
-def test_a_request_from_another_page_is_refused(
+def test_the_console_refuses_a_request_of_another_sites_page(
     browser_without_pages: Browser, headers: dict[str, str]
 ) -> None:
     assert browser_without_pages.get("/assets/console.css", headers).status == 403
@@ -230,7 +230,7 @@ def test_the_url_is_printed_alone_with_the_loopback_address_and_a_random_path(
     assert another.split("/")[3] != result.stdout.split("/")[3]
 
 
-def test_a_port_in_use_is_refused(stage: RepairStage) -> None:
+def test_the_console_does_not_start_on_a_port_in_use(stage: RepairStage) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -174,7 +174,7 @@ def test_an_unexpected_error_is_shown_and_the_set_cannot_go_on(
         ({"job": "gone"}, "This set is not in the console any more."),
     ],
 )
-def test_an_incomplete_form_does_nothing(
+def test_an_incomplete_form_about_selected_messages_changes_no_message(
     stage: RepairStage, browser: Browser, form: dict[str, str], words: str
 ) -> None:
     refused = browser.post("/selected/act", form)

@@ -78,7 +78,9 @@ def test_twilio_and_resend_call_the_api_instead_of_a_topic(
 
 
 @pytest.mark.parametrize(("channel", "units"), [("sms", 4), ("fax", 4), ("webhook", 3)])
-def test_the_price_of_another_provider_is_not_guessed(channel: str, units: int) -> None:
+def test_the_cost_of_a_message_by_another_provider_is_without_the_providers_price(
+    channel: str, units: int
+) -> None:
     found = reckoned(channel)
     assert found.pop("mailbox and ledger writes") == pytest.approx(units * 0.625)
     ours = {"queue requests", "sender's time", "provider's events", "kept in tables", "search"}

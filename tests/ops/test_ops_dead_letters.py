@@ -109,7 +109,7 @@ def test_a_queue_that_cannot_be_read_to_its_end_is_named(
     assert len(stage.waiting("mail-dlq")) == 10  # of one call: none was kept hidden
 
 
-def test_letters_locked_behind_others_of_their_line_make_a_look_incomplete(stage: Stage) -> None:
+def test_dead_letters_locked_behind_others_of_their_line_are_reported_as_unread(stage: Stage) -> None:
     for number in range(12):
         more = {"MessageGroupId": "+1", "MessageDeduplicationId": f"d-{number}"}
         stage.send("fax-dlq.fifo", {"fax_id": f"f-{number}"}, **more)
@@ -124,7 +124,7 @@ def test_letters_locked_behind_others_of_their_line_make_a_look_incomplete(stage
     assert (answer["looked_at"], answer["incomplete"]) == (10, ["fax"])
 
 
-def test_letters_that_are_received_again_do_not_end_a_look(stage: Stage) -> None:
+def test_dead_letters_that_are_received_again_do_not_end_the_reading_of_a_queue(stage: Stage) -> None:
     """In a large queue the first letters are visible again before the last were seen."""
     stage.send("mail-dlq", MAIL)
     again: list[dict[str, object]] = []

@@ -32,13 +32,13 @@ def test_settings_are_read_as_the_function_reads_them() -> None:
 
 
 @pytest.mark.parametrize("lanes", [{}, {"LANES": "{"}, {"LANES": "none"}])
-def test_settings_of_another_version_are_refused_by_name(lanes: dict[str, str]) -> None:
+def test_settings_of_a_function_of_another_version_are_refused_by_name(lanes: dict[str, str]) -> None:
     with pytest.raises(
         Refused, match=r"The settings of mailroom-dev-f are those of another version: .*LANES"
     ):
         settings_of_function(NAME="a", **lanes)
 
 
-def test_a_missing_function_is_named() -> None:
+def test_the_error_about_a_missing_function_names_the_function() -> None:
     with pytest.raises(Refused, match="There is no function mailroom-dev-g in this account"):
         function_variables(functions_with(), "mailroom-dev-g")  # type: ignore[arg-type]

@@ -71,7 +71,7 @@ def test_json_is_one_object_of_its_schema(healthy_answers: dict[str, Answer]) ->
     assert sum(said["counts"].values()) == len(said["checks"])
 
 
-def test_a_secret_is_never_printed(healthy_answers: dict[str, Answer]) -> None:
+def test_the_doctor_never_prints_a_secret(healthy_answers: dict[str, Answer]) -> None:
     result = command("--json")
     shown = command()
     words = [each.strip('"{} ') for text in SECRETS.values() for each in text.split(":")]
@@ -133,7 +133,7 @@ def test_a_broken_check_names_its_line_and_keeps_its_other_findings() -> None:
     assert checked[1].fix == f"Report it: {__file__}, line {line}."
 
 
-def test_a_check_without_findings_is_skipped() -> None:
+def test_a_check_of_the_doctor_without_findings_is_skipped() -> None:
     (found,) = run(_examined_stage(), [Check("mail", "empty", lambda _: iter(()))])
     assert found.state == "skipped"
 

@@ -100,7 +100,9 @@ def test_a_mail_to_several_recipients_loses_only_the_erased_one(stage: Stage) ->
     assert "erased_at" not in row
 
 
-def test_a_recipient_in_cc_is_found_if_the_ledger_has_only_the_one_in_to(stage: Stage) -> None:
+def test_an_erasure_finds_a_recipient_in_cc_although_the_ledger_has_only_the_recipient_in_to(
+    stage: Stage,
+) -> None:
     stage.put("mailbox", id="m-1", event_type="mail", to=BOB, cc=[ADA], subject="Hello")
     stage.put("ledger", id="m-1", event_type="mail", to=BOB, recipients={ADA: {}, BOB: {}}, **OVER)
     erased()
@@ -350,7 +352,7 @@ def test_an_unclaimed_mail_to_several_recipients_is_left_whole_until_its_claim(s
 # again
 
 
-def test_a_second_erasure_finds_no_data(stage: Stage) -> None:
+def test_a_second_erasure_of_a_person_finds_no_data(stage: Stage) -> None:
     put_sent_message(stage, "m-1")
     erased()
     before = stage.items("ledger")

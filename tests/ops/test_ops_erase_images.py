@@ -76,7 +76,7 @@ def test_attributes_whose_name_contains_the_person_are_renamed() -> None:
     assert not mentioned(new, ADA)
 
 
-def test_a_second_redaction_changes_nothing() -> None:
+def test_a_second_redaction_of_an_item_does_not_change_the_item() -> None:
     once = without(image_of({"id": "m-1", "seen": {"ada@example.com": 1, "Ada@example.com": 2}}), ADA)
     assert without(once, ADA) == once
 

@@ -167,7 +167,7 @@ def test_an_empty_list_of_failures_exits_with_0(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("typed", ["yesterday", "5y", "2031-01-01"])
-def test_an_invalid_time_is_refused(stage: Stage, typed: str) -> None:
+def test_the_list_of_failures_refuses_an_invalid_time(stage: Stage, typed: str) -> None:
     result = run(*FAILURES, "--since", typed)
     assert result.exit_code == 2
     assert f"--since {typed}" in result.stderr.replace("'", "")
@@ -203,5 +203,5 @@ def test_times_are_read_as_they_are_typed() -> None:
         (None, ""),
     ],
 )
-def test_each_kind_of_recipient_is_masked(to: str | None, shown: str) -> None:
+def test_recipients_of_every_channel_are_masked(to: str | None, shown: str) -> None:
     assert recipient(to) == shown

@@ -207,7 +207,7 @@ def test_a_missing_or_wrong_answer_is_refused_with_the_sentence_of_synth(
         ),
     ],
 )
-def test_an_invalid_file_is_left_unchanged(file: Path, content: str, sentence: str) -> None:
+def test_init_leaves_an_invalid_settings_file_unchanged(file: Path, content: str, sentence: str) -> None:
     file.write_text(content)
     result = run_init("--stage", "trial", *MAIL)
     assert (result.exit_code, file.read_text()) == (2, content)
@@ -234,7 +234,7 @@ def test_a_further_setting_is_json_or_text(file: Path, text: str, value: object)
     assert setting == value
 
 
-def test_the_answer_names_the_next_commands(file: Path) -> None:
+def test_the_answer_of_init_names_the_next_commands(file: Path) -> None:
     words = run_init("--stage", "trial", *MAIL).stdout
     commands = re.findall(r"^  mailroom (\w+) --stage trial", words, re.MULTILINE)
     assert commands == ["init", "deploy", "init"]

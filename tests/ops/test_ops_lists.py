@@ -175,7 +175,7 @@ def test_the_console_has_the_statuses_that_only_lists_know_and_the_days(long_lis
     assert (refused.status, "use an earlier time" in refused.words) == (400, True)
 
 
-def test_a_csv_of_a_page_is_refused(long_lists: Stage) -> None:
+def test_a_list_as_csv_is_refused_together_with_json_or_a_cursor(long_lists: Stage) -> None:
     for option in ("--json", "--cursor=x"):
         result = run("list", "--csv", option)
         assert (result.exit_code, "leave out --json and --cursor" in result.stderr) == (2, True)

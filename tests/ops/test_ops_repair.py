@@ -94,7 +94,7 @@ IN_LEDGER: dict[str, tuple[dict[str, Any], tuple[str, str | None]]] = {
 
 
 @pytest.mark.parametrize(("ledger", "found"), IN_LEDGER.values(), ids=IN_LEDGER)
-def test_a_message_is_overdue_if_its_next_step_is(
+def test_a_message_is_overdue_if_the_time_of_its_next_step_has_passed(
     ledger: dict[str, Any], found: tuple[str, str | None]
 ) -> None:
     judged = diagnosis(ledger, ITEM)
@@ -298,7 +298,7 @@ def test_a_message_that_changes_between_the_two_scans_is_left_alone(
     assert (sum(waited), answer["repaired"]) == (900, {"mail": 1})
 
 
-def test_an_invalid_span_exits_with_2(stage: RepairStage) -> None:
+def test_a_repair_with_an_invalid_span_of_time_exits_with_2(stage: RepairStage) -> None:
     result = run("resend", "--stuck", "--older-than", "soon")
     assert result.exit_code == 2
     assert "use one like 90s, 15m, 2h, 1d or 2w" in result.stderr

@@ -37,7 +37,7 @@ def test_a_redrive_shows_the_number_of_letters_and_requires_a_confirmation(stage
     assert len(stage.waiting("mail-dlq")) == 2
 
 
-def test_a_dry_run_moves_no_letter(stage: Stage) -> None:
+def test_a_dry_run_of_a_redrive_moves_no_letter(stage: Stage) -> None:
     two_letters(stage)
     result = run_app(app, "--dead-letters", "mail", "--dry-run", "--json")
     assert result.exit_code == 1
@@ -50,7 +50,7 @@ def test_a_dry_run_moves_no_letter(stage: Stage) -> None:
 
 
 @pytest.mark.usefixtures("stage")
-def test_an_empty_queue_exits_with_0() -> None:
+def test_a_redrive_of_an_empty_dead_letter_queue_exits_with_0() -> None:
     result = run_app(app, "--dead-letters", "mail", "--json")
     assert result.exit_code == 0
     assert json.loads(result.stdout)["queues"] == []

@@ -75,7 +75,7 @@ def test_a_payload_is_read_as_a_string_and_as_an_object(shelf_in_s3: Shelf, writ
     assert found.records == 2
 
 
-def test_the_oldest_batch_comes_first(shelf_in_s3: Shelf) -> None:
+def test_the_oldest_batch_of_given_up_records_comes_first(shelf_in_s3: Shelf) -> None:
     for name, day in (("a", 20), ("b", 18), ("c", 19)):
         shelf_in_s3.put(name, document(dispatch_event(name)))
         stored = s3_backends[ACCOUNT]["aws"].buckets[BUCKET].keys[key(name)]

@@ -222,7 +222,7 @@ def test_a_suppressed_recipient_is_refused_until_the_suppression_is_lifted(stage
     assert run_resend("a")[0] == 0
 
 
-def test_an_unknown_outcome_requires_a_confirmation(stage: RepairStage) -> None:
+def test_a_resend_of_a_message_with_an_unknown_outcome_requires_a_confirmation(stage: RepairStage) -> None:
     stage.failed("a", error={"code": "outcome_unknown", "message": "?"})
     stage.put(mail_item("a"))
     refused = run("resend", "a", typed="n\n")
@@ -262,7 +262,7 @@ def test_a_resend_of_more_than_ten_messages_requires_a_confirmation(
     ],
     ids=["lines", "object", "objects"],
 )
-def test_ids_are_read_from_standard_input(piped: str) -> None:
+def test_resend_reads_ids_from_standard_input(piped: str) -> None:
     assert [ref.id for ref in selected(["-"], None, StringIO(piped), "dev")] == ["a", "b"]
 
 

@@ -165,7 +165,7 @@ def test_messages_of_a_restored_run_wait_until_an_operator_stops_the_run(
     ("source", "said"),
     [(LEDGER, "is the stage's own table"), ("mailroom-dev-nothing", "There is no")],
 )
-def test_an_invalid_source_is_refused(dynamodb: Any, source: str, said: str) -> None:
+def test_restore_refuses_an_invalid_source(dynamodb: Any, source: str, said: str) -> None:
     put_row(dynamodb, LEDGER, "a", NEW, "sent")
     result = restore_ledger("--from", source, "--yes")
     assert (result.exit_code, said in result.stderr) == (2, True)

@@ -204,7 +204,7 @@ def test_a_missing_file_of_an_export_is_named(copy: Copy, file: str) -> None:
     [*({"lines": each} for each in (b"not JSON\n", b"{}\n", b"\n", b"[1]\n")), {"compress": bytes}],
     ids=["not JSON", "no item", "an empty line", "an array", "not compressed"],
 )
-def test_an_export_in_another_format_is_refused(copy: Copy, odd: dict[str, Any]) -> None:
+def test_restore_refuses_an_export_in_another_format(copy: Copy, odd: dict[str, Any]) -> None:
     copy.exported.opt_out("ada@example.com", TOPIC, "page")
     vars(copy).update(odd)
     copy.export()

@@ -102,7 +102,7 @@ def test_a_run_whose_messages_do_not_leave_has_no_end(sending: Sending) -> None:
     assert f"Sending takes {NONE}." in sending.page(seconds_later=301)
 
 
-def test_a_paused_run_has_no_end(sending: Sending) -> None:
+def test_a_paused_run_has_no_estimated_end(sending: Sending) -> None:
     sending.sent(600)
     sending.world.runs.pause("weekly", RUN, "since noon by ada: a wrong link")
     assert "Sending takes no end while the run is paused." in sending.page()

@@ -68,7 +68,7 @@ def test_a_send_at_without_an_offset_is_reported_as_utc() -> None:
     assert f"Its send_at has no offset and counts as UTC: {utc}." in shown
 
 
-def test_the_file_may_be_standard_input(stage: Stage) -> None:
+def test_send_reads_the_message_from_standard_input(stage: Stage) -> None:
     item = json.dumps({"id": "s", "to": "ada@example.com", "subject": "S", "text": "T"})
     assert run("send", "mail", "--file", "-", typed=item).exit_code == 0
     assert set(stage.mailbox()) == {"s"}

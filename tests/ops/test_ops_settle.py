@@ -44,7 +44,7 @@ def test_an_ending_shows_the_message_and_its_consequences_and_requires_a_confirm
     assert "1 message of dev: 1 recorded." in result.stdout
 
 
-def test_a_fax_can_be_ended_only_after_its_line_must_be_free(stage: RepairStage) -> None:
+def test_a_fax_can_be_settled_only_when_its_line_is_certainly_free(stage: RepairStage) -> None:
     stage.know("f", "fax", **FAX, submittedAt=ms_ago(2 * HOUR + 1_400))
     code, answer = settle("f", "--as", "failed")
     assert (code, answer["counts"]) == (1, {"refused": 1})

@@ -210,7 +210,7 @@ def test_only_the_failed_ones_of_many_recipients_have_steps() -> None:
     assert steps == [("bounced", "to bob@example.com, reported by SES", None)]
 
 
-def test_a_future_step_is_the_last() -> None:
+def test_a_future_step_is_the_last_of_the_timeline() -> None:
     item = {"id": "m", "event_type": "mail", "to": "a@example.com", "send_at": "2026-12-24T09:00:00Z"}
     _, due = timeline(of_mailbox(item, NOW), NOW)
     assert (due.what, due.detail, due.kind) == ("due", "by its send_at", "ahead")

@@ -46,7 +46,7 @@ def test_each_person_with_news_has_one_mail_despite_repeated_starts(repeated_cam
     }
 
 
-def test_other_people_have_no_mail(pipeline: Pipeline, repeated_campaign: Campaign) -> None:
+def test_people_outside_of_the_audience_get_no_mail(pipeline: Pipeline, repeated_campaign: Campaign) -> None:
     rows = [row for row in pipeline.ledger_items().values() if row["id"].startswith(f"{CAMPAIGN}#repeated#")]
     assert {row["id"] for row in rows} == set(repeated_campaign.expected)
     assert {row["status"] for row in rows} <= set(ACCEPTED)

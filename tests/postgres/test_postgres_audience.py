@@ -293,7 +293,7 @@ def test_a_query_that_cannot_be_an_audience_stops_the_run(
     assert str(fault.value).startswith(problem)
 
 
-def test_a_query_cannot_write(databases: Databases, app: Connection) -> None:
+def test_the_query_of_an_audience_cannot_write_to_the_database(databases: Databases, app: Connection) -> None:
     app.execute("CREATE TABLE people (key int)")
     app.execute(
         "CREATE FUNCTION added() RETURNS int LANGUAGE sql AS 'INSERT INTO people VALUES (1) RETURNING key'"

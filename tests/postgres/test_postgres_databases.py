@@ -158,7 +158,7 @@ def test_the_settings_supply_the_fields_that_a_secret_lacks(make: Make, vault: V
     assert one(make(**where)) == 1
 
 
-def test_a_secret_precedes_the_settings(make: Make) -> None:
+def test_a_field_of_the_database_secret_overrides_the_setting(make: Make) -> None:
     assert one(make(host="nowhere.invalid", port=1, dbname="nothing")) == 1
 
 

@@ -149,7 +149,7 @@ def test_missing_data_keep_the_state_of_an_alarm_whose_end_they_cannot_prove(
     assert {each["TreatMissingData"] for each in ringing} == {"ignore"}
 
 
-def test_every_other_alarm_treats_missing_data_as_ok(whole: Templates) -> None:
+def test_alarms_of_all_other_kinds_treat_missing_data_as_ok(whole: Templates) -> None:
     kinds = (
         "dlq-not-empty",
         "gave-up",

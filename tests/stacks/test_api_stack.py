@@ -145,7 +145,7 @@ def test_a_caller_is_identified_by_a_claim_of_its_token_or_by_its_iam_principal(
     assert json.loads(given["PAYLOAD_PREFIXES"]) == {"shop": "shop/", "trusted": ""}
 
 
-def test_the_api_allows_no_other_origin(dev: Templates) -> None:
+def test_the_api_sends_no_cors_headers_for_other_origins(dev: Templates) -> None:
     assert "CorsConfiguration" not in dev["api"].one("ApiGatewayV2::Api")
 
 

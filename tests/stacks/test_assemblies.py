@@ -84,7 +84,7 @@ def test_a_change_of_a_source_a_lock_file_or_a_campaign_is_synthesized(tree: Pat
 @pytest.mark.parametrize(
     "added", ["stacks/mailroom_stacks/new.py", "lambdas/send_fax.py", "campaigns/weekly/campaign.py"]
 )
-def test_a_new_source_file_makes_another_assembly(tree: Path, added: str) -> None:
+def test_a_synth_with_a_new_source_file_makes_another_assembly(tree: Path, added: str) -> None:
     first = assembly_of_tree(tree, Synth())
     (tree / added).write_text("")
     assert assembly_of_tree(tree, Synth()) != first
@@ -110,7 +110,9 @@ def test_a_change_of_an_unrelated_file_makes_no_new_assembly(tree: Path, unrelat
     ],
     ids=["stage", "bundles", "setting", "order"],
 )
-def test_other_settings_make_another_assembly(tree: Path, other: Mapping[str, object]) -> None:
+def test_a_synth_with_changed_settings_makes_another_assembly(
+    tree: Path, other: Mapping[str, object]
+) -> None:
     assert assembly_of_tree(tree, Synth(), other) != assembly_of_tree(tree, Synth())
 
 

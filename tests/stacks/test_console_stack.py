@@ -68,7 +68,7 @@ def test_the_function_of_the_console_ends_before_the_time_limit_of_api_gateway(
     assert (variables["READ"], variables["CONTENTS"]) == ('["desk"]', '["@example.com"]')
 
 
-def test_no_other_stack_depends_on_the_console(stage_with_console: Templates) -> None:
+def test_no_stack_depends_on_the_stack_of_the_console(stage_with_console: Templates) -> None:
     assert "Fn::ImportValue" not in str(stage_with_console["console"].body)
 
 

@@ -35,7 +35,7 @@ def test_a_provider_is_found_by_its_space_its_base_url_or_its_own_address(
     assert found.url == url
 
 
-def test_a_stage_needs_no_fax_gateway() -> None:
+def test_a_stage_may_be_without_a_fax_gateway() -> None:
     assert dev_with("fax", None).fax is None
     assert dev_with("fax", REMOVED).fax is None
 

@@ -12,7 +12,7 @@ from tests.support.stacks.templates import Template, Templates
 FEEDING_THEMSELVES = {"collect", "send-fax"}
 ONCE = "release"
 """Function that invokes itself only once: a round starts no other round, as
-test_a_round_invokes_no_function shows. So Lambda's limit of about 16 rounds stays."""
+test_a_round_of_release_invokes_no_further_function shows. So Lambda's limit of about 16 rounds stays."""
 
 
 def test_only_campaigns_regrouped_faxes_and_release_can_invoke_themselves(

@@ -100,5 +100,5 @@ def test_a_bus_in_another_region_is_refused() -> None:
 
 
 @pytest.mark.parametrize("bus", ["", "my bus", "arn:aws:sqs:eu-central-1:111122223333:orders", "a" * 257])
-def test_an_invalid_bus_is_refused(bus: str) -> None:
+def test_an_invalid_name_of_an_event_bus_is_refused(bus: str) -> None:
     assert refusal_of_setting("outcomes.event_bus", bus).startswith("mailroom.dev.outcomes.event_bus: ")

@@ -288,7 +288,7 @@ def test_the_stages_settings_override_the_local_profile_which_adds_no_section() 
     }
 
 
-def test_a_failed_batch_is_kept_for_less_time_than_every_ledger() -> None:
+def test_objects_of_failed_batches_expire_before_the_items_of_any_ledger() -> None:
     assert UNPROCESSED_DAYS < LEAST_LEDGER_DAYS
 
 

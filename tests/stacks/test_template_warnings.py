@@ -347,7 +347,7 @@ def test_html_that_gmail_cuts_off_is_named_once_for_all_examples(
     assert findings(html=f"{html}x") == [f"{HTML}: Gmail cuts off HTML after 102 KB; shorten it"]
 
 
-def test_mjml_must_be_compiled_first(findings: Findings) -> None:
+def test_a_template_in_mjml_is_refused_because_it_must_be_compiled_first(findings: Findings) -> None:
     html = "<!doctype html>\n<mjml><mj-body><mj-text>Hi</mj-text></mj-body></mjml>"
     assert findings(html=html) == [
         f"{HTML}:2: mail programs do not read MJML; compile it to HTML, and use that"
@@ -445,7 +445,7 @@ VARIABLES = {
 }
 
 
-def test_everyday_templates_have_no_findings(tmp_path: Path) -> None:
+def test_the_checks_find_no_fault_in_ordinary_templates(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "templates")
     for name, source in EVERYDAY.items():
         file = folder.root / "mail" / name

@@ -192,7 +192,7 @@ def test_a_text_that_is_not_a_recipient_is_refused_by_both_routes(api: Api, aws:
     assert stored_preferences(aws) == []
 
 
-def test_a_recipient_is_required(api: Api) -> None:
+def test_a_request_about_a_person_requires_a_recipient(api: Api) -> None:
     assert api.ask(api_event("GET", "/people", authorizer=SHOP)).status == 422
 
 

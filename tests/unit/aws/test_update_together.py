@@ -46,7 +46,7 @@ def test_a_transaction_that_dynamodb_has_cancelled_for_one_item_updates_no_item(
     assert not update_together(client, LEDGER, [update_of("m-0"), update_of("m-1")])
 
 
-def test_any_other_error_is_raised(aws: Aws) -> None:
+def test_an_error_of_a_transaction_other_than_a_failed_condition_is_raised(aws: Aws) -> None:
     client: Any = Meddler(aws.dynamodb, transact_write_items=failing(client_error("ThrottlingException")))
     with pytest.raises(ClientError, match="ThrottlingException"):
         update_together(client, LEDGER, [update_of("m-0")])

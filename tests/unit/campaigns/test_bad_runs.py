@@ -216,7 +216,9 @@ def test_runs_of_a_campaign_without_stop_at_never_pause_themselves(
     assert not bad_campaign.run.paused
 
 
-def test_a_decision_of_a_person_stays(bad_campaign: Campaign, counted: Counted) -> None:
+def test_the_automatic_pause_never_overrides_a_decision_of_a_person(
+    bad_campaign: Campaign, counted: Counted
+) -> None:
     bad_campaign.runs.pause("spring", NAME, "since noon by ada: a wrong link")
     bad_campaign.count(bounced=1_000)
     assert bad_campaign.run.paused == "since noon by ada: a wrong link"

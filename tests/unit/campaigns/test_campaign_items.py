@@ -206,7 +206,7 @@ def test_all_spellings_of_a_time_name_the_same_run(spelling: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["second", "20261118", "T-shirts"])
-def test_a_name_other_than_a_time_is_kept(name: str) -> None:
+def test_a_run_name_that_is_not_a_time_is_used_unchanged(name: str) -> None:
     assert canonical(name) == name
 
 

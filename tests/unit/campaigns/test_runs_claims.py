@@ -28,7 +28,7 @@ def collect(runs: Runs, page: int, cursor: Any) -> None:
     runs.advance(claim, cursor, 1, [])
 
 
-def test_the_next_page_is_claimed(begun_runs: Runs) -> None:
+def test_a_worker_claims_the_next_page_of_a_run(begun_runs: Runs) -> None:
     claim = begun_runs.claim(*RUN, "s-1", 1)
     assert isinstance(claim, PageClaim)
     assert (claim.page, claim.run.run) == (1, RUN[1])

@@ -64,7 +64,7 @@ def test_a_reference_with_a_key_longer_than_s3_allows_is_refused(payloads: Paylo
         payloads.key("attachments[0].ref", f"s3://{BUCKET}/{key}")
 
 
-def test_an_existing_object_is_read(aws: Aws, payloads: Payloads) -> None:
+def test_an_object_within_the_size_limit_is_read(aws: Aws, payloads: Payloads) -> None:
     put_payload(aws, b"%PDF", "bill.pdf")
     assert payloads.read("attachments[0].ref", f"s3://{BUCKET}/bill.pdf", 4) == b"%PDF"
 

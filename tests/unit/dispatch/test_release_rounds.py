@@ -122,7 +122,7 @@ def test_one_row_of_each_list_is_read_before_the_rounds(waiting: Waiting) -> Non
 
 
 @pytest.mark.parametrize("event", [{"shard": 0}, {"removed": "sms", "shard": 0}, LINE])
-def test_a_round_invokes_no_function(waiting: Waiting, event: dict[str, Any]) -> None:
+def test_a_round_of_release_invokes_no_further_function(waiting: Waiting, event: dict[str, Any]) -> None:
     for id_ in IDS:
         waiting.hold(id_, OUTSIDE_WINDOW, NOW)
     waiting.line_up("1", "2")
@@ -152,7 +152,7 @@ def test_a_message_that_is_queued_ahead_of_its_time_is_not_late(waiting: Waiting
     assert timed()["ReleaseLate"] == [0]
 
 
-def test_the_lateness_grows_while_rounds_fail(waiting: Waiting, timed: Timed) -> None:
+def test_the_reported_lateness_grows_while_rounds_of_release_fail(waiting: Waiting, timed: Timed) -> None:
     waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
     for _ in range(3):
         waiting.release().handle({"parts": "all"}, plenty)

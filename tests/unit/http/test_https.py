@@ -255,7 +255,7 @@ def test_a_response_before_the_end_of_the_request_is_read_although_the_server_cl
     assert answer.status == 410
 
 
-def test_a_closed_port_is_an_error() -> None:
+def test_a_request_to_a_closed_port_raises_an_error() -> None:
     with serving(status(200)) as server:
         pass
     assert failure_of_post(server) == "cannot be reached: Connection refused"

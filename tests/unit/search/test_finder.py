@@ -154,7 +154,7 @@ def test_a_message_of_a_template_is_on_the_first_page_however_old_it_is(search: 
     assert ([message.id for message in page.messages], page.looked_back_to) == ([rare], None)
 
 
-def test_a_page_with_a_filter_examines_few_messages_and_contains_how_far_it_looked_back(
+def test_a_page_with_a_filter_examines_few_messages_and_returns_the_time_of_the_oldest_examined_one(
     search: Search, rare: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[str] = []

@@ -240,7 +240,9 @@ def test_a_request_gets_503_during_an_outage_of_the_table_and_succeeds_if_it_is_
     assert preferences_page.status(posted_form(page_token(), {"nothing": "1"})) == 200
 
 
-def test_a_switch_makes_three_calls(preferences_page: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_switch_of_the_preferences_page_makes_three_calls_to_aws(
+    preferences_page: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls: list[str] = []
     before_each_call(monkeypatch, calls.append)
     preferences_page.answer(posted_form(page_token(), {"unsubscribe": "news"}))

@@ -44,7 +44,7 @@ def evidence_at_twilio(
         return twilio_at(server.url).find(of, since, other_ids)
 
 
-def test_a_look_up_reads_one_page_without_the_number_if_twilios_list_by_number_is_empty() -> None:
+def test_if_twilios_list_by_number_is_empty_a_look_up_reads_one_page_of_all_numbers() -> None:
     with scripted(message_page(following=f"{MESSAGES}?Page=1")) as server:
         server.script.insert(0, message_page())
         assert twilio_at(server.url).find(REQUEST, NOW, ()) == NotFound()
