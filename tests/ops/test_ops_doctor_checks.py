@@ -15,6 +15,7 @@ from mailroom.channels.contracts import CHANNELS
 from mailroom.channels.webhook.contract import Webhook
 from mailroom.providers import resend
 from mailroom_local.providers.fax import FaxLine
+from mailroom_local.providers.http import SimulatorServer
 from mailroom_local.providers.inbox import InboxStore
 from mailroom_local.providers.resend_mail import SECRET as RESEND_SECRET
 from mailroom_local.providers.resend_mail import ResendSimulator
@@ -27,6 +28,7 @@ from mailroom_ops.doctor.checks import checks_of
 from mailroom_ops.doctor.examined_stage import ExaminedStage, settings_or_trouble
 from mailroom_ops.doctor.run import run
 from mailroom_stacks.settings.load import load
+from tests.support.local.served import served
 from tests.support.ops import doctor as world
 from tests.support.ops.doctor import PREFIX, Answer, Aws, healthy, looked, stacks, with_variables
 from tests.support.stacks.refusals import STAGES
@@ -68,7 +70,7 @@ def providers(network: SmsNetwork) -> Iterator[str]:
         TelnyxSimulator(line),
         ResendSimulator(inbox),
     )
-    with world.served(*simulators) as url:
+    with served(SimulatorServer(0, *simulators)) as url:
         yield url
 
 

@@ -3,8 +3,7 @@
 import copy
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from email.utils import parseaddr
 from typing import Any, ClassVar
@@ -21,7 +20,6 @@ from botocore.validate import validate_parameters
 from msgspec import structs
 
 from mailroom.environment import FaxSender
-from mailroom_local.providers.http import Simulator, SimulatorServer
 from mailroom_ops.costs.configured_lanes import lanes_of
 from mailroom_ops.doctor.checks import CHECKS
 from mailroom_ops.doctor.checks.stacks import stack_parts
@@ -368,17 +366,3 @@ def looked(aws: Aws, subjects: Sequence[str] = (), settings: Settings | str = SE
     stage = ExaminedStage(aws, STAGE, settings, lambda: NOW)
     checks = [each for each in CHECKS if each.subject in subjects or not subjects]
     return run(stage, checks)
-
-
-@contextmanager
-def served(*providers: Simulator) -> Iterator[str]:
-    """Simulators behind a real server; its URL."""
-    server = SimulatorServer(0, *providers)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

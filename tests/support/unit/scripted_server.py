@@ -138,3 +138,8 @@ def closed() -> str:
     """Return the URL of a port without a listener."""
     with scripted(Answer()) as server:
         return server.url
+
+
+def error_of_twilio(code: object, message: str = "no", status: int = 400) -> Answer:
+    """Return an error in the form of Twilio, which SignalWire has too."""
+    return Answer(status, {"code": code, "message": message, "more_info": "", "status": status})

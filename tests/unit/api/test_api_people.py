@@ -14,7 +14,6 @@ from tests.support.unit.api_requests import Api, api_event
 from tests.support.unit.people_api import people_api
 from tests.support.unit.shared import (
     NOW_MS,
-    SUPPRESSIONS,
     Aws,
     FakeClock,
     before_each_call,
@@ -30,11 +29,6 @@ CONSENT = "ticked the box on /account"
 @pytest.fixture
 def api(aws: Aws, clock: FakeClock, tmp_path: Path) -> Api:
     return people_api(clock, tmp_path, people_per_day=3, caller_claim="sub", default_region="US")
-
-
-@pytest.fixture
-def suppressions(aws: Aws, clock: FakeClock) -> Suppressions:
-    return Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
 
 
 def get_person(api: Api, recipient: str = ADA) -> Answer:
@@ -113,30 +107,30 @@ def test_an_opt_in_is_returned_with_its_time_and_way(
     ],
 )
 def test_the_reason_for_sending_nothing_is_returned_without_the_error_the_message_and_the_operator(
-    api: Api, suppressions: Suppressions, reason: Reason, why: str, ends: str
+    api: Api, list_: Suppressions, reason: Reason, why: str, ends: str
 ) -> None:
     mark = Suppression(ADA, "mail", reason, NOW_MS, "550 secret detail", "secret-id", "arn:secret")
-    suppressions.mark(mark)
+    list_.mark(mark)
     answer = get_person(api)
     assert answer.json["stopped"] == [{"channel": "mail", "at": AT, "why": why, "ends": ends}]
     assert "secret" not in answer.text
 
 
 def test_a_number_is_found_in_every_spelling_and_by_the_stages_region(
-    api: Api, suppressions: Suppressions, preferences: Preferences
+    api: Api, list_: Suppressions, preferences: Preferences
 ) -> None:
-    suppressions.mark(Suppression(NUMBER, "sms", "stop", NOW_MS))
+    list_.mark(Suppression(NUMBER, "sms", "stop", NOW_MS))
     assert get_person(api, "(617) 555-1234").json["stopped"][0]["channel"] == "sms"
     preferences.opt_out("+541123456789", "news", "page")
     assert states(get_person(api, "+5491123456789"))["news"] == "out"
 
 
 def test_a_person_whom_the_stage_does_not_know_gets_the_bytes_and_calls_of_one_without_choices(
-    api: Api, suppressions: Suppressions, monkeypatch: pytest.MonkeyPatch
+    api: Api, list_: Suppressions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A lifted suppression is the only data that a person without choices can have."""
-    suppressions.mark(Suppression(ADA, "mail", "bounce", NOW_MS))
-    suppressions.lift(ADA, "mail")
+    list_.mark(Suppression(ADA, "mail", "bounce", NOW_MS))
+    list_.lift(ADA, "mail")
     calls: list[str] = []
     before_each_call(monkeypatch, calls.append)
     get_person(api, "first@example.com")  # creates the caller's item in the table of budgets
@@ -270,13 +264,13 @@ def test_opt_outs_of_a_request_are_stored_even_if_its_opt_in_is_a_conflict(
 
 
 def test_no_change_lifts_a_suppression_by_a_provider_a_person_or_an_operator(
-    api: Api, suppressions: Suppressions, preferences: Preferences
+    api: Api, list_: Suppressions, preferences: Preferences
 ) -> None:
     for channel, reason in (("mail", "bounce"), ("sms", "stop"), ("push", "operator")):
-        suppressions.mark(Suppression(ADA, channel, reason, NOW_MS))  # type: ignore[arg-type]  # its value is right
+        list_.mark(Suppression(ADA, channel, reason, NOW_MS))  # type: ignore[arg-type]  # its value is right
     preferences.opt_out(ADA, "news", "page")
     assert choose(api, news=in_again()).status == 200
-    assert len(suppressions.entries(ADA)) == 3
+    assert len(list_.entries(ADA)) == 3
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Sent
 from mailroom.providers.signalwire.sender import SignalWire
 from tests.support.unit.fax import fax_sender_at
-from tests.support.unit.scripted_server import Answer, ScriptedServer, Step, scripted
+from tests.support.unit.scripted_server import Answer, ScriptedServer, Step, error_of_twilio, scripted
 
 PROJECT = "b3877c40-da60-4998-90ad-b792e98472ac"
 FAXES = f"/api/laml/2010-04-01/Accounts/{PROJECT}/Faxes"
@@ -25,10 +25,6 @@ def signalwire_at(url: str) -> SignalWire:
 def submit_to_signalwire(step: Step) -> tuple[Outcome, ScriptedServer]:
     with scripted(step) as server:
         return signalwire_at(server.url).submit(REQUEST), server
-
-
-def error_response(code: object, message: str, status: int = 400) -> Answer:
-    return Answer(status, {"code": code, "message": message, "more_info": "", "status": status})
 
 
 def fetched(**fax: Any) -> FaxState:
@@ -63,18 +59,18 @@ def test_signalwires_base_url_may_contain_a_path_and_a_final_slash() -> None:
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [
-        (error_response("20003", "Authentication failed", 401), Misconfigured),
-        (error_response("21211", "The 'To' number is not a valid phone number."), Rejected),
-        (error_response(21217, "Phone number does not appear to be valid"), Rejected),
-        (error_response("10000", "MediaUrl can't be blank"), Rejected),
-        (error_response("21211", "Unprocessable", 422), Rejected),
-        (error_response("21620", "Invalid media URL(s)"), Rejected),
-        (error_response("10000", "The argument passed is invalid"), Misconfigured),
-        (error_response("21212", "Phone number is not in the correct format."), Misconfigured),
-        (error_response(21606, "not a number of this account"), Misconfigured),
-        (error_response("10000", "From must be a purchased number"), Misconfigured),
-        (error_response("10000", "Your project is suspended"), Misconfigured),
-        (error_response("10000", "Ttl must be between 5 and 300"), Misconfigured),
+        (error_of_twilio("20003", "Authentication failed", 401), Misconfigured),
+        (error_of_twilio("21211", "The 'To' number is not a valid phone number."), Rejected),
+        (error_of_twilio(21217, "Phone number does not appear to be valid"), Rejected),
+        (error_of_twilio("10000", "MediaUrl can't be blank"), Rejected),
+        (error_of_twilio("21211", "Unprocessable", 422), Rejected),
+        (error_of_twilio("21620", "Invalid media URL(s)"), Rejected),
+        (error_of_twilio("10000", "The argument passed is invalid"), Misconfigured),
+        (error_of_twilio("21212", "Phone number is not in the correct format."), Misconfigured),
+        (error_of_twilio(21606, "not a number of this account"), Misconfigured),
+        (error_of_twilio("10000", "From must be a purchased number"), Misconfigured),
+        (error_of_twilio("10000", "Your project is suspended"), Misconfigured),
+        (error_of_twilio("10000", "Ttl must be between 5 and 300"), Misconfigured),
         (Answer(422, {"errors": [{"code": "invalid", "detail": "From is not yours"}]}), Misconfigured),
         (Answer(422, {"errors": [{"code": "invalid", "detail": "To is not a number"}]}), Misconfigured),
     ],
@@ -139,7 +135,7 @@ def test_cancelling_a_fax_takes_one_request() -> None:
 
 def test_a_cancel_that_signalwire_refuses_raises_an_error() -> None:
     with (
-        scripted(error_response("10000", "already in progress")) as server,
+        scripted(error_of_twilio("10000", "already in progress")) as server,
         pytest.raises(OutcomeUnknown, match="progress"),
     ):
         signalwire_at(server.url).cancel("fax-1")

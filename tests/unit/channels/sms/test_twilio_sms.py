@@ -13,7 +13,7 @@ from mailroom.message.outcome import DayUsedUp, Misconfigured, Outcome, Rejected
 from mailroom.providers.twilio.account import TwilioAccount
 from mailroom.providers.twilio.sender import TwilioSms
 from tests.support import ROOT
-from tests.support.unit.scripted_server import Answer, ScriptedServer, Step, scripted
+from tests.support.unit.scripted_server import Answer, ScriptedServer, Step, error_of_twilio, scripted
 from tests.support.unit.shared import NOW, FakeClock
 from tests.support.unit.sms import FROM, MEDIA, REQUEST, TO, sms_request_with, sms_settings
 
@@ -40,10 +40,6 @@ def form(message: SmsRequest = REQUEST, **changes: Any) -> dict[str, list[str]]:
     outcome, server = submit_to_twilio(CREATED, message, **changes)
     assert isinstance(outcome, Sent)
     return parse_qs(server.requests[0].body.decode(), strict_parsing=True)
-
-
-def error_response(code: object, message: str = "no", status: int = 400) -> Answer:
-    return Answer(status, {"code": code, "message": message, "more_info": "", "status": status})
 
 
 def test_a_text_is_submitted_to_twilio_in_one_complete_request() -> None:
@@ -128,17 +124,17 @@ OURS = (
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [
-        *((error_response(code), Rejected) for code in THE_MESSAGES_OWN),
-        (error_response(21623, status=422), Rejected),
-        (error_response("21211"), Rejected),
-        (error_response(21610, status=403), Rejected),
-        *((error_response(code), Misconfigured) for code in OURS),
-        (error_response(20003, status=401), Misconfigured),
-        (error_response(21712, status=422), Misconfigured),
-        (error_response(20404, status=404), Misconfigured),
-        (error_response(63038), DayUsedUp),
-        *((error_response(code), Retry) for code in (20429, 21611, 21730, 30001)),
-        (error_response(20429, status=429), Retry),
+        *((error_of_twilio(code), Rejected) for code in THE_MESSAGES_OWN),
+        (error_of_twilio(21623, status=422), Rejected),
+        (error_of_twilio("21211"), Rejected),
+        (error_of_twilio(21610, status=403), Rejected),
+        *((error_of_twilio(code), Misconfigured) for code in OURS),
+        (error_of_twilio(20003, status=401), Misconfigured),
+        (error_of_twilio(21712, status=422), Misconfigured),
+        (error_of_twilio(20404, status=404), Misconfigured),
+        (error_of_twilio(63038), DayUsedUp),
+        *((error_of_twilio(code), Retry) for code in (20429, 21611, 21730, 30001)),
+        (error_of_twilio(20429, status=429), Retry),
         (Answer(400, {"type": "about:blank", "code": 21211, "detail": "To"}), Rejected),
         (Answer(400, {"type": "about:blank", "code": 21606, "detail": "From"}), Misconfigured),
         (Answer(400, {"code": True, "message": ["a list"]}), Misconfigured),
@@ -154,7 +150,7 @@ def test_a_refusal_by_twilio_means_an_invalid_text_a_misconfiguration_or_a_retry
 
 @pytest.mark.parametrize("code", UNDECIDED)
 def test_a_refusal_by_twilio_that_may_concern_one_destination_or_all_is_undecided(code: int) -> None:
-    outcome, _ = submit_to_twilio(error_response(code))
+    outcome, _ = submit_to_twilio(error_of_twilio(code))
     assert isinstance(outcome, Rejected)
     assert outcome.undecided
 
@@ -163,7 +159,7 @@ def test_a_refusal_by_twilio_that_may_concern_one_destination_or_all_is_undecide
     ("code", "is_gone"), [(21614, True), (21635, True), (21610, False), (21211, False), (21612, False)]
 )
 def test_a_text_to_a_landline_or_an_unsubscribed_number_is_rejected(code: int, is_gone: bool) -> None:
-    outcome, _ = submit_to_twilio(error_response(code))
+    outcome, _ = submit_to_twilio(error_of_twilio(code))
     assert isinstance(outcome, Rejected)
     assert (outcome.gone, outcome.opted_out, outcome.undecided) == (is_gone, code == 21610, False)
 
@@ -174,6 +170,6 @@ def test_the_reason_of_a_refusal_of_a_newer_service_is_its_detail() -> None:
 
 
 def test_a_message_that_a_code_throttles_waits_as_long_as_twilio_requests() -> None:
-    outcome, _ = submit_to_twilio(Answer(400, error_response(30001).body, {"Retry-After": "7"}))
+    outcome, _ = submit_to_twilio(Answer(400, error_of_twilio(30001).body, {"Retry-After": "7"}))
     assert isinstance(outcome, Retry)
     assert outcome.after == 7
