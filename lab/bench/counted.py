@@ -125,7 +125,7 @@ def _count_interpreter(level: str) -> dict[str, float]:
     # Only now, because the interpreter would count the calls of the hook, too. A hook cannot be removed.
     sys.addaudithook(lambda event, _arguments: counts.update((event,)))
     send(20)
-    Path(__file__).open().close()  # one file more, so that a hook that counts nothing is not taken for none
+    Path(__file__).open().close()  # an additional file, so that a hook that counts no files is noticed
     return {"calls": (counts["call"] + counts["c_call"]) / 100, "files": (counts["open"] - 1) / 100}
 
 

@@ -92,7 +92,7 @@ def mailroom(level: str) -> Any:
         from mailroom.delivery.delivery import to_people
         from mailroom.delivery.worker import Worker
 
-        # `_Trivial` has no `look_up`, because outcomes are never unknown in this benchmark.
+        # `_Trivial` lacks `look_up`, because outcomes are never unknown in this benchmark.
         trivial: Any = _Trivial(Methods())
         module.worker = Worker.of(module.settings, trivial, to_people)
     return module.handler

@@ -196,7 +196,8 @@ class Pipeline:
 def _all_senders(assembly: Path) -> bytes:
     """Return the deployed bundle of send_mail as a zip file, with the handlers of the baselines added."""
     bundle = bundle_of(assembly, "send_mail.py").source
-    # All of Powertools is added, because the bundle has only the modules that Mailroom's sender imports.
+    # The whole package Powertools is added, because the bundle has only the modules that Mailroom's sender
+    # imports.
     powertools = Path(aws_lambda_powertools.__file__).parent
     files = {path.relative_to(powertools.parent): path for path in powertools.rglob("*.py")}
     files |= {path.relative_to(bundle): path for path in bundle.rglob("*") if path.is_file()}

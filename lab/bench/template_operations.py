@@ -68,7 +68,7 @@ def cost_of(source: str, variables: Mapping[str, Any]) -> Cost:
 
 
 def _cost(render: Callable[[], str]) -> Cost:
-    # A rendering that needs this much has no limits of its own.
+    # A rendering that needs this much is without limits of its own.
     resource.setrlimit(resource.RLIMIT_CPU, (10, 10))
     Path("/proc/self/clear_refs").write_text("5")  # the peak of memory begins anew
     before = _peak_bytes()

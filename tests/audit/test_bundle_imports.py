@@ -1,4 +1,4 @@
-"""`make audit`: a handler imports each package of its bundle, and beside it only packages of Lambda's own."""
+"""`make audit`: a handler imports each package of its bundle, and besides them only packages of Lambda."""
 
 import os
 import subprocess
@@ -36,7 +36,7 @@ FUNCTIONS = {
     "twilio_callbacks": ("api", "twilio-callbacks"),
 }
 LATER = {
-    # zoneinfo opens it where the system has no zones, as the runtime may not.
+    # zoneinfo opens the package tzdata if the system lacks time zones, as Lambda's runtime may.
     "tzdata": "import zoneinfo\nzoneinfo.reset_tzpath(())\nimport tzdata\nzoneinfo.ZoneInfo('Europe/Berlin')",
     "idna": "import mailroom.message.address as of; of.bare('a@ü.example')",
     "phonenumbers": "import mailroom.message.address as of; of.to_e164('+16175551234')",
@@ -48,7 +48,7 @@ LATER = {
     # The console checks tokens, and seals links.
     "jwt": "import jwt, cryptography.fernet",
 }
-"""What a handler imports when it has work for it, and what that work is."""
+"""Imports of a handler that it makes only for some work, with that work."""
 PROVIDERS = {
     "send_fax": "providers.signalwire.sender",
     "send_sms": "providers.twilio.sender",
@@ -56,7 +56,7 @@ PROVIDERS = {
 }
 """The adapter that wants Twilio's package, by handler; a callback's check wants it at once."""
 ONLY_BY_RESEND = {"resend_mail_events", "send_mail_resend"}
-"""What a stage has in the place of the sender by SES."""
+"""Settings of a stage without the sender by SES."""
 LISTING = """
 import importlib, site, sys
 from pathlib import Path
@@ -96,9 +96,11 @@ EVENT = {
 }
 """An event for every function: an empty batch, the shard of `release`, and a request."""
 RUNTIME = {"boto3", "botocore", "dateutil", "jmespath", "s3transfer", "six", "urllib3", "typing_extensions"}
-"""What Lambda's Python has beside a bundle: https://docs.aws.amazon.com/lambda/latest/dg/python-package.html."""
+"""Packages that Lambda's Python has besides a bundle:
+https://docs.aws.amazon.com/lambda/latest/dg/python-package.html."""
 HERE_ALONE = {"certifi", "markupsafe", "_distutils_hack"}
-"""botocore does without the first, MiniJinja without the second, and the last is a virtual environment's."""
+"""Optional imports: botocore works without the first, MiniJinja without the second, and the last belongs to a
+virtual environment."""
 FAX_CLIENT = """
 import logging
 from pathlib import Path
@@ -129,7 +131,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @cache
-def environment(handler: str) -> dict[str, str]:
+def variables_of_function(handler: str) -> dict[str, str]:
     """The function's variables, in a stage that has the function."""
     all_functions = {
         "push": PUSH,
@@ -143,14 +145,14 @@ def environment(handler: str) -> dict[str, str]:
 
 
 def modules(handler: str) -> list[str]:
-    """What a handler's bundle lets it import."""
+    """Return the packages that a handler's bundle lets it import."""
     return sorted(
         Path(each).stem for each in HANDLERS[handler] - {"templates", "campaigns.json", "topics.json"}
     )
 
 
 @every_handler
-def test_a_handler_handles_an_event_and_imports_each_package_of_its_bundle_and_others_only_of_lambdas_own(
+def test_a_handler_imports_each_package_of_its_bundle_and_otherwise_only_packages_of_lambda(
     built: dict[str, Path], handler: str
 ) -> None:
     """At last the process imports every module of the library in the bundle, and handles an event."""
@@ -167,7 +169,7 @@ def test_a_handler_handles_an_event_and_imports_each_package_of_its_bundle_and_o
         cwd=folder,
         env={
             **os.environ,
-            **environment(handler),
+            **variables_of_function(handler),
             "PYTHONPATH": str(folder),
             "AWS_REGION": "eu-central-1",
             "AWS_DEFAULT_REGION": "eu-central-1",
@@ -188,7 +190,7 @@ def test_a_handler_handles_an_event_and_imports_each_package_of_its_bundle_and_o
     assert {*borrowed.splitlines()} <= RUNTIME | HERE_ALONE
 
 
-def test_the_fax_senders_bundle_holds_enough_of_twilio_and_phonenumbers_to_send(
+def test_the_bundle_of_the_fax_sender_contains_the_modules_that_sending_needs(
     built: dict[str, Path],
 ) -> None:
     folder = built["send_fax"]

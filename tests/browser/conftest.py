@@ -1,5 +1,5 @@
-"""A stage, its console, and a real Chromium. `make browser` has what this needs; without that, nothing here
-is run, and pytest says so."""
+"""A stage, its console, and a real Chromium. `make browser` installs what this needs. Otherwise pytest
+reports that the tests of this folder were not run."""
 
 import json
 import os
@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 STAGE_PYTHON = os.environ.get("STAGE_PYTHON", str(ROOT / ".venv" / "bin" / "python"))
 CHROMIUM = os.environ.get("MAILROOM_CHROMIUM")
-"""A Chromium of the machine's own; None: the one that Playwright has installed."""
+"""Path of a Chromium of the machine, or None for the one that Playwright has installed."""
 MILLISECONDS = 60_000
 """Time for a page and for what it waits for. Playwright's default, 5 s, is too short on a busy machine."""
 
@@ -51,13 +51,13 @@ class Stage:
         self._ask({"listed": address})
 
     def mailroom(self, *words: str) -> str:
-        """Run a command of the operator's, and return its text without line breaks."""
+        """Run a command of an operator, and return its text without line breaks."""
         answer = self._ask({"mailroom": words})
         assert answer["code"] == 0, f"mailroom {' '.join(words)}: {answer['text']}"
         return " ".join(answer["text"].split())
 
     def close(self) -> None:
-        """End it."""
+        """End the process."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(60)
@@ -92,7 +92,7 @@ def launched() -> Iterator[Any]:
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=MILLISECONDS)
-    # Root has no sandbox of its own to give, such as in a container.
+    # Chromium's sandbox does not work for root, such as in a container.
     options = ["--no-sandbox"] if sys.platform == "linux" and os.getuid() == 0 else []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)

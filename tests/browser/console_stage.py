@@ -1,10 +1,10 @@
-"""A stage with a console, for tests that have nothing of this repository but its pages: run by `.venv`.
+"""A stage with a console, for tests that use only the pages of this repository.
 
-It prints one line of JSON when it is up: the URLs of the console and of the providers' simulators. Then each
-line of standard input is a command, and is answered with a line: {"put": item} puts it into the mailbox,
-{"dead": {"queue": …, "body": …}} into a dead-letter queue, {"listed": address} an address onto SES's own
-suppression list, and {"mailroom": [word, …]} runs that command, whose text and exit code are the answer. The
-stage ends with standard input.
+`.venv` runs it. It prints one line of JSON when it has started: the URLs of the console and of the providers'
+simulators. Then each line of standard input is a command, and is answered with a line: {"put": item} puts it
+into the mailbox, {"dead": {"queue": …, "body": …}} into a dead-letter queue, {"listed": address} an address
+onto SES's own suppression list, and {"mailroom": [word, …]} runs that command, whose text and exit code are
+the answer. The stage ends with standard input.
 """
 
 import json
@@ -25,7 +25,7 @@ WORKSPACE = Workspace(DOT_LOCAL / "browser-stage")
 def main() -> None:
     """Start, answer, stop whatever happens."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    lifecycle.stop(WORKSPACE)  # what an earlier run left, if it was killed
+    lifecycle.stop(WORKSPACE)  # the stage of an earlier run that was killed
     try:
         running = lifecycle.start(WORKSPACE, lambda _: None, people=5, console=True)
         stage = StageClient(running)

@@ -13,7 +13,7 @@ from mailroom.recipients.choices import Preferences
 from mailroom.unsubscribe.application import Unsubscribe
 from mailroom.unsubscribe.page import PageSettings, Topic
 from tests.support.dynamodb import InMemoryDynamoDB
-from tests.support.unit.unsubscribing import kept, keys, links
+from tests.support.unit.unsubscribing import kept, links, secrets_with_key
 
 TABLE = "preferences"
 PAGE = PageSettings(
@@ -44,7 +44,7 @@ def main() -> None:
         BillingMode="PAY_PER_REQUEST",
     )
     preferences = Preferences(dynamodb, TABLE)
-    application = Unsubscribe(preferences, kept(keys()), PAGE)
+    application = Unsubscribe(preferences, kept(secrets_with_key()), PAGE)
 
     class Gateway(BaseHTTPRequestHandler):
         def _answer(self) -> None:

@@ -11,7 +11,7 @@ DESK, PHONE = (1200, 760), (390, 760)
 MOST = 1_740
 """Pixels from top to bottom."""
 EVE = "eve@example.com"
-"""Whom mails do not reach."""
+"""Address that mails do not reach."""
 WHO = ("ada", "grace", "mary")
 ORDER = """<div style="font: 16px system-ui; max-width: 34rem; margin: 1rem auto; color: #222">
 <h1 style="font-size: 1.4rem; color: #0b5cad">Your order is on its way</h1><p>Dear Ada,</p>
@@ -68,8 +68,8 @@ def _visit(stage: Stage, chromium: Any, size: tuple[int, int] = DESK, scheme: st
 
 
 def _shoot(page: Any, name: str) -> None:
-    """A picture that ends where the page does. The window is made as long: what lies below a window, such as
-    a frame, may not have been drawn."""
+    """Return a picture that ends at the end of the page. The window gets the page's height, because a part
+    below the window, such as a frame, may not have been drawn."""
     page.wait_for_load_state("networkidle")
     height = int(page.evaluate("document.querySelector('main').getBoundingClientRect().bottom"))
     page.set_viewport_size({"width": page.viewport_size["width"], "height": min(height, MOST)})

@@ -57,8 +57,8 @@ PATHS = [
 ]
 
 
-def faults(page: Any) -> list[str]:
-    """What axe finds, and what one has to scroll sideways for."""
+def faults_of_console(page: Any) -> list[str]:
+    """Return the violations that axe finds, and the elements that are wider than the window."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     found = axe.run(page).response["violations"]
     return [
@@ -67,7 +67,7 @@ def faults(page: Any) -> list[str]:
     ]
 
 
-def mail(id_: str, **more: Any) -> dict[str, Any]:
+def mail_to_ada(id_: str, **more: Any) -> dict[str, Any]:
     return {
         "id": id_,
         "event_type": "mail",
@@ -90,7 +90,7 @@ def test_adas_bounced_mail_is_found_in_three_clicks_and_she_is_lifted_and_sent_i
     stage: Stage, page: Any
 ) -> None:
     stage.list_at_ses("ada+lifted@example.com")
-    stage.put(**mail("to-ada", to="ada+lifted@example.com", subject="Your ticket"))
+    stage.put(**mail_to_ada("to-ada", to="ada+lifted@example.com", subject="Your ticket"))
     page.get_by_role("link", name="Messages").click()  # the first click
     page.get_by_role("searchbox", name="Find messages").fill("Ada+Lifted@example.com")
     page.get_by_role("button", name="Find").click()  # the second
@@ -109,16 +109,16 @@ def test_adas_bounced_mail_is_found_in_three_clicks_and_she_is_lifted_and_sent_i
     expect(page.locator(".status").first).to_have_text("delivered")
 
 
-def test_a_hostile_mail_does_nothing(stage: Stage, page: Any) -> None:
+def test_a_hostile_mail_in_the_console_runs_no_script(stage: Stage, page: Any) -> None:
     left: list[str] = []
 
-    def intercept(route: Any) -> None:  # what the page's policy stops does not come here
+    def intercept(route: Any) -> None:  # requests that the page's policy stops do not arrive here
         left.append(route.request.url)
         route.abort()
 
     page.context.route("https://evil.example/**", intercept)
     page.context.route("**/people/erase", intercept)  # with the origin of the console
-    stage.put(**mail("hostile", html=HOSTILE))
+    stage.put(**mail_to_ada("hostile", html=HOSTILE))
     find(page, "hostile")
     frame = page.frame_locator("iframe")
     expect(frame.get_by_text("Hello, Ada")).to_be_visible()
@@ -146,11 +146,13 @@ def test_a_hostile_mail_does_nothing(stage: Stage, page: Any) -> None:
         "<map name=m><area shape=default href={url}></map><img usemap=#m alt=Go src=data:,>",
     ],
 )
-def test_a_mail_connects_to_nobody(stage: Stage, page: Any, html: str) -> None:
+def test_a_mail_in_the_console_makes_the_browser_connect_to_no_server(
+    stage: Stage, page: Any, html: str
+) -> None:
     id_ = f"connects-{hash(html)}"
     with socket.create_server(("127.0.0.1", 0)) as elsewhere:
         url = f"http://127.0.0.1:{elsewhere.getsockname()[1]}"
-        stage.put(**mail(id_, html=html.replace("{url}", url)))
+        stage.put(**mail_to_ada(id_, html=html.replace("{url}", url)))
         find(page, id_)
         frame = page.frame_locator("iframe")
         frame.locator("body, frameset").first.wait_for(state="attached")
@@ -161,13 +163,13 @@ def test_a_mail_connects_to_nobody(stage: Stage, page: Any, html: str) -> None:
         page.wait_for_timeout(500)
         assert len(page.context.pages) == 1
         elsewhere.setblocking(False)
-        with pytest.raises(BlockingIOError):  # nobody is waiting
+        with pytest.raises(BlockingIOError):  # no further click waits
             elsewhere.accept()
 
 
-def test_another_page_of_the_same_browser_gets_nothing(stage: Stage, page: Any) -> None:
-    """The server of another port does not get the cookie. Its page is of the same site, so a form that it
-    sends to the console has the cookie: the guard must see where the form is from."""
+def test_a_page_of_another_server_gets_no_data_of_the_console(stage: Stage, page: Any) -> None:
+    """A server of another port does not get the cookie. Its page is of the same site, so a form that it sends
+    to the console has the cookie: the guard must examine the origin of the form."""
     with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as elsewhere:
         threading.Thread(target=elsewhere.serve_forever, daemon=True).start()
         visited = page.goto(f"http://127.0.0.1:{elsewhere.server_port}/")
@@ -190,19 +192,19 @@ def test_another_page_of_the_same_browser_gets_nothing(stage: Stage, page: Any) 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", PATHS)
-def test_axe_finds_nothing_and_a_phone_need_not_scroll_sideways(
+def test_the_console_is_accessible_and_fits_the_width_of_a_phone(
     stage: Stage, page: Any, path: str, scheme: str
 ) -> None:
     if "audited" in path:
-        stage.put(**mail("audited", html="<html lang=en><title>Hi</title><main><h1>Hi</h1></main>"))
+        stage.put(**mail_to_ada("audited", html="<html lang=en><title>Hi</title><main><h1>Hi</h1></main>"))
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f".{path}")
-    assert faults(page) == []
+    assert faults_of_console(page) == []
 
 
 @pytest.mark.parametrize("status", [0, 403, 502])
-def test_a_page_that_cannot_update_itself_says_so_until_it_can(page: Any, status: int) -> None:
+def test_a_page_shows_a_notice_while_its_live_updates_fail(page: Any, status: int) -> None:
     def fail(route: Any) -> None:
         route.fulfill(status=status, body="It went wrong.") if status else route.abort()
 
@@ -216,7 +218,7 @@ def test_a_page_that_cannot_update_itself_says_so_until_it_can(page: Any, status
 
 
 def test_an_update_waits_while_text_of_the_page_is_selected(stage: Stage, page: Any) -> None:
-    stage.put(**mail("read"))
+    stage.put(**mail_to_ada("read"))
     find(page, "read")
     expect(page.locator(".status").first).to_have_text("delivered")
     page.evaluate("getSelection().selectAllChildren(document.querySelector('#live dl'))")
@@ -229,8 +231,8 @@ def test_an_update_waits_while_text_of_the_page_is_selected(stage: Stage, page: 
     page.wait_for_function("node => !node.isConnected", arg=kept)
 
 
-def test_an_update_does_not_close_the_recipients_that_somebody_has_opened(stage: Stage, page: Any) -> None:
-    stage.put(**{**mail("opened"), "to": [f"p{at}@example.com" for at in range(8)]})
+def test_a_live_update_leaves_an_opened_list_of_recipients_open(stage: Stage, page: Any) -> None:
+    stage.put(**{**mail_to_ada("opened"), "to": [f"p{at}@example.com" for at in range(8)]})
     find(page, "opened")
     page.get_by_text("All 8").click()
     with page.expect_response(lambda response: "/message" in response.url):
@@ -239,8 +241,8 @@ def test_an_update_does_not_close_the_recipients_that_somebody_has_opened(stage:
     expect(page.locator("details[open]").filter(has_text="p7@example.com")).to_have_count(1)
 
 
-def test_a_page_that_has_become_another_is_loaded_anew(stage: Stage, page: Any) -> None:
-    stage.put(**mail("one-id"))
+def test_a_page_whose_structure_has_changed_is_reloaded(stage: Stage, page: Any) -> None:
+    stage.put(**mail_to_ada("one-id"))
     page.goto("./message?id=one-id")
     expect(page.locator(".status").first).to_be_visible()
     stage.put(id="one-id", event_type="sms", to="+16175550199", text="Hi")
@@ -248,8 +250,8 @@ def test_a_page_that_has_become_another_is_loaded_anew(stage: Stage, page: Any) 
     expect(page.get_by_role("main").get_by_role("listitem")).to_have_count(2)
 
 
-def test_a_second_click_waits_for_the_first(stage: Stage, page: Any) -> None:
-    stage.put(**mail("twice", to="rejected@simulator.amazonses.com"))
+def test_a_second_click_on_a_button_waits_for_the_first_request(stage: Stage, page: Any) -> None:
+    stage.put(**mail_to_ada("twice", to="rejected@simulator.amazonses.com"))
     find(page, "twice")
     expect(page.locator(".status").first).to_have_text("failed")
     page.get_by_role("link", name="Send again").click()
@@ -268,7 +270,7 @@ def test_a_second_click_waits_for_the_first(stage: Stage, page: Any) -> None:
     assert len(posts) == 1
 
 
-def test_the_keyboard_reaches_the_content_and_keeps_its_place(stage: Stage, page: Any) -> None:
+def test_the_keyboard_reaches_the_content_and_a_live_update_keeps_the_focus(stage: Stage, page: Any) -> None:
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.press("Enter")
@@ -279,8 +281,8 @@ def test_the_keyboard_reaches_the_content_and_keeps_its_place(stage: Stage, page
     expect(page.locator("#pause")).to_be_focused()
 
 
-def test_a_message_is_looked_at_as_a_mail_as_a_text_and_as_it_was_put(stage: Stage, page: Any) -> None:
-    stage.put(**mail("looked-at", html="<h1>Hello</h1>", text="Hello in plain"))
+def test_a_message_is_shown_as_a_mail_as_plain_text_and_as_its_item(stage: Stage, page: Any) -> None:
+    stage.put(**mail_to_ada("looked-at", html="<h1>Hello</h1>", text="Hello in plain"))
     find(page, "looked-at")
     text = page.get_by_text("Hello in plain", exact=True)
     expect(page.frame_locator("iframe").get_by_role("heading")).to_have_text("Hello")
@@ -295,7 +297,7 @@ def test_a_message_is_looked_at_as_a_mail_as_a_text_and_as_it_was_put(stage: Sta
 
 def test_a_message_is_copied_for_a_ticket(stage: Stage, page: Any) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    stage.put(**mail("copied"))
+    stage.put(**mail_to_ada("copied"))
     find(page, "copied")
     expect(page.locator(".status").first).to_have_text("delivered")
     page.get_by_role("button", name="Copy for a ticket").click()
@@ -303,8 +305,10 @@ def test_a_message_is_copied_for_a_ticket(stage: Stage, page: Any) -> None:
     assert page.evaluate("navigator.clipboard.readText()").startswith("local: mail copied\ndelivered since")
 
 
-def test_times_of_every_page_are_the_readers_own_after_one_click(stage: Stage, chromium: Any) -> None:
-    stage.put(**mail("timed", text="It was put at 2026-11-27 06:00:00 UTC"))
+def test_one_click_shows_the_times_of_every_page_in_the_readers_time_zone(
+    stage: Stage, chromium: Any
+) -> None:
+    stage.put(**mail_to_ada("timed", text="It was put at 2026-11-27 06:00:00 UTC"))
     with admitted(stage, chromium, timezone_id="Asia/Kolkata") as page:
         find(page, "timed")
         since = page.locator(".life time").first
@@ -322,8 +326,8 @@ def test_times_of_every_page_are_the_readers_own_after_one_click(stage: Stage, c
         expect(since).to_have_text(utc)
 
 
-def test_a_page_in_a_hidden_tab_asks_for_nothing(stage: Stage, page: Any) -> None:
-    stage.put(**mail("hidden"))
+def test_a_page_in_a_hidden_tab_makes_no_requests(stage: Stage, page: Any) -> None:
+    stage.put(**mail_to_ada("hidden"))
     find(page, "hidden")
     page.evaluate("Object.defineProperty(document, 'hidden', {value: true, configurable: true})")
     page.wait_for_load_state("networkidle")
@@ -336,7 +340,7 @@ def test_a_page_in_a_hidden_tab_asks_for_nothing(stage: Stage, page: Any) -> Non
 
 
 @pytest.mark.parametrize("path", ["/", "/people", "/inbox"])
-def test_the_menu_of_a_phone_shows_the_page_that_one_is_on(page: Any, path: str) -> None:
+def test_the_menu_on_a_phone_marks_the_present_page(page: Any, path: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f".{path}")
     expect(page.locator("header nav [aria-current]")).to_be_in_viewport(ratio=1)

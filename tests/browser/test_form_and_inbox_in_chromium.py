@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import ROOT, Stage
-from tests.browser.test_console_in_chromium import PATHS, faults
+from tests.browser.test_console_in_chromium import PATHS, faults_of_console
 
 api = pytest.importorskip("playwright.sync_api", reason="it needs a real Chromium: make browser")
 expect = api.expect
@@ -29,26 +29,26 @@ NO_PAGES = {
 fax."""
 
 
-def text(id_: str, words: str) -> dict[str, str]:
+def text_message(id_: str, words: str) -> dict[str, str]:
     return {"id": id_, "event_type": "sms", "to": "+16175551234", "text": words}
 
 
-def push(id_: str, title: str) -> dict[str, str]:
+def push_message(id_: str, title: str) -> dict[str, str]:
     return {"id": id_, "event_type": "push", "to": f"android-{id_}", "platform": "android", "title": title}
 
 
 @pytest.fixture(scope="module")
 def delivered(stage: Stage) -> None:
     """A message on each channel, a fax at its third attempt."""
-    stage.put(**text("code-1", "Your code is 123456."))
-    stage.put(**text("code-2", "Your order is on its way."))
-    stage.put(**push("device-1", "Your order"))
+    stage.put(**text_message("code-1", "Your code is 123456."))
+    stage.put(**text_message("code-2", "Your order is on its way."))
+    stage.put(**push_message("device-1", "Your order"))
     fax = {"id": "letter-1", "to": "+12025550112", "pdf_url": "https://example.com/letter.pdf"}
     stage.put(event_type="fax", callback_url=f"{stage.receiver}/ok/callbacks", **fax)
     stage.put(id="hook-1", event_type="webhook", url=f"{stage.receiver}/ok/orders", payload={"order": 42})
 
 
-def test_from_the_form_to_delivered_by_keyboard_alone(page: Any) -> None:
+def test_a_mail_is_sent_from_the_form_and_delivered_with_the_keyboard_alone(page: Any) -> None:
     page.goto("./send?channel=mail")
     page.get_by_label("Id", exact=True).focus()
     page.keyboard.type("typed-1")
@@ -70,7 +70,7 @@ def test_from_the_form_to_delivered_by_keyboard_alone(page: Any) -> None:
     expect(page.get_by_role("listitem").filter(has_text="grace@example.com")).to_contain_text("Welcome")
 
 
-def test_a_refusal_stands_at_the_field_that_is_wrong(page: Any) -> None:
+def test_the_form_shows_a_refusal_at_the_invalid_field(page: Any) -> None:
     page.goto("./send?channel=mail")
     page.get_by_label("To", exact=False).first.fill("ada@")
     page.get_by_role("button", name="Look at it first").click()
@@ -81,7 +81,7 @@ def test_a_refusal_stands_at_the_field_that_is_wrong(page: Any) -> None:
 
 
 @pytest.mark.usefixtures("delivered")
-def test_each_kind_of_message_is_as_its_recipient_sees_it(page: Any) -> None:
+def test_the_inbox_shows_each_kind_of_message_like_its_recipients_device(page: Any) -> None:
     page.goto("./inbox?channel=sms")
     talk = page.get_by_role("region", name="Texts to +16175551234")
     expect(talk.locator(".bubble")).to_have_count(2)
@@ -97,11 +97,13 @@ def test_each_kind_of_message_is_as_its_recipient_sees_it(page: Any) -> None:
 
 
 @pytest.mark.usefixtures("delivered")
-def test_the_inbox_grows_by_itself_and_keeps_what_is_open(page: Any, stage: Stage) -> None:
+def test_the_inbox_adds_new_messages_without_a_reload_and_keeps_the_open_message(
+    page: Any, stage: Stage
+) -> None:
     page.goto("./inbox?channel=push")
     page.get_by_text("What each platform gets").click()
     page.locator("#tab-push").focus()
-    stage.put(**push("device-2", "A second one"))
+    stage.put(**push_message("device-2", "A second one"))
     expect(page.get_by_text("A second one").first).to_be_visible()
     expect(page.locator("details[open]")).to_have_count(1)
     expect(page.locator("#tab-push")).to_be_focused()
@@ -110,28 +112,28 @@ def test_the_inbox_grows_by_itself_and_keeps_what_is_open(page: Any, stage: Stag
 @pytest.mark.parametrize("size", [(390, 844), (1200, 800)], ids=["phone", "desk"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.usefixtures("delivered")
-def test_axe_finds_nothing_on_the_form_and_the_inbox(page: Any, scheme: str, size: tuple[int, int]) -> None:
+def test_the_form_and_the_inbox_are_accessible(page: Any, scheme: str, size: tuple[int, int]) -> None:
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": size[0], "height": size[1]})
     found = {}
     for path in OF_FORM_AND_INBOX:
         page.goto(f".{path}&live=off")
-        found[path] = faults(page)
+        found[path] = faults_of_console(page)
     page.goto("./send?channel=mail")
     page.get_by_text("More attributes", exact=True).click()
-    found["/send, with all fields"] = faults(page)
+    found["/send, with all fields"] = faults_of_console(page)
     page.get_by_role("button", name="Look at it first").click()
-    found["/send, the step before"] = faults(page)
+    found["/send, the step before"] = faults_of_console(page)
     page.get_by_role("button", name="Send it").click()
     expect(page.locator(".status").first).to_have_text("delivered")
     page.goto("./inbox?channel=mail")
     page.get_by_role("link", name="Welcome").first.click()
     expect(page.get_by_role("heading", name="Headers")).to_be_visible()
-    found["/inbox/mail"] = faults(page)
+    found["/inbox/mail"] = faults_of_console(page)
     page.goto("./message?id=letter-1&channel=fax")
     page.get_by_role("link", name="Receipt", exact=True).click()
     expect(page.locator("main")).to_contain_text("delivered, as signalwire reported")
-    found["/message/receipt"] = faults(page)
+    found["/message/receipt"] = faults_of_console(page)
     assert {path: each for path, each in found.items() if each} == {}
 
 
@@ -185,14 +187,14 @@ def test_a_mail_to_a_wrong_address_is_sent_to_the_right_one_with_its_list(page: 
     frame = page.frame_locator("iframe[title='The HTML of the mail']")
     expect(frame.locator("main")).to_contain_text("Emmy")
     expect(frame.locator("main")).not_to_contain_text("Mary")
-    assert faults(page) == []
+    assert faults_of_console(page) == []
     page.get_by_role("button", name="Look at it first").click()
     page.get_by_role("button", name="Send it").click()
     expect(page.locator("dd.id").first).to_have_text(re.compile("mistyped-again-"))
     expect(page.locator(".status").first).to_have_text("delivered")
 
 
-def test_no_page_is_left_out() -> None:
+def test_every_page_of_the_console_is_among_the_examined_pages() -> None:
     server = (ROOT / "mailroom_ops" / "console" / "server.py").read_text()
     there = {*re.findall(r'Page\("([^"]+)"', server)} - NO_PAGES
     assert there == {path.partition("?")[0] for path in [*PATHS, *OF_FORM_AND_INBOX, "/inbox/mail"]}

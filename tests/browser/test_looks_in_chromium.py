@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import ROOT, Stage, admitted
-from tests.browser.test_console_in_chromium import mail
+from tests.browser.test_console_in_chromium import mail_to_ada
 
 api = pytest.importorskip("playwright.sync_api", reason="it needs a real Chromium: make browser")
 expect = api.expect
@@ -20,7 +20,7 @@ ROW = 40
 
 @pytest.fixture
 def wide(stage: Stage, chromium: Any) -> Iterator[Any]:
-    """A page of a window that is as wide as a notebook's."""
+    """Yield a page in a window of the width of a notebook."""
     with admitted(stage, chromium, viewport=WIDE) as page:
         yield page
 
@@ -40,7 +40,7 @@ def in_list(page: Any, path: str, id_: str) -> Any:
 def test_a_message_of_a_list_is_one_line_with_its_time_recipient_subject_id_and_status(
     stage: Stage, wide: Any
 ) -> None:
-    stage.put(**mail("line-1", to="line@example.com", subject=LONG))
+    stage.put(**mail_to_ada("line-1", to="line@example.com", subject=LONG))
     row = in_list(wide, "/messages?q=line@example.com", "line-1")
     expect(row.locator(".clock")).to_have_text(re.compile(r"^\w+ \d\d, \d\d:\d\d:\d\d$"))
     for cell, words in ((".icon title", "mail"), (".who", "line@example.com"), (".id", "line-1")):
@@ -50,14 +50,14 @@ def test_a_message_of_a_list_is_one_line_with_its_time_recipient_subject_id_and_
 
 
 def test_a_failure_is_one_line_that_begins_with_its_reason(stage: Stage, wide: Any) -> None:
-    stage.put(**mail("line-2", to="line@"))
+    stage.put(**mail_to_ada("line-2", to="line@"))
     row = in_list(wide, "/failures", "line-2")
     expect(row.get_by_role("link")).to_contain_text("to: 'line@' is not a mail address")
     assert {*heights(wide, ".lines li")} == {ROW}
 
 
 def test_a_message_of_a_list_has_two_lines_on_a_phone(stage: Stage, page: Any) -> None:
-    stage.put(**mail("line-3", to="phone@example.com", subject=LONG))
+    stage.put(**mail_to_ada("line-3", to="phone@example.com", subject=LONG))
     page.set_viewport_size(PHONE)
     in_list(page, "/messages?q=phone@example.com", "line-3")
     assert heights(page, ".lines li")[0] < 1.6 * ROW
@@ -80,7 +80,7 @@ def itemized() -> Iterator[str]:
 
 def test_the_rows_of_a_list_variable_stay_within_their_form(stage: Stage, wide: Any, itemized: str) -> None:
     lines = [{"what": "Tea", "quantity": 1, "colour": "green", "price": "3.20"}] * 2
-    order = mail("rows-1", template=itemized, order="1", lines=lines)
+    order = mail_to_ada("rows-1", template=itemized, order="1", lines=lines)
     del order["subject"], order["text"]
     stage.put(**order)
     wide.goto("./send?channel=mail&copy=rows-1")
@@ -91,7 +91,7 @@ def test_the_rows_of_a_list_variable_stay_within_their_form(stage: Stage, wide: 
 
 
 def test_fifty_recipients_of_a_mail_are_folded(stage: Stage, wide: Any) -> None:
-    stage.put(**{**mail("fifty"), "to": [f"person{number}@example.com" for number in range(50)]})
+    stage.put(**{**mail_to_ada("fifty"), "to": [f"person{number}@example.com" for number in range(50)]})
     in_list(wide, "/messages?q=fifty", "fifty").get_by_role("link").click()
     to = wide.locator(".letter dd").filter(has_text="person0@example.com")
     expect(to).to_contain_text("person1@example.com and 48 more")
@@ -111,7 +111,7 @@ MIDDLES = """row => [...row.querySelectorAll("th, .button, button, input:not([ty
 
 @pytest.mark.parametrize("path", ["/lanes", "/dead-letters"])
 def test_the_title_and_the_controls_of_a_row_are_on_one_line(stage: Stage, wide: Any, path: str) -> None:
-    stage.bury("mail", mail("aligned", attempt=1))
+    stage.bury("mail", mail_to_ada("aligned", attempt=1))
     wide.goto(f".{path}")
     middles = wide.locator("tbody tr").first.evaluate(MIDDLES)
     assert len(middles) == 3
@@ -125,7 +125,7 @@ def test_the_frame_of_a_mail_is_as_high_as_the_mail(
 ) -> None:
     id_ = f"high-{height}-{len(doctype)}"
     body = f"<body style='margin: 0'><div style='height: {height}px'>Hi</div>"
-    stage.put(**mail(id_, html=f"{doctype}{body}"))
+    stage.put(**mail_to_ada(id_, html=f"{doctype}{body}"))
     in_list(wide, f"/messages?q={id_}", id_).get_by_role("link").click()
     frame = wide.locator("iframe")
     expect(frame).to_have_css("height", f"{height + 2}px")
@@ -139,9 +139,11 @@ def focused(page: Any) -> str:
     return str(page.evaluate("document.activeElement.textContent || document.activeElement.id"))
 
 
-def test_keys_find_walk_the_rows_open_one_and_close_what_is_open(stage: Stage, wide: Any) -> None:
+def test_keys_move_to_the_search_through_the_rows_and_open_and_close_a_message(
+    stage: Stage, wide: Any
+) -> None:
     for number in range(3):
-        stage.put(**mail(f"key-{number}", to="keys@example.com", subject=f"Key {number}"))
+        stage.put(**mail_to_ada(f"key-{number}", to="keys@example.com", subject=f"Key {number}"))
     wide.goto("./messages?q=keys@example.com&live=off")
     rows = wide.locator(".lines li")
     while rows.count() < 3:
@@ -154,7 +156,7 @@ def test_keys_find_walk_the_rows_open_one_and_close_what_is_open(stage: Stage, w
     wide.keyboard.press("/")
     assert focused(wide) == "find"
     wide.keyboard.press("End")
-    wide.keyboard.type("/jk")  # a field gets its keys
+    wide.keyboard.type("/jk")  # typed keys reach a field
     expect(wide.get_by_role("searchbox")).to_have_value("keys@example.com/jk")
     wide.keyboard.press("Escape")
     wide.keyboard.press("j")

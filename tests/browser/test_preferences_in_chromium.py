@@ -60,15 +60,15 @@ def switch(page: Any, name: str) -> Any:
     return page.get_by_role("switch", name=name)
 
 
-def faults(page: Any) -> list[str]:
-    """What axe finds, and what one has to scroll sideways for."""
+def faults_of_page(page: Any) -> list[str]:
+    """Return the violations that axe finds, and the elements that are wider than the window."""
     from axe_playwright_python.sync_playwright import Axe
 
     found = Axe().run(page).response["violations"]
     return [*(f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found), *page.evaluate(WIDE)]
 
 
-def test_a_switch_saves_without_a_reload_says_so_and_keeps_the_focus(
+def test_a_switch_of_the_preferences_page_saves_without_a_reload_and_keeps_the_focus(
     chromium: Any, links: dict[str, str]
 ) -> None:
     with opened(chromium, links["ada"]) as page:
@@ -85,7 +85,7 @@ def test_a_switch_saves_without_a_reload_says_so_and_keeps_the_focus(
         expect(switch(page, "News")).to_have_attribute("aria-checked", "true")
 
 
-def test_the_page_works_with_the_keyboard_alone(chromium: Any, links: dict[str, str]) -> None:
+def test_the_preferences_page_works_with_the_keyboard_alone(chromium: Any, links: dict[str, str]) -> None:
     with opened(chromium, links["bob"]) as page:
         page.keyboard.press("Tab")
         expect(switch(page, "News")).to_be_focused()
@@ -97,7 +97,7 @@ def test_the_page_works_with_the_keyboard_alone(chromium: Any, links: dict[str, 
         expect(switch(page, "New followers")).to_be_focused()
 
 
-def test_without_scripts_the_page_is_a_form(chromium: Any, links: dict[str, str]) -> None:
+def test_the_preferences_page_is_a_form_if_scripts_are_disabled(chromium: Any, links: dict[str, str]) -> None:
     with opened(chromium, links["eve"], java_script_enabled=False) as page:
         switch(page, "News").click()
         expect(page.get_by_role("status")).to_have_text("Saved.")
@@ -106,7 +106,7 @@ def test_without_scripts_the_page_is_a_form(chromium: Any, links: dict[str, str]
         expect(switch(page, "New followers")).to_have_attribute("aria-checked", "false")
 
 
-def test_one_button_switches_everything_off_and_the_switches_bring_it_back(
+def test_one_button_switches_every_topic_off_and_each_switch_turns_its_topic_on_again(
     chromium: Any, links: dict[str, str]
 ) -> None:
     with opened(chromium, links["dan"]) as page:
@@ -118,7 +118,7 @@ def test_one_button_switches_everything_off_and_the_switches_bring_it_back(
         expect(switch(page, "Offers")).to_have_attribute("aria-checked", "true")
 
 
-def test_what_was_switched_off_in_another_way_is_shown_and_disabled(
+def test_the_preferences_page_disables_the_switch_of_a_topic_that_was_switched_off_elsewhere(
     chromium: Any, links: dict[str, str]
 ) -> None:
     with opened(chromium, links["kim"]) as page:
@@ -131,19 +131,21 @@ def test_what_was_switched_off_in_another_way_is_shown_and_disabled(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("locale", ["en", "de", "ar"])
-def test_axe_finds_nothing_and_a_telephone_is_wide_enough_in_light_and_dark(
+def test_the_preferences_page_is_accessible_and_fits_a_phone_in_both_color_schemes(
     chromium: Any, links: dict[str, str], scheme: str, locale: str
 ) -> None:
     # axe needs to run its own script, which the page's policy refuses.
     options = {"color_scheme": scheme, "locale": locale, "bypass_csp": True}
     with opened(chromium, links["max"], **options) as page:
-        assert faults(page) == []
+        assert faults_of_page(page) == []
         page.get_by_role("switch").first.click()
         expect(page.get_by_role("status")).not_to_be_empty()
-        assert faults(page) == []
+        assert faults_of_page(page) == []
 
 
-def test_a_request_that_fails_leaves_the_switch_and_says_so(chromium: Any, links: dict[str, str]) -> None:
+def test_the_preferences_page_reports_a_failed_request_and_leaves_the_switch(
+    chromium: Any, links: dict[str, str]
+) -> None:
     context = chromium.new_context(viewport=PHONE)
     page = context.new_page()
     page.goto(links["zoe"])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import ROOT, Stage
-from tests.browser.test_console_in_chromium import mail
+from tests.browser.test_console_in_chromium import mail_to_ada
 from tests.browser.test_twelve_questions import FOLLOWERS, Desk
 
 api = pytest.importorskip("playwright.sync_api", reason="it needs a real Chromium: make browser")
@@ -18,7 +18,7 @@ MOST_CLICKS = 5
 
 
 @pytest.fixture
-def desk(stage: Stage, page: Any) -> Iterator[Desk]:
+def further_desk(stage: Stage, page: Any) -> Iterator[Desk]:
     desk = Desk(stage, page)
     yield desk
     assert desk.clicks <= MOST_CLICKS
@@ -30,129 +30,139 @@ def menu(desk: Desk, path: str) -> None:
     desk.click(f"header nav a[href$='{path}']")
 
 
-def test_she_says_that_she_got_two(desk: Desk) -> None:
+def test_the_console_shows_why_a_person_got_two_mails(further_desk: Desk) -> None:
     for number in (1, 2):
-        desk.stage.put(**mail(f"n-two-{number}", to="two@example.com", subject="Your order 7"))
-    desk.find("two@example.com")
-    desk.shows("2 messages of one day have the same template and subject", "n-two-1", "n-two-2", "UTC")
+        further_desk.stage.put(**mail_to_ada(f"n-two-{number}", to="two@example.com", subject="Your order 7"))
+    further_desk.find("two@example.com")
+    further_desk.shows(
+        "2 messages of one day have the same template and subject", "n-two-1", "n-two-2", "UTC"
+    )
 
 
-def test_why_the_text_came_an_hour_later(desk: Desk) -> None:
-    desk.stage.put(
+def test_the_console_shows_why_a_text_came_an_hour_later(further_desk: Desk) -> None:
+    further_desk.stage.put(
         id="n-late", event_type="sms", to="+16175551777", text="Hello", send_at="2026-01-01T00:00:00Z"
     )
-    desk.find("+1 617 555 1777")
-    desk.click(".stream a")
-    desk.shows("n-late", "came in", "sent")
+    further_desk.find("+1 617 555 1777")
+    further_desk.click(".stream a")
+    further_desk.shows("n-late", "came in", "sent")
 
 
-def test_no_mails_to_my_old_address_but_texts(desk: Desk) -> None:
-    desk.stage.put(**mail("n-old", to="old@example.com"))
-    desk.find("old@example.com")
-    desk.click("#person")
-    desk.click("#switch-mail")
-    desk.type(desk.page.get_by_label("Why", exact=True).locator("visible=true"), "She has a new address")
-    desk.click(desk.page.get_by_role("button", name="Suppress").locator("visible=true"))
-    desk.click(desk.button("Suppress"))
-    expect(desk.page.locator(".switches li.off b")).to_have_text("mail")
+def test_the_console_stops_mails_to_an_old_address_and_leaves_texts(further_desk: Desk) -> None:
+    further_desk.stage.put(**mail_to_ada("n-old", to="old@example.com"))
+    further_desk.find("old@example.com")
+    further_desk.click("#person")
+    further_desk.click("#switch-mail")
+    further_desk.type(
+        further_desk.page.get_by_label("Why", exact=True).locator("visible=true"), "She has a new address"
+    )
+    further_desk.click(further_desk.page.get_by_role("button", name="Suppress").locator("visible=true"))
+    further_desk.click(further_desk.button("Suppress"))
+    expect(further_desk.page.locator(".switches li.off b")).to_have_text("mail")
 
 
-def test_who_did_not_get_the_news_as_a_csv_file(desk: Desk, tmp_path: Path) -> None:
+def test_the_console_exports_the_recipients_who_did_not_get_a_mailing_as_csv(
+    further_desk: Desk, tmp_path: Path
+) -> None:
     news = {"event_type": "mail", "template": "weekly-followers", "topic": "followers", **FOLLOWERS}
-    desk.stage.put(id="n-news-1", to="reader@example.com", **news)
-    desk.stage.put(id="n-news-2", to="rejected+news@simulator.amazonses.com", **news)
-    menu(desk, "/messages")
-    desk.type(desk.page.get_by_label("Template"), "weekly-followers")
-    desk.page.get_by_label("Status").select_option("not-sent")
-    desk.click(desk.button("Show"))
-    expect(desk.page.locator("a[href*='id=n-news-2']")).to_be_visible()
-    with desk.page.expect_download() as started:
-        desk.click(desk.page.get_by_role("link", name="CSV"))
+    further_desk.stage.put(id="n-news-1", to="reader@example.com", **news)
+    further_desk.stage.put(id="n-news-2", to="rejected+news@simulator.amazonses.com", **news)
+    menu(further_desk, "/messages")
+    further_desk.type(further_desk.page.get_by_label("Template"), "weekly-followers")
+    further_desk.page.get_by_label("Status").select_option("not-sent")
+    further_desk.click(further_desk.button("Show"))
+    expect(further_desk.page.locator("a[href*='id=n-news-2']")).to_be_visible()
+    with further_desk.page.expect_download() as started:
+        further_desk.click(further_desk.page.get_by_role("link", name="CSV"))
     started.value.save_as(tmp_path / "news.csv")
     text = (tmp_path / "news.csv").read_text()
     assert "rejected+news@simulator.amazonses.com" in text
     assert "reader@example.com" not in text
 
 
-def test_was_the_fax_confirmed_and_when_for_a_court(desk: Desk) -> None:
-    desk.stage.put(id="n-fax", event_type="fax", to="+12025550171", pdf_url="https://example.com/claim.pdf")
-    desk.find("n-fax")
-    desk.click(".stream a")
-    desk.shows("delivered")
-    desk.click("#receipt")
-    desk.shows("Pages", "+12025550171", "https://example.com/claim.pdf")
+def test_the_console_shows_the_receipt_of_a_fax_with_its_time(further_desk: Desk) -> None:
+    further_desk.stage.put(
+        id="n-fax", event_type="fax", to="+12025550171", pdf_url="https://example.com/claim.pdf"
+    )
+    further_desk.find("n-fax")
+    further_desk.click(".stream a")
+    further_desk.shows("delivered")
+    further_desk.click("#receipt")
+    further_desk.shows("Pages", "+12025550171", "https://example.com/claim.pdf")
 
 
-def test_who_stopped_this_campaign_when_and_why(desk: Desk) -> None:
+def test_the_console_shows_who_stopped_a_campaign_when_and_why(further_desk: Desk) -> None:
     stop = ("campaign", "stop", "weekly-followers", "--run", "n-stop", "--why", "The link was wrong", "--yes")
-    desk.stage.mailroom("lane", "pause", "mail", "bulk", "--why", "The test needs time")
-    desk.stage.mailroom("campaign", "start", "weekly-followers", "--run", "n-stop", "--new", "--yes")
-    menu(desk, "/campaigns")
-    desk.click("main a[href*='campaign=weekly-followers']")
-    run = desk.page.get_by_role("region", name="Run n-stop")
+    further_desk.stage.mailroom("lane", "pause", "mail", "bulk", "--why", "The test needs time")
+    further_desk.stage.mailroom("campaign", "start", "weekly-followers", "--run", "n-stop", "--new", "--yes")
+    menu(further_desk, "/campaigns")
+    further_desk.click("main a[href*='campaign=weekly-followers']")
+    run = further_desk.page.get_by_role("region", name="Run n-stop")
     expect(run).to_be_visible()  # the run begins some seconds after its start
-    desk.stage.mailroom(*stop)
+    further_desk.stage.mailroom(*stop)
     expect(run).to_contain_text("The link was wrong")
     expect(run).to_contain_text("root user")
-    desk.stage.mailroom("lane", "resume", "mail", "bulk")
+    further_desk.stage.mailroom("lane", "resume", "mail", "bulk")
 
 
-def test_send_again_to_these_with_a_corrected_link(desk: Desk) -> None:
+def test_the_console_sends_selected_messages_again_with_a_corrected_link(further_desk: Desk) -> None:
     for number in range(4):
-        desk.stage.put(
-            **mail(f"n-link-{number}", to="link@example.com", text="See https://example.com/prces")
+        further_desk.stage.put(
+            **mail_to_ada(f"n-link-{number}", to="link@example.com", text="See https://example.com/prces")
         )
-    desk.find("link@example.com")
-    expect(desk.page.locator("main .status.delivered")).to_have_count(4)
-    desk.click(desk.page.get_by_label("All of this page"))
-    desk.click(desk.button("Correct …"))
-    desk.type(desk.page.get_by_label("Name of the correction"), "new-link")
-    desk.type(desk.page.get_by_label("Changes"), "text=See https://example.com/prices")
-    desk.click(desk.button("Show what it will do"))
-    desk.shows("Correct: 4 of 4 messages.", "https://example.com/prices")
-    desk.click(desk.button("Correct: 4 messages"))
-    desk.shows("Correct: 4 of 4 messages done")
-    desk.find("n-link-3~new-link")
-    desk.click(".stream a")
-    desk.shows("https://example.com/prices")
+    further_desk.find("link@example.com")
+    expect(further_desk.page.locator("main .status.delivered")).to_have_count(4)
+    further_desk.click(further_desk.page.get_by_label("All of this page"))
+    further_desk.click(further_desk.button("Correct …"))
+    further_desk.type(further_desk.page.get_by_label("Name of the correction"), "new-link")
+    further_desk.type(further_desk.page.get_by_label("Changes"), "text=See https://example.com/prices")
+    further_desk.click(further_desk.button("Show what it will do"))
+    further_desk.shows("Correct: 4 of 4 messages.", "https://example.com/prices")
+    further_desk.click(further_desk.button("Correct: 4 messages"))
+    further_desk.shows("Correct: 4 of 4 messages done")
+    further_desk.find("n-link-3~new-link")
+    further_desk.click(".stream a")
+    further_desk.shows("https://example.com/prices")
 
 
-def test_what_did_she_read(desk: Desk) -> None:
-    desk.stage.put(**mail("n-read", to="reader2@example.com", subject="Read me", text="The price is 7."))
-    desk.find("reader2@example.com")
-    desk.click(desk.page.get_by_role("link", name="Read me"))
-    desk.shows("The price is 7.")
+def test_the_console_shows_the_content_that_a_person_got(further_desk: Desk) -> None:
+    further_desk.stage.put(
+        **mail_to_ada("n-read", to="reader2@example.com", subject="Read me", text="The price is 7.")
+    )
+    further_desk.find("reader2@example.com")
+    further_desk.click(further_desk.page.get_by_role("link", name="Read me"))
+    further_desk.shows("The price is 7.")
 
 
-def test_why_do_all_mails_to_one_domain_bounce_since_noon(desk: Desk) -> None:
+def test_the_console_shows_why_all_mails_to_one_domain_bounce(further_desk: Desk) -> None:
     for number in range(3):
-        desk.stage.list_at_ses(f"p{number}@closed.example")
-        desk.stage.put(**mail(f"n-domain-{number}", to=f"p{number}@closed.example"))
-    menu(desk, "/failures")
-    desk.click("a[id='bar-domainclosed.example']")
-    desk.shows("3 messages", "bounced", "p1@closed.example")
+        further_desk.stage.list_at_ses(f"p{number}@closed.example")
+        further_desk.stage.put(**mail_to_ada(f"n-domain-{number}", to=f"p{number}@closed.example"))
+    menu(further_desk, "/failures")
+    further_desk.click("a[id='bar-domainclosed.example']")
+    further_desk.shows("3 messages", "bounced", "p1@closed.example")
 
 
-def test_how_many_are_to_go_and_when_is_it_done(desk: Desk) -> None:
-    desk.stage.mailroom("lane", "pause", "mail", "bulk", "--why", "The test needs time")
-    desk.stage.mailroom("campaign", "start", "weekly-followers", "--run", "n-go", "--new", "--yes")
-    menu(desk, "/campaigns")
-    desk.click("main a[href*='campaign=weekly-followers']")
-    run = desk.page.get_by_role("region", name="Run n-go")
+def test_the_console_shows_the_remaining_messages_of_a_run_and_its_expected_end(further_desk: Desk) -> None:
+    further_desk.stage.mailroom("lane", "pause", "mail", "bulk", "--why", "The test needs time")
+    further_desk.stage.mailroom("campaign", "start", "weekly-followers", "--run", "n-go", "--new", "--yes")
+    menu(further_desk, "/campaigns")
+    further_desk.click("main a[href*='campaign=weekly-followers']")
+    run = further_desk.page.get_by_role("region", name="Run n-go")
     expect(run).to_contain_text("to be sent")
     expect(run).to_contain_text("Sending takes")
-    desk.stage.mailroom("lane", "resume", "mail", "bulk")
+    further_desk.stage.mailroom("lane", "resume", "mail", "bulk")
 
 
-def test_the_wrong_person_was_erased_by_whom_and_when(desk: Desk) -> None:
-    desk.stage.put(**mail("n-erased", to="wrong@example.com"))
-    desk.stage.mailroom("people", "erase", "wrong@example.com", "--why", "Ticket 12", "--yes")
-    menu(desk, "/deeds")
-    desk.shows("Erase", "root user", "Ticket 12")
-    expect(desk.page.locator("main")).not_to_contain_text("wrong@example.com")
-    desk.find("wrong@example.com")
-    desk.click("#person")
-    desk.shows("Erase", "Ticket 12")
+def test_the_console_shows_who_erased_a_person_and_when(further_desk: Desk) -> None:
+    further_desk.stage.put(**mail_to_ada("n-erased", to="wrong@example.com"))
+    further_desk.stage.mailroom("people", "erase", "wrong@example.com", "--why", "Ticket 12", "--yes")
+    menu(further_desk, "/deeds")
+    further_desk.shows("Erase", "root user", "Ticket 12")
+    expect(further_desk.page.locator("main")).not_to_contain_text("wrong@example.com")
+    further_desk.find("wrong@example.com")
+    further_desk.click("#person")
+    further_desk.shows("Erase", "Ticket 12")
 
 
 @pytest.fixture
@@ -171,9 +181,9 @@ def bilingual() -> Iterator[str]:
     shutil.rmtree(folder)
 
 
-def test_the_newsletter_in_french(desk: Desk, bilingual: str) -> None:
-    menu(desk, "/templates")
-    desk.click(f"main a[href*='name={bilingual}']")
-    desk.page.get_by_label("Language").select_option("fr")
-    desk.click(desk.page.locator("main").get_by_role("button", name="Show"))
-    desk.shows("Bonjour Ada", "Bonjour, Ada.")
+def test_the_console_shows_a_template_in_french(further_desk: Desk, bilingual: str) -> None:
+    menu(further_desk, "/templates")
+    further_desk.click(f"main a[href*='name={bilingual}']")
+    further_desk.page.get_by_label("Language").select_option("fr")
+    further_desk.click(further_desk.page.locator("main").get_by_role("button", name="Show"))
+    further_desk.shows("Bonjour Ada", "Bonjour, Ada.")

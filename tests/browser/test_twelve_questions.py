@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import Stage
-from tests.browser.test_console_in_chromium import mail
+from tests.browser.test_console_in_chromium import mail_to_ada
 
 api = pytest.importorskip("playwright.sync_api", reason="it needs a real Chromium: make browser")
 expect = api.expect
@@ -83,16 +83,16 @@ def desk(stage: Stage, page: Any, request: pytest.FixtureRequest) -> Iterator[De
 
 
 @pytest.fixture(scope="module", autouse=True)
-def table() -> Iterator[None]:
+def table_of_questions() -> Iterator[None]:
     """The table of all questions, which `pytest -s` shows."""
     yield
     lines = ["", "clicks  typed   console  command  commands                 question", *_ROWS, ""]
     sys.stdout.write("\n".join(lines))
 
 
-def test_why_did_ada_get_nothing(desk: Desk) -> None:
+def test_the_console_shows_why_a_person_got_no_mail(desk: Desk) -> None:
     desk.stage.list_at_ses("ada.nothing@example.com")
-    desk.stage.put(**mail("q-nothing", to="ada.nothing@example.com", subject="Your ticket"))
+    desk.stage.put(**mail_to_ada("q-nothing", to="ada.nothing@example.com", subject="Your ticket"))
     expect(desk.page.locator("main")).to_be_visible()
     desk.find("Ada.Nothing@example.com")
     desk.click(desk.page.get_by_role("link", name="Your ticket"))
@@ -100,7 +100,7 @@ def test_why_did_ada_get_nothing(desk: Desk) -> None:
     assert "bounced" in desk.asks("messages", "list", "ada.nothing@example.com")
 
 
-def test_a_mail_with_a_list_goes_to_the_corrected_address(desk: Desk) -> None:
+def test_the_console_sends_a_mail_with_a_list_to_a_corrected_address(desk: Desk) -> None:
     wrong = {"id": "q-typo", "event_type": "mail", "to": "rejected+typo@simulator.amazonses.com"}
     desk.stage.put(**wrong, template="weekly-followers", topic="followers", **FOLLOWERS)
     desk.find("q-typo")
@@ -116,7 +116,7 @@ def test_a_mail_with_a_list_goes_to_the_corrected_address(desk: Desk) -> None:
     assert "q-typo-again-" in sent
 
 
-def test_why_are_codes_slow(desk: Desk) -> None:
+def test_the_console_shows_why_codes_are_slow(desk: Desk) -> None:
     for at, area in enumerate((201, 202, 203, 205, 206, 207, 208, 209, 210, 212)):
         number = f"+1{area}5550150"  # throttled each time
         desk.stage.put(id=f"q-code-{at}", event_type="sms", to=number, text="Your code is 123456.")
@@ -125,9 +125,9 @@ def test_why_are_codes_slow(desk: Desk) -> None:
     assert "Too Many Requests" in desk.asks("messages", "show", "q-code-0", "--channel", "sms")
 
 
-def test_who_bounced_since_yesterday(desk: Desk) -> None:
+def test_the_console_lists_the_bounces_since_yesterday(desk: Desk) -> None:
     desk.stage.list_at_ses("gone@example.com")
-    desk.stage.put(**mail("q-bounce", to="gone@example.com"))
+    desk.stage.put(**mail_to_ada("q-bounce", to="gone@example.com"))
     desk.click("#wrong")
     desk.click("main a[href*='status=bounced']")
     desk.shows("gone@example.com")
@@ -135,8 +135,8 @@ def test_who_bounced_since_yesterday(desk: Desk) -> None:
     assert "gone@example.com" in failures
 
 
-def test_which_message_has_a_forwarded_correlation_id(desk: Desk) -> None:
-    desk.stage.put(**mail("ada-order-41", subject="Your order 41"))
+def test_the_console_finds_the_message_of_a_forwarded_correlation_id(desk: Desk) -> None:
+    desk.stage.put(**mail_to_ada("ada-order-41", subject="Your order 41"))
     reference = base64.urlsafe_b64encode(b"ada-order-41").decode()
     desk.find(reference)
     desk.click(desk.page.get_by_role("link", name="Your order 41"))
@@ -144,7 +144,7 @@ def test_which_message_has_a_forwarded_correlation_id(desk: Desk) -> None:
     assert "ada-order-41" in desk.asks("messages", "list", reference)
 
 
-def test_bob_wants_no_texts_but_mails(desk: Desk) -> None:
+def test_the_console_stops_texts_to_a_person_and_leaves_mails(desk: Desk) -> None:
     desk.stage.put(id="q-bob", event_type="sms", to="+16175551239", text="Hello, Bob")
     desk.find("(617) 555-1239")
     desk.click("#person")
@@ -156,9 +156,9 @@ def test_bob_wants_no_texts_but_mails(desk: Desk) -> None:
     assert "He asked by phone" in desk.asks("people", "show", "617 555 1239")
 
 
-def test_carol_is_erased_and_gets_a_receipt(desk: Desk) -> None:
+def test_the_console_erases_a_person_and_prints_a_receipt(desk: Desk) -> None:
     for who in ("carol", "dora"):
-        desk.stage.put(**mail(f"q-{who}", to=f"{who}@example.com"))
+        desk.stage.put(**mail_to_ada(f"q-{who}", to=f"{who}@example.com"))
     desk.find("carol@example.com")
     desk.click("#person")
     desk.click("#erase")
@@ -169,7 +169,7 @@ def test_carol_is_erased_and_gets_a_receipt(desk: Desk) -> None:
     assert '"by"' in desk.asks("people", "erase", "dora@example.com", "--yes", "--json")
 
 
-def test_a_run_with_a_wrong_link_is_stopped_and_goes_on(desk: Desk) -> None:
+def test_the_console_stops_a_run_with_a_wrong_link_and_continues_it(desk: Desk) -> None:
     desk.stage.mailroom("lane", "pause", "mail", "bulk", "--why", "The test needs time")
     desk.stage.mailroom("campaign", "start", "weekly-followers", "--run", "q-run", "--new", "--yes")
     desk.click("header nav a[href$='/campaigns']")
@@ -182,23 +182,23 @@ def test_a_run_with_a_wrong_link_is_stopped_and_goes_on(desk: Desk) -> None:
     desk.asks("campaign", "start", "weekly-followers", "--run", "q-run", "--yes")
     desk.page.goto("./campaigns?campaign=weekly-followers")
     run = desk.page.get_by_role("region", name="Run q-run")
-    expect(run.locator("[aria-current=step]")).to_have_text("Done")  # it starts at once
+    expect(run.locator("[aria-current=step]")).to_have_text("Done")  # the run starts at once
 
 
-def test_why_are_there_dead_letters_and_back_they_go(desk: Desk) -> None:
-    desk.stage.bury("mail", mail("q-buried", attempt=1))
+def test_the_console_shows_the_cause_of_dead_letters_and_redrives_them(desk: Desk) -> None:
+    desk.stage.bury("mail", mail_to_ada("q-buried", attempt=1))
     desk.click("#dead-mail")
     desk.click("main a[href*='queue=mail']")
     expect(desk.page.get_by_role("link", name="q-buried")).to_be_visible()
     desk.click(desk.page.get_by_role("link", name="Put all back").first)
     desk.click(desk.button("Put them back"))
     desk.shows("moved, 0 left")
-    desk.stage.bury("mail", mail("q-late", attempt=1))
+    desk.stage.bury("mail", mail_to_ada("q-late", attempt=1))
     assert "q-late" in desk.asks("messages", "dead-letters", "q-late")
 
 
-def test_what_was_sent_twice(desk: Desk) -> None:
-    desk.stage.put(**mail("q-twice", subject="Perhaps twice"))
+def test_the_console_lists_messages_that_may_have_arrived_twice(desk: Desk) -> None:
+    desk.stage.put(**mail_to_ada("q-twice", subject="Perhaps twice"))
     desk.find("q-twice")
     desk.click(".stream a")
     desk.shows("delivered")
@@ -210,9 +210,9 @@ def test_what_was_sent_twice(desk: Desk) -> None:
     assert "q-twice" in desk.asks("messages", "list", "--twice")
 
 
-def test_with_which_version_and_variables_was_it_sent(desk: Desk) -> None:
+def test_the_console_shows_the_template_version_and_variables_of_a_message(desk: Desk) -> None:
     desk.stage.put(
-        **mail("q-version", subject=None, text=None, template="weekly-followers", topic="followers"),
+        **mail_to_ada("q-version", subject=None, text=None, template="weekly-followers", topic="followers"),
         **FOLLOWERS,
     )
     desk.find("q-version")
@@ -223,7 +223,7 @@ def test_with_which_version_and_variables_was_it_sent(desk: Desk) -> None:
     assert "template weekly-followers" in desk.asks("messages", "show", "q-version")
 
 
-def test_is_the_signature_of_a_webhook_right(desk: Desk) -> None:
+def test_the_console_shows_whether_the_signature_of_a_webhook_is_valid(desk: Desk) -> None:
     hook = {"url": f"{desk.stage.receiver}/ok/orders", "payload": {"order": 42}}
     desk.stage.put(id="q-hook", event_type="webhook", **hook)
     desk.click("header nav a[href$='/inbox']")

@@ -1,4 +1,4 @@
-"""What the documentation says is there: pages that it links, make targets, tests, alarms, metrics."""
+"""Names in the documentation exist: pages that it links, make targets, tests, alarms, metrics."""
 
 import ast
 import json
@@ -9,9 +9,9 @@ import tomllib
 import pytest
 
 from tests.support import ROOT
-from tests.support.docs_pages import Block, Page, pages
+from tests.support.docs_pages import Block, Page, docs_pages
 
-PATHS = [page.path for page in pages()]
+PATHS = [page.path for page in docs_pages()]
 KINDS = sorted(page.stem for page in (ROOT / "docs" / "alarms").glob("*.md"))
 """Kinds of alarms."""
 
@@ -64,7 +64,7 @@ def test_every_word_of_the_glossary_links_to_the_file_that_defines_it() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_alarm_has_its_page_in_the_index(kind: str) -> None:
+def test_the_index_of_the_documentation_lists_the_page_of_every_kind_of_alarm(kind: str) -> None:
     page = Page(f"docs/alarms/{kind}.md")
     headings = re.findall(r"^## (.+)$", page.prose, re.M)
     assert headings == [
@@ -102,7 +102,7 @@ def _read(block: Block) -> None:
 
 
 def _json(text: str) -> None:
-    """One value, one a line, or a part of an object."""
+    """Yield a value of one line, or a part of an object."""
     try:
         json.loads(text)
     except ValueError:

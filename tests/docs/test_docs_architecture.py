@@ -12,7 +12,7 @@ PAGE = Page("docs/explanation/architecture.md")
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
 
 
-def test_the_pages_layers_are_those_of_the_contract() -> None:
+def test_the_layers_on_the_page_about_architecture_are_those_of_the_import_contract() -> None:
     (layers,) = (each["layers"] for each in CONTRACTS if each.get("containers") == ["mailroom"])
     section = PAGE.text.partition("## The library's layers")[2].partition("\n## ")[0]
     drawn = [set(re.findall(r"`(\w+)`", row)) for row in re.findall(r"^\| (`[^|]*) \|", section, re.M)]

@@ -10,16 +10,16 @@ from botocore import xform_name
 from botocore.exceptions import UnknownServiceError
 from botocore.session import Session
 
-from tests.support.docs_pages import Page, pages
+from tests.support.docs_pages import Page, docs_pages
 
-PATHS = [page.path for page in pages()]
+PATHS = [page.path for page in docs_pages()]
 ONLY_IN_THE_CLI = {("logs", "tail")}
-"""What the CLI has beside the services' operations."""
+"""Commands of the CLI besides the operations of services."""
 OTHER_NAMES = {"s3api": "s3"}
 """Names of services in botocore that differ from those in the CLI."""
 EVERYWHERE = {"query", "output", "region", "profile", "endpoint-url"}
 _WAIT = "wait"
-"""Takes the name of what is waited for, which is no option."""
+"""The command takes the name of a waiter as a word, not as an option."""
 COMMAND = re.compile(r"\baws (?P<service>[a-z0-9-]+) (?P<operation>[a-z0-9-]+)(?P<rest>[^\n|;)]*)")
 SESSION = Session()
 READ_FIRST = (
@@ -31,7 +31,7 @@ READ_FIRST = (
 
 @dataclass(frozen=True)
 class Command:
-    """One of them, with the names of its options as far as its line shows them."""
+    """A command of the CLI, with the names of the options in its line."""
 
     service: str
     operation: str
@@ -60,7 +60,7 @@ def _operations(service: str) -> dict[str, set[str]]:
 
 
 def _fault(command: Command) -> str:
-    """What is wrong with it; "": nothing."""
+    """Return the fault of a command, or an empty text."""
     if (command.service, command.operation) in ONLY_IN_THE_CLI or command.operation == _WAIT:
         return ""
     try:
@@ -83,7 +83,7 @@ def test_every_command_of_the_aws_cli_exists_with_its_options(path: str) -> None
 
 
 def test_commands_are_found_in_blocks_lists_and_prose() -> None:
-    found = {(command.service, command.operation) for page in pages() for command in _commands(page)}
+    found = {(command.service, command.operation) for page in docs_pages() for command in _commands(page)}
     assert len(found) > 20
     assert {("cloudwatch", "set-alarm-state"), ("cloudformation", "delete-stack")} <= found
 
@@ -96,7 +96,9 @@ def test_commands_are_found_in_blocks_lists_and_prose() -> None:
         (Command("sqs", "get-queue-url", frozenset({"queue"})), "get-queue-url takes no queue"),
     ],
 )
-def test_an_unknown_command_or_option_is_found(command: Command, fault: str) -> None:
+def test_the_check_of_the_documentation_finds_an_unknown_command_or_option(
+    command: Command, fault: str
+) -> None:
     assert _fault(command) == fault
 
 

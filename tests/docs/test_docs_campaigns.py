@@ -10,7 +10,7 @@ from moto import mock_aws
 from mailroom.campaigns.definition import Definition, Module, Modules
 from mailroom.campaigns.sources import audience_of
 from tests.support.docs_pages import Page
-from tests.support.unit.audience import pages
+from tests.support.unit.audience import audience_pages
 
 TABLE: Any = {
     "TableName": "people",
@@ -38,7 +38,7 @@ def test_a_module_that_scans_a_table_finds_each_person_once(
         for key, email in emails.items():
             client.put_item(TableName="people", Item={"id": {"S": key}, "email": {"S": email}})
         client.put_item(TableName="people", Item={"id": {"S": "unknown"}})
-        found = [*pages(audience_of(Modules(tmp_path, {}), definition), 4)]
+        found = [*audience_pages(audience_of(Modules(tmp_path, {}), definition), 4)]
     people = [(person.key, person.attributes) for page in found for person in page.recipients]
     assert sorted(people) == [(key, {"email": email}) for key, email in emails.items()]
     (fault,) = (fault for page in found for fault in page.faults)

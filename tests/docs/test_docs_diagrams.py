@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from tests.support.docs_pages import Page, pages
+from tests.support.docs_pages import Page, docs_pages
 
-PATHS = [page.path for page in pages()]
+PATHS = [page.path for page in docs_pages()]
 DIAGRAMS = ("flowchart", "sequenceDiagram", "stateDiagram-v2")
 MESSAGE = re.compile(r"[\w ]+?(-->>|->>|--x|-x)[\w ]+: [^;]+|Note over [\w ,]+: [^;]+|participant \w+ as .+")
 

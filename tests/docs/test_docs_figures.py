@@ -12,7 +12,7 @@ from mailroom.channels.channel import Estimate
 from mailroom_stacks.settings.times import WHOLE_VCPU_MB
 from tests.proof.counting import LABELS, TWO_PROVIDERS
 from tests.support import ROOT
-from tests.support.docs_pages import Page, pages
+from tests.support.docs_pages import Page, docs_pages
 
 STAMP = re.compile(r"\d{4}-\d\d-\d\d, commit [0-9a-f]{8}\+?")
 RECORDS = ("results", "chaos", "chaos_resend", "chaos_both", "proof", "proof_orders")
@@ -148,7 +148,9 @@ def test_a_page_quotes_figures_dates_and_commits_as_recorded(page: str) -> None:
 
 def test_no_page_states_the_date_and_the_commit_of_another_record() -> None:
     recorded = {*STAMPS.values(), *(stamp(each["measured"]) for each in (CHAOS, RESEND, BOTH, PROOF, ORDERS))}
-    assert {found for page in pages() for found in STAMP.findall(" ".join(page.text.split()))} <= recorded
+    assert {
+        found for page in docs_pages() for found in STAMP.findall(" ".join(page.text.split()))
+    } <= recorded
 
 
 def test_the_picture_of_chaos_shows_the_recorded_run() -> None:

@@ -33,7 +33,7 @@ Item = dict[str, Any]
 
 
 def _typed(page: Page) -> Iterator[Item]:
-    """Those of the shell, whose attributes name their types."""
+    """Yield the items in shell commands, whose attributes name their types."""
     for block in page.blocks("sh"):
         words = shlex.split(block.text.replace("\\\n", " "), comments=True)
         for option, value in itertools.pairwise(words):
@@ -43,8 +43,8 @@ def _typed(page: Page) -> Iterator[Item]:
 
 
 def _plain(page: Page) -> Iterator[Item]:
-    """Items in Python, also where a second line adds to what the first one names. A condition of `unless` has
-    an id, too, and a status."""
+    """Yield the items in Python, including those to which a second line adds attributes. A condition of
+    `unless` also has an id, and a status."""
     for block in page.blocks("python"):
         named: dict[str, Item] = {}
         for node in ast.walk(ast.parse(block.text)):
@@ -86,7 +86,7 @@ def test_the_page_about_transactions_makes_the_table_that_is_read() -> None:
 
 
 @pytest.mark.parametrize("language", ["typescript", "java"])
-def test_an_entry_in_another_language_equals_the_clients_entry(language: str) -> None:
+def test_an_example_in_another_language_writes_the_same_entry_as_the_client(language: str) -> None:
     (block,) = TRANSACTIONS.blocks(language)
     put = MailboxWriter(boto3.client("dynamodb"), "mailroom-dev-mailbox").entry({"id": "order"})["Put"]
     for value in (put["TableName"], put["ConditionExpression"], put["ReturnValuesOnConditionCheckFailure"]):

@@ -10,14 +10,14 @@ from mailroom_ops.cli import app
 from mailroom_ops.setup import docs
 from mailroom_ops.setup.docs import INDEX, name_of
 from tests.support import ROOT
-from tests.support.docs_pages import Page, pages
+from tests.support.docs_pages import Page, docs_pages
 
 PRODUCT = ("app.py", "campaigns", "lambdas", "mailroom_local", "mailroom_ops", "stacks")
 NAMED = re.compile(r"`mailroom\s+docs\s+([^`{\s]+)`")
 """Name that a text gives to the command. A name that code completes is in no text yet."""
 
 
-def texts() -> dict[str, str]:
+def product_texts() -> dict[str, str]:
     """Return every text of the product, with the files of a new folder, by its path."""
     below = (file for place in PRODUCT for file in [ROOT / place, *(ROOT / place).rglob("*")])
     suffixes = {".py", ".md", ".yml", ".html", ".js", ".json"}
@@ -28,36 +28,38 @@ def texts() -> dict[str, str]:
     }
 
 
-def shown(*words: str) -> str:
+def docs_output(*words: str) -> str:
     result = CliRunner().invoke(app, ["docs", *words])
     assert result.exit_code == 0, result.output
     return result.stdout
 
 
 def test_every_page_in_a_sentence_of_the_product_exists() -> None:
-    named = {(path, name) for path, text in texts().items() for name in NAMED.findall(text)}
+    named = {(path, name) for path, text in product_texts().items() for name in NAMED.findall(text)}
     assert len(named) > 20
     assert [(path, name) for path, name in sorted(named) if name_of(name) not in docs.pages()] == []
 
 
 def test_sentences_of_the_product_do_not_mention_files_that_an_installation_lacks() -> None:
-    wrong = [path for path, text in texts().items() if re.search(r"(?<![\w/.])docs/[\w/-]+\.md", text)]
+    wrong = [
+        path for path, text in product_texts().items() if re.search(r"(?<![\w/.])docs/[\w/-]+\.md", text)
+    ]
     assert wrong == []
 
 
 def test_a_page_is_found_by_a_link_to_it_or_to_a_section_of_it() -> None:
-    links = {(link, (ROOT / page.path).parent) for page in pages() for link in page.links()}
+    links = {(link, (ROOT / page.path).parent) for page in docs_pages() for link in page.links()}
     for link, folder in links:
         target = (folder / link.partition("#")[0]).resolve()
         if target in docs.pages().values():
             assert docs.pages()[name_of(link)] == target, link
-    assert shown("deploy-update-go-back.md#taking-parts-out") == shown("deploy-update-go-back")
+    assert docs_output("deploy-update-go-back.md#taking-parts-out") == docs_output("deploy-update-go-back")
 
 
 def test_the_command_without_a_name_lists_every_page_except_those_of_alarms() -> None:
-    text = shown()
-    assert text == shown(INDEX)
-    files = {page.path for page in pages()} - {"docs/README.md"}
+    text = docs_output()
+    assert text == docs_output(INDEX)
+    files = {page.path for page in docs_pages()} - {"docs/README.md"}
     listed = {
         os.path.relpath((ROOT / "docs" / link.partition("#")[0]).resolve(), ROOT)
         for link in Page("docs/README.md").links()
@@ -71,20 +73,20 @@ def test_the_command_without_a_name_lists_every_page_except_those_of_alarms() ->
 
 
 def test_a_page_is_shown_from_its_heading_to_its_end() -> None:
-    text, page = shown("gave-up"), Page("docs/alarms/gave-up.md")
+    text, page = docs_output("gave-up"), Page("docs/alarms/gave-up.md")
     headings = re.findall(r"^#+ (.+)$", page.prose, re.MULTILINE)
     assert len(headings) > 3
     for heading in headings:
         assert heading.replace("`", "") in text
 
 
-def test_a_file_beside_the_pages_is_printed_unchanged_and_its_path_on_request() -> None:
+def test_the_command_docs_prints_a_file_unchanged_or_its_path() -> None:
     file = ROOT / "docs" / "reference" / "support.policy.json"
-    assert shown("support.policy.json") == file.read_text()
-    assert shown("support.policy.json", "--path") == f"{file}\n"
+    assert docs_output("support.policy.json") == file.read_text()
+    assert docs_output("support.policy.json", "--path") == f"{file}\n"
 
 
-def test_an_unknown_name_is_refused_with_the_command_that_lists_the_pages() -> None:
+def test_the_command_docs_refuses_an_unknown_name_and_names_the_list_of_pages() -> None:
     result = CliRunner().invoke(app, ["docs", "no such page"])
     assert result.exit_code == 2
     assert result.stderr == "There is no page 'no such page'. `mailroom docs` lists the pages.\n"

@@ -27,7 +27,7 @@ def test_the_program_that_moves_faxes_moves_each_body_under_its_number(
         old = sqs.create_queue(QueueName="fax-gateway-prod-retry")["QueueUrl"]
         new = sqs.create_queue(QueueName="mailroom-prod-fax.fifo", Attributes=fifo)["QueueUrl"]  # type: ignore[arg-type]
         monkeypatch.setattr(sys, "argv", ["move.py", old, new])
-        for again in (bodies, bodies[:1]):  # it was stopped before it deleted the first one
+        for again in (bodies, bodies[:1]):  # the program was stopped before it deleted the first message
             for body in again:
                 sqs.send_message(QueueUrl=old, MessageBody=body)
             exec(program.text.replace("WaitTimeSeconds=2", "WaitTimeSeconds=0"), {})

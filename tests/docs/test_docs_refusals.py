@@ -1,4 +1,4 @@
-"""The page of refusals agrees with the providers' tables, and each row says where it comes from."""
+"""The page of refusals agrees with the providers' tables, and each row names its source."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -9,7 +9,7 @@ from mailroom.message.outcome import Row
 from tests.support import refusals_page
 
 
-def rows() -> Iterator[tuple[str, Row]]:
+def refusal_rows() -> Iterator[tuple[str, Row]]:
     """Yield each row of each table, with its key."""
     for tables in refusals_page.TABLES.values():
         for table in tables.values():
@@ -17,15 +17,15 @@ def rows() -> Iterator[tuple[str, Row]]:
 
 
 def test_the_page_of_refusals_is_generated_from_the_tables() -> None:
-    assert refusals_page.PAGE.read_text() == refusals_page.page(), "run: make schema"
+    assert refusals_page.PAGE.read_text() == refusals_page.whole_page(), "run: make schema"
 
 
 def test_each_fault_has_its_results_on_the_page() -> None:
-    assert {row.fault for _, row in rows()} == set(refusals_page.FAULTS)
+    assert {row.fault for _, row in refusal_rows()} == set(refusals_page.FAULTS)
 
 
 @pytest.mark.parametrize(
-    ("code", "row"), [*rows()], ids=lambda value: value if isinstance(value, str) else ""
+    ("code", "row"), [*refusal_rows()], ids=lambda value: value if isinstance(value, str) else ""
 )
 def test_each_row_has_a_code_words_a_source_and_the_date_of_its_reading(code: str, row: Row) -> None:
     assert row.code == code

@@ -3,13 +3,13 @@
 import re
 
 from tests.support import ROOT
-from tests.support.docs_pages import pages
+from tests.support.docs_pages import docs_pages
 from tests.support.site import indented, without_links_to_code
 
 
 def test_the_navigation_has_each_page_once() -> None:
     paths = re.findall(r"^ +- (?:[\w ]+: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
-    assert sorted(paths) == sorted(page.path for page in pages())
+    assert sorted(paths) == sorted(page.path for page in docs_pages())
 
 
 def test_a_link_to_code_becomes_words_and_a_link_to_a_page_or_a_picture_stays() -> None:
@@ -17,6 +17,6 @@ def test_a_link_to_code_becomes_words_and_a_link_to_a_page_or_a_picture_stays() 
     assert without_links_to_code(text, ROOT / "docs" / "reference") == text.replace("[a](../../app.py)", "a")
 
 
-def test_a_block_of_a_list_is_indented_by_four_spaces_and_a_block_outside_stays() -> None:
+def test_the_site_indents_a_code_block_of_a_list_by_four_spaces() -> None:
     text = "1. a\n\n   ```sh\n     b\n   ```\n- c\n  d\n\n```sh\n  e\n```\n"
     assert indented(text) == "1. a\n\n    ```sh\n      b\n    ```\n- c\n    d\n\n```sh\n  e\n```\n"

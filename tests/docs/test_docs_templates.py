@@ -47,7 +47,7 @@ def files() -> Iterator[tuple[str, str]]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> TemplateFolder:
+def template_folder(tmp_path: Path) -> TemplateFolder:
     for path, source in files():
         file = tmp_path / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -59,30 +59,32 @@ def folder(tmp_path: Path) -> TemplateFolder:
 WELCOME = TemplateName("mail", "welcome")
 
 
-def look(folder: TemplateFolder, **more: str) -> Preview:
+def preview_welcome(folder: TemplateFolder, **more: str) -> Preview:
     folder = TemplateFolder(folder.root)  # the test may have written a file
     return folder.look(folder.item(WELCOME, {**folder.examples(WELCOME)["ada"], **more}))
 
 
-def test_the_first_template_renders_with_its_example(folder: TemplateFolder) -> None:
-    found = look(folder)
+def test_the_first_template_of_the_documentation_renders_with_its_example(
+    template_folder: TemplateFolder,
+) -> None:
+    found = preview_welcome(template_folder)
     assert found.subject == "Welcome, Ada"
     assert found.text == "Dear Ada, your plan is team."
     assert found.html == "<p>Dear Ada, your plan is <b>team</b>.</p>"
 
 
-def test_the_language_of_the_page_is_chosen(folder: TemplateFolder) -> None:
-    (folder.root / "mail/welcome/fr/body.txt").write_text("Bonjour")
-    assert look(folder, locale="fr-CA").subject == "Bienvenue"
+def test_the_example_of_the_page_renders_in_the_chosen_language(template_folder: TemplateFolder) -> None:
+    (template_folder.root / "mail/welcome/fr/body.txt").write_text("Bonjour")
+    assert preview_welcome(template_folder, locale="fr-CA").subject == "Bienvenue"
 
 
-def test_the_layout_of_the_page_is_filled(folder: TemplateFolder) -> None:
+def test_the_layout_on_the_page_about_templates_is_filled(template_folder: TemplateFolder) -> None:
     sources = dict(reversed([*files()]))
-    (folder.root / "mail/_layout/address.html").write_text("Here")
+    (template_folder.root / "mail/_layout/address.html").write_text("Here")
     body = [text for path, text in files() if path == "templates/mail/welcome/body.html"][-1]
-    (folder.root / "mail/welcome/body.html").write_text(body)
-    found = TemplateFolder(folder.root).look(
-        folder.item(WELCOME, {"first_name": "Ada", "start_url": "https://a.example"})
+    (template_folder.root / "mail/welcome/body.html").write_text(body)
+    found = TemplateFolder(template_folder.root).look(
+        template_folder.item(WELCOME, {"first_name": "Ada", "start_url": "https://a.example"})
     )
     assert re.sub(r"\s+", " ", found.html or "").strip() == (
         '<body><p>Dear Ada</p><a href="https://a.example">Begin</a><footer>Here</footer></body>'
@@ -101,11 +103,11 @@ def test_the_layout_of_the_page_is_filled(folder: TemplateFolder) -> None:
     ],
 )
 def test_missing_and_empty_variables_render_as_in_the_table(
-    folder: TemplateFolder, attributes: dict[str, object], source: str, written: str
+    template_folder: TemplateFolder, attributes: dict[str, object], source: str, written: str
 ) -> None:
-    (folder.root / "mail/welcome/body.txt").write_text(source)
-    item = folder.item(WELCOME, {"first_name": "Ada", **attributes})
-    assert TemplateFolder(folder.root).look(item).text == written
+    (template_folder.root / "mail/welcome/body.txt").write_text(source)
+    item = template_folder.item(WELCOME, {"first_name": "Ada", **attributes})
+    assert TemplateFolder(template_folder.root).look(item).text == written
 
 
 def test_the_page_lists_the_filters_tests_functions_and_methods_of_templates() -> None:
@@ -176,11 +178,11 @@ def test_the_differences_from_jinja2_are_those_of_the_table(
             here(there, **ADA)
 
 
-def test_the_table_of_differences_is_read() -> None:
+def test_the_table_of_differences_from_jinja2_can_be_parsed() -> None:
     assert len(ROWS) == PAGE.text.partition("| in Jinja2 |")[2].partition("\n\n")[0].count("\n") - 1
 
 
-def test_the_limits_are_those_of_the_code() -> None:
+def test_the_limits_on_the_page_about_templates_are_those_of_the_code() -> None:
     limits = [
         f"| a version | {MAX_VERSION_BYTES // 2**20} MiB,",
         f"| attached files of a template | {MAX_ATTACHED_BYTES // 1024} KB |",

@@ -51,3 +51,11 @@ def new_campaign_world() -> type[CampaignWorld]:
 def new_people_world() -> type[PeopleWorld]:
     """Worlds of text messages, pushes and feedback."""
     return PeopleWorld
+
+
+@pytest.fixture
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make repairs call AWS in the same order in each world, so that a test stops at each call."""
+    monkeypatch.setattr("mailroom_ops.repair.corrector.WORKERS", 1)
+    monkeypatch.setattr("mailroom_ops.repair.resender.WORKERS", 1)
+    monkeypatch.setattr("mailroom_ops.repair.repairs.SEGMENTS", 1)

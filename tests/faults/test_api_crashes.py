@@ -26,7 +26,7 @@ from mailroom.ledger.table import LedgerTable
 from mailroom.mailbox import MailboxWriter, Oversize
 from mailroom.message.message import parse
 from tests.support.faults.outside import Outside, Side, Stopped
-from tests.support.faults.stops import calls, stops
+from tests.support.faults.stops import call_numbers, stops
 from tests.support.faults.world import MAIL, World, mail
 
 NewWorld = Callable[..., World]
@@ -65,8 +65,8 @@ class Api:
 
 
 class Threads(Outside):
-    """Calls of several threads, one at a time. Where the process dies all of them do; where it does not, one
-    of them alone ends at the stop."""
+    """Calls of several threads, one at a time. If the process dies, all threads end; if not, only one of them
+    ends at the stop."""
 
     def __init__(self, *, dies: bool) -> None:
         super().__init__()
@@ -80,7 +80,9 @@ class Threads(Outside):
             return super().call(name, operation, **arguments)
 
 
-def posted(world: World, s3: Any, entries: list[Any] = ENTRIES, threads: Threads | None = None) -> list[str]:
+def post_entries(
+    world: World, s3: Any, entries: list[Any] = ENTRIES, threads: Threads | None = None
+) -> list[str]:
     """Let a new process answer the request."""
     return [each.result for each in Api(world, s3, threads).intake.take(entries, "")]
 
@@ -90,25 +92,25 @@ def test_a_request_sent_again_after_any_crash_puts_each_message_once(
     bucket: Any, new_world: NewWorld, side: Side
 ) -> None:
     whole = new_world()
-    assert posted(whole, bucket) == ["accepted", "refused", "accepted", "accepted"]
+    assert post_entries(whole, bucket) == ["accepted", "refused", "accepted", "accepted"]
     calls = len(whole.outside.calls)
     assert calls == 4  # three items and one object
     for at in range(calls):
         world = new_world()
         world.outside.stop = (at, side)
         with pytest.raises(Stopped):
-            posted(world, bucket)
-        again = posted(world, bucket)
+            post_entries(world, bucket)
+        again = post_entries(world, bucket)
         assert again[1] == "refused"
         assert set(again) <= {"accepted", "existed", "refused"}, world.outside.stopped_at
         items = Api(world, bucket).mailbox()
         assert items.keys() == {"one", "two", "large"}, world.outside.stopped_at
         assert items["large"]["payload_ref"].startswith("s3://payloads/oversize/")
-        assert posted(world, bucket) == ["existed", "refused", "existed", "existed"]
+        assert post_entries(world, bucket) == ["existed", "refused", "existed", "existed"]
 
 
 MANY = [*ENTRIES, mail("three"), mail("one"), mail("two", lane="normal", first_name="Eve")]
-"""Two of them have a key that stands further above: the same message once more, and another one."""
+"""Two items have the key of an earlier item: a repeat of the same message, and a different one."""
 ENDS = ["accepted", "refused", "accepted", "accepted", "accepted", "existed", "conflict"]
 
 
@@ -118,16 +120,16 @@ def test_a_request_that_crashes_in_one_of_several_threads_puts_each_message_once
     bucket: Any, new_world: NewWorld, side: Side, *, dies: bool
 ) -> None:
     whole = Threads(dies=dies)
-    assert posted(new_world(), bucket, MANY, whole) == ENDS
+    assert post_entries(new_world(), bucket, MANY, whole) == ENDS
     calls = len(whole.calls)
     assert calls == 7  # six items and one object
     for at in range(calls):
         world, threads = new_world(), Threads(dies=dies)
         threads.stop = (at, side)
         with pytest.raises(Stopped):
-            posted(world, bucket, MANY, threads)
+            post_entries(world, bucket, MANY, threads)
         threads.stop = None
-        again = posted(world, bucket, MANY, threads)
+        again = post_entries(world, bucket, MANY, threads)
         for first, second in zip(ENDS, again, strict=True):
             assert second in ({"accepted", "existed"} if first == "accepted" else {first}), (at, again)
         items = Api(world, bucket).mailbox()
@@ -142,7 +144,7 @@ COUNTED = [mail("one", to=["a@example.com", "b@example.com"]), mail("two"), mail
 
 
 def posted_by_a_caller(world: World, s3: Any, patch: pytest.MonkeyPatch) -> list[str]:
-    """Let a new process answer a caller with a limit of the day; [] if the day has no room."""
+    """Let a new process answer a caller with a daily limit; [] if the limit is used up."""
     watched = world.outside.watch(world.dynamodb, "update_item", "get_item")
     patch.setattr(clients, "dynamodb_once", lambda: watched)
     caller = Caller(
@@ -189,7 +191,7 @@ def test_the_daily_count_of_a_caller_is_never_below_the_recipients_put_wherever_
         assert day_of(world, bucket)[0] == 3, world.outside.stopped_at
 
 
-def waiting(new_world: NewWorld, seconds: int, *, dispatched: bool = True) -> World:
+def world_with_waiting(new_world: NewWorld, seconds: int, *, dispatched: bool = True) -> World:
     world = new_world()
     due = datetime.fromtimestamp(world.clock() + seconds, UTC).isoformat()
     world.put(mail("later", send_at=due))
@@ -209,8 +211,8 @@ def cancel(world: World, s3: Any) -> None:
 def test_a_cancelled_message_is_never_sent_wherever_the_cancel_request_crashes_before_its_retry(
     bucket: Any, new_world: NewWorld, seconds: int, *, dispatched: bool
 ) -> None:
-    begin = partial(waiting, new_world, seconds, dispatched=dispatched)
-    # It asks where the message is, reads the item, changes it, and asks again.
+    begin = partial(world_with_waiting, new_world, seconds, dispatched=dispatched)
+    # The cancel reads the state of the message and its item, changes the item, and reads both again.
     for world, where in stops(begin, lambda world: cancel(world, bucket), least=4):
         assert Api(world, bucket).states.cancel("later", "mail").status == "cancelled"
         if not dispatched:
@@ -223,8 +225,8 @@ def test_a_cancelled_message_is_never_sent_wherever_the_cancel_request_crashes_b
 def test_a_cancel_and_a_concurrent_claim_never_both_succeed(bucket: Any, new_world: NewWorld) -> None:
     """Whoever writes first decides, and the other learns of it."""
     ends, refusals = set(), set()
-    for at in calls(partial(waiting, new_world, 100), lambda world: cancel(world, bucket)):
-        world = waiting(new_world, 100)
+    for at in call_numbers(partial(world_with_waiting, new_world, 100), lambda world: cancel(world, bucket)):
+        world = world_with_waiting(new_world, 100)
         body = world.queues.messages[MAIL][0].body
         api = Api(world, bucket)
 

@@ -1,4 +1,4 @@
-"""What operators do about a campaign that is wrong: stop or pause, correct, deploy, start again."""
+"""Operators' ways to correct a campaign: stop or pause, correct, deploy, start again."""
 
 import json
 from collections import Counter
@@ -22,7 +22,7 @@ FRESH = 6
 """Seconds after which each worker knows that a run was stopped or paused."""
 
 
-def composed(people: int, per_day: int = 10**6, **attributes: Any) -> StopWorld:
+def composed_world(people: int, per_day: int = 10**6, **attributes: Any) -> StopWorld:
     """Return a world whose run is collected and composed, with its messages in the lane's queue."""
     world = StopWorld(people, per_day)
     definition = world.campaign.definition
@@ -75,7 +75,7 @@ def pass_days(world: StopWorld, days: int) -> None:
         send_all(world)
 
 
-def sent(world: StopWorld) -> Counter[str]:
+def count_contents(world: StopWorld) -> Counter[str]:
     """Return the number of accepted mails with the first and with the corrected content."""
     texts = [str(request["Content"]) for request in world.ses.accepted]
     return Counter("corrected" if "Corrected" in text else "first" for text in texts)
@@ -90,7 +90,7 @@ def persons(world: StopWorld) -> set[str]:
 def test_a_run_that_is_corrected_and_started_again_at_once_sends_no_earlier_content(
     act: str, received: int
 ) -> None:
-    world = composed(35)
+    world = composed_world(35)
     getattr(world, act)()
     world.clock.now += FRESH
     for _ in range(received):
@@ -98,7 +98,7 @@ def test_a_run_that_is_corrected_and_started_again_at_once_sends_no_earlier_cont
     correct(world)
     world.begin()
     world.play_on()
-    assert sent(world) == {"corrected": 35}
+    assert count_contents(world) == {"corrected": 35}
     assert len(persons(world)) == 35
 
 
@@ -107,7 +107,7 @@ def test_people_who_were_taken_out_of_the_audience_get_no_message_after_a_restar
     hour = 3 + int(1_800_000_000 % DAY // 3600)
     window = {"from": f"{hour % 24:02}:00", "to": f"{(hour + 3) % 24:02}:00", "zone": "UTC"}
     attributes: dict[str, Any] = {"window": window} if where == "window" else {}
-    world = composed(30, **attributes)
+    world = composed_world(30, **attributes)
     if where == "window":
         send_all(world)
         assert world.parts()
@@ -117,7 +117,7 @@ def test_people_who_were_taken_out_of_the_audience_get_no_message_after_a_restar
     world.begin()
     world.play_on()
     assert persons(world) == {f"p{number}" for number in range(15)}
-    assert sent(world) == {"corrected": 15}
+    assert count_contents(world) == {"corrected": 15}
 
 
 def test_a_chunk_of_a_stopped_start_that_comes_back_after_the_restart_composes_nothing() -> None:
@@ -134,7 +134,7 @@ def test_a_chunk_of_a_stopped_start_that_comes_back_after_the_restart_composes_n
     world.campaign.deliver(AUDIENCE)
     world.dispatch()
     world.play_on()
-    assert sent(world) == {"corrected": 3}
+    assert count_contents(world) == {"corrected": 3}
     assert world.campaign.run().conflicts == 0
 
 
@@ -142,7 +142,7 @@ def test_a_chunk_of_a_stopped_start_that_comes_back_after_the_restart_composes_n
 def test_the_deployment_that_removes_the_last_campaign_sends_no_message_of_a_stopped_or_paused_run(
     act: str,
 ) -> None:
-    world = composed(30, per_day=20)  # 10 a day for bulk: the others wait for the day
+    world = composed_world(30, per_day=20)  # 10 a day for bulk: the others wait for the day
     send_all(world)
     assert len(world.ses.accepted) == 10
     getattr(world, act)()
@@ -153,9 +153,9 @@ def test_the_deployment_that_removes_the_last_campaign_sends_no_message_of_a_sto
 
 
 @pytest.mark.parametrize("act", ["stop", "pause"])
-def test_a_run_outlives_its_messages_that_wait_for_their_send_at(act: str) -> None:
+def test_the_item_of_a_run_expires_after_its_messages_that_wait_for_their_send_at(act: str) -> None:
     at = 1_800_000_000 + 360 * DAY
-    world = composed(4, send_at=iso(at))
+    world = composed_world(4, send_at=iso(at))
     world.clock.now += 100 * DAY
     getattr(world, act)()
     (item,) = world.dynamodb.tables["runs"].items.values()
@@ -165,10 +165,10 @@ def test_a_run_outlives_its_messages_that_wait_for_their_send_at(act: str) -> No
 
 
 @pytest.mark.parametrize("because", ["missing", "unreadable"])
-def test_messages_of_a_run_that_does_not_answer_wait_with_a_reason_and_are_sent_when_it_answers(
+def test_messages_whose_run_cannot_be_read_wait_with_a_reason_and_are_sent_later(
     because: str,
 ) -> None:
-    world = composed(12)
+    world = composed_world(12)
     run = world.campaign.run()
     if because == "missing":
         (backup,) = world.dynamodb.tables["runs"].items.values()
@@ -197,7 +197,7 @@ def test_messages_of_a_run_that_does_not_answer_wait_with_a_reason_and_are_sent_
 
 
 def test_a_stop_of_a_paused_run_reads_the_run_once_a_batch_and_cancels_a_batch_in_one_call() -> None:
-    world = composed(220)
+    world = composed_world(220)
     world.pause()
     world.clock.now += FRESH
     send_all(world)
@@ -213,7 +213,7 @@ def test_a_stop_of_a_paused_run_reads_the_run_once_a_batch_and_cancels_a_batch_i
 
 
 def test_a_stopped_message_in_the_queue_costs_at_most_a_fifth_of_a_call() -> None:
-    world = composed(100)
+    world = composed_world(100)
     world.stop()
     before = len(world.outside.calls)
     send_all(world)
@@ -230,7 +230,7 @@ def statuses(world: StopWorld) -> Counter[str]:
     )
 
 
-def change(world: StopWorld, **attributes: Any) -> None:
+def change_attributes(world: StopWorld, **attributes: Any) -> None:
     """Change attributes of the campaign's messages."""
     definition = world.campaign.definition
     changed = {**definition.attributes, **attributes}
@@ -253,7 +253,7 @@ def test_a_message_of_a_later_start_that_dispatch_refuses_ends_as_failed(
         world.campaign.deliver(COLLECT, 1)
     world.stop()
     world.queues.messages[AUDIENCE].clear()
-    change(world, **attributes)
+    change_attributes(world, **attributes)
     world.begin()
     collect_and_compose(world.campaign, world)
     world.play_on()
@@ -266,7 +266,7 @@ def test_a_scheduled_message_of_a_later_start_that_expires_in_an_outage_of_relea
     world.campaign.deliver(COLLECT, 1)
     world.stop()
     world.queues.messages[AUDIENCE].clear()
-    change(world, send_at=iso(world.clock.now + 3600), expires_at=iso(world.clock.now + 7200))
+    change_attributes(world, send_at=iso(world.clock.now + 3600), expires_at=iso(world.clock.now + 7200))
     world.begin()
     collect_and_compose(world.campaign, world)
     assert statuses(world) == {"scheduled": 3}
@@ -276,9 +276,9 @@ def test_a_scheduled_message_of_a_later_start_that_expires_in_an_outage_of_relea
 
 
 def test_people_of_a_later_start_become_a_dead_letter_if_the_ledger_may_have_forgotten_its_messages() -> None:
-    world = composed(3)
+    world = composed_world(3)
     world.play_on()
-    assert sent(world) == {"first": 3}
+    assert count_contents(world) == {"first": 3}
     world.clock.now += 59 * DAY
     world.begin()
     world.campaign.deliver(COLLECT, 1)
@@ -289,7 +289,7 @@ def test_people_of_a_later_start_become_a_dead_letter_if_the_ledger_may_have_for
 
 
 def test_a_copy_of_an_earlier_start_does_not_cancel_what_is_resent_to_a_person_who_had_opted_out() -> None:
-    world = composed(1)
+    world = composed_world(1)
     body = json.loads(world.queues.messages[BULK][0].body)
     key, run = key_of(body), world.campaign.run()
     world.stop()
@@ -306,7 +306,7 @@ def test_a_copy_of_an_earlier_start_does_not_cancel_what_is_resent_to_a_person_w
 
 
 def test_a_later_start_sends_the_first_of_two_entries_with_one_key_on_different_pages() -> None:
-    world = composed(3)
+    world = composed_world(3)
     world.stop()
     world.campaign.definition = structs.replace(world.campaign.definition, page_size=1)
 
@@ -320,11 +320,11 @@ def test_a_later_start_sends_the_first_of_two_entries_with_one_key_on_different_
     world.begin()
     collect_and_compose(world.campaign, world)
     world.play_on()
-    assert (sent(world), world.campaign.run().conflicts) == ({"corrected": 1}, 1)
+    assert (count_contents(world), world.campaign.run().conflicts) == ({"corrected": 1}, 1)
 
 
-def test_messages_that_only_end_do_not_delay_a_resumed_run_behind_them() -> None:
-    world = composed(150)
+def test_waiting_messages_that_are_only_cancelled_do_not_delay_a_resumed_run_behind_them() -> None:
+    world = composed_world(150)
     world.pause()
     world.clock.now += FRESH
     send_all(world)

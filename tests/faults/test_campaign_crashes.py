@@ -12,13 +12,13 @@ NewWorld = Callable[..., CampaignWorld]
 EVERYBODY = {f"p{at}" for at in range(10)}
 
 
-def check(world: CampaignWorld, where: str, starts: int = 1) -> None:
+def check_one_message_each(world: CampaignWorld, where: str, starts: int = 1) -> None:
     """Check that everybody has one message, except people who opted out, are left out, or are invalid entries
     of the audience. A later start prepares the next attempt of each message in the ledger.
     """
     people = EVERYBODY - {"p1", "p4", "p7"}
     assert world.mailbox().keys() == people, where
-    assert {key: (each["status"], each.get("attempts", 0)) for key, each in world.ledger().items()} == {
+    assert {key: (each["status"], each.get("attempts", 0)) for key, each in world.in_ledger().items()} == {
         "p4": ("suppressed", 1),
         **{key: ("retrying", starts - 1) for key in people if starts > 1},
     }, where
@@ -37,7 +37,7 @@ def test_each_eligible_person_gets_one_message_if_no_function_crashes(new_campai
     world = prepared(new_campaign_world)
     world.start()
     world.settle()
-    check(world, "no stop")
+    check_one_message_each(world, "no stop")
     item = world.mailbox()["p9"]
     assert item == {
         "id": world.run().id_of("p9"),
@@ -68,7 +68,7 @@ def test_each_eligible_person_gets_one_message_and_a_page_counts_once_wherever_a
     run(undisturbed)
     assert {"page", "compose", "put_item", "update_item", "send_message_batch"} <= undisturbed.calls().keys()
     for world, where in stops(lambda: prepared(new_campaign_world), run):
-        check(world, where)
+        check_one_message_each(world, where)
         state = world.run()
         # The page at which it stopped may be read once more, and no page after it; each is counted once.
         assert 3 <= world.calls()["page"] <= 4, where
@@ -88,7 +88,7 @@ def test_each_eligible_person_gets_one_message_wherever_compose_crashes_among_co
         world.start()
         world.settle()
         stops.add(str(world.outside.stopped_at))
-        check(world, f"{world.outside.stopped_at} ({at})")
+        check_one_message_each(world, f"{world.outside.stopped_at} ({at})")
     assert f"{side} put_item" in stops
 
 
@@ -97,7 +97,7 @@ def test_a_run_that_is_started_three_times_creates_each_message_once(new_campaig
     for number, start in enumerate(("one", "two", "three"), 1):
         world.start(start=start)
         world.settle()
-        check(world, start, number)
+        check_one_message_each(world, start, number)
     puts = world.calls()["put_item"]
     assert (puts, world.run().composed, world.run().existed) == (21, 7, 7)
 
@@ -115,10 +115,10 @@ def test_a_run_whose_queue_messages_were_lost_is_completed_if_it_is_started_agai
     assert 0 < len(world.mailbox()) < 7
     world.start(start="again")
     world.settle()
-    check(world, "again", 2)
+    check_one_message_each(world, "again", 2)
 
 
-def test_copies_of_every_queue_message_change_nothing(new_campaign_world: NewWorld) -> None:
+def test_second_copies_of_a_campaigns_queue_messages_have_no_effect(new_campaign_world: NewWorld) -> None:
     world = prepared(new_campaign_world)
     send = world.queues.send_message_batch
 
@@ -130,5 +130,5 @@ def test_copies_of_every_queue_message_change_nothing(new_campaign_world: NewWor
     world.start()
     world.start()
     world.settle()
-    check(world, "twice")
+    check_one_message_each(world, "twice")
     assert world.calls()["page"] == 3

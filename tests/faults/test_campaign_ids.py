@@ -10,7 +10,7 @@ from tests.support.faults.campaign_world import AUDIENCE, COLLECT, RUN, Campaign
 NewWorld = Callable[..., CampaignWorld]
 
 
-def ids(world: CampaignWorld) -> set[str]:
+def ids_in_mailbox(world: CampaignWorld) -> set[str]:
     return {each["id"]["S"] for each in world.dynamodb.scan(TableName="mailbox")["Items"]}
 
 
@@ -29,7 +29,7 @@ def test_a_caller_who_has_the_names_and_some_message_ids_of_a_run_cannot_guess_o
     world.start()
     world.deliver(COLLECT, 1)
     world.deliver(AUDIENCE, 1)
-    known = ids(world) - {f"weekly#{RUN}#{person}" for person in world.everybody()}
+    known = ids_in_mailbox(world) - {f"weekly#{RUN}#{person}" for person in world.everybody()}
     assert len(known) == 3
     for id_ in known:
         *_, key, proof = id_.split("#")
@@ -47,10 +47,10 @@ def test_each_start_of_a_run_gives_a_persons_message_the_same_id_with_campaign_a
     world = new_campaign_world()
     world.start()
     world.settle()
-    before = ids(world)
+    before = ids_in_mailbox(world)
     world.start(start="again")
     world.settle()
-    assert ids(world) == before
+    assert ids_in_mailbox(world) == before
     assert all(id_.startswith(f"weekly#{RUN}#") for id_ in before)
     assert (world.run().composed, world.run().existed, world.run().conflicts) == (10, 10, 0)
 
@@ -61,11 +61,11 @@ def test_a_deleted_run_shares_no_message_id_with_the_next_run_of_the_same_name(
     world = new_campaign_world()
     world.start()
     world.settle()
-    before = ids(world)
+    before = ids_in_mailbox(world)
     world.dynamodb.delete_item(TableName="runs", Key=image_of({"campaign": "weekly", "run": RUN}))
     world.start(start="next")
     world.settle()
-    assert len(ids(world) - before) == len(before) == 10
+    assert len(ids_in_mailbox(world) - before) == len(before) == 10
 
 
 @pytest.mark.parametrize("puts_at_once", [1, 4])
@@ -79,7 +79,7 @@ def test_a_foreign_message_under_an_id_of_a_run_is_kept_and_counted_as_a_conflic
     world.settle()
     run = world.run()
     assert (run.composed, run.conflicts, run.existed, run.failed) == (9, 1, 0, 0)
-    assert world.item_of("p2")["to"] == "eve@example.com"  # what has an id keeps it
+    assert world.item_of("p2")["to"] == "eve@example.com"  # an existing message keeps its id
     assert "another message" in caplog.text
     assert world.dead() == 0  # no time would mend it
 
@@ -110,4 +110,4 @@ def test_message_ids_and_queue_messages_do_not_contain_the_secret_of_a_run(
     bodies = [each.body for queue in world.queues.messages.values() for each in queue]
     world.settle()
     assert len(secret) == 32
-    assert not [text for text in (*bodies, *ids(world)) if secret in text]
+    assert not [text for text in (*bodies, *ids_in_mailbox(world)) if secret in text]

@@ -1,4 +1,4 @@
-"""A run that is paused sends nothing, keeps its messages, and sends each of them once if it is resumed."""
+"""A paused run holds its messages, and sends each of them once after it is resumed."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ from tests.support.faults.world import BULK, HOUR
 Act = Callable[[StopWorld], object]
 
 
-def paused(per_day: int = 10**6, sent: int = 6, people: int = PEOPLE) -> StopWorld:
+def paused_world(per_day: int = 10**6, sent: int = 6, people: int = PEOPLE) -> StopWorld:
     """Return a world whose run was paused after it had sent some messages, and has held the others."""
     world = StopWorld(people, per_day)
     world.begin()
@@ -27,7 +27,7 @@ def paused(per_day: int = 10**6, sent: int = 6, people: int = PEOPLE) -> StopWor
 
 
 def check_pause(world: StopWorld, seconds: float) -> None:
-    """Nothing more is sent for as long as the run is paused; then each message is sent once."""
+    """Check that no message is sent while the run is paused, and each message once afterwards."""
     out = len(world.accepted_ids())
     world.play_on(seconds)
     assert len(world.accepted_ids()) == out
@@ -46,20 +46,20 @@ def check_resumed(world: StopWorld) -> None:
 def test_a_paused_run_sends_no_message_until_it_is_resumed_and_then_sends_each_message_once(
     per_day: int,
 ) -> None:
-    world = paused(per_day)
+    world = paused_world(per_day)
     assert len(world.accepted_ids()) < PEOPLE
     check_pause(world, HOUR)
 
 
 def test_a_paused_run_that_is_started_goes_on_and_sends_each_message_once() -> None:
-    world = paused()
+    world = paused_world()
     world.begin()
     world.play_on()
     check_sent_once(world)
 
 
 def test_a_paused_run_that_is_stopped_cancels_its_unsent_messages() -> None:
-    world = paused()
+    world = paused_world()
     out = len(world.accepted_ids())
     world.stop()
     world.play_on()
@@ -96,7 +96,7 @@ def of_line() -> StopWorld:
 
 def of_resume() -> StopWorld:
     """Return a world whose run was paused, and was resumed before a round of `release`."""
-    world = paused(people=FEW)
+    world = paused_world(people=FEW)
     world.resume()
     world.clock.now = max(world.clock.now, world.next_due() or 0.0)
     # The calls so far depend on random ids; a stop is named by the number of its call.

@@ -1,6 +1,5 @@
 """A run that is stopped and started again, with crashes and races at every call of compose, of the senders
-and of release. Nobody gets a message of the earlier start, and each person of the present audience gets
-one."""
+and of release. No message of the earlier start is sent, and each person of the present audience gets one."""
 
 from collections.abc import Callable
 
@@ -9,7 +8,7 @@ import pytest
 from mailroom.campaigns.audience import Found, Page, Recipient
 from tests.support.faults.campaign_world import AUDIENCE, COLLECT, People
 from tests.support.faults.stop_world import StopWorld
-from tests.support.faults.stops import entries, stops
+from tests.support.faults.stops import each_entry, stops
 from tests.support.faults.world import BULK
 
 Act = Callable[[StopWorld], object]
@@ -69,7 +68,7 @@ def in_line() -> StopWorld:
     return world
 
 
-def paused() -> StopWorld:
+def world_of_paused_run() -> StopWorld:
     """Return a world whose messages wait, because their run is paused."""
     world = in_queue()
     world.pause()
@@ -78,7 +77,7 @@ def paused() -> StopWorld:
     return world
 
 
-def stopped(make: Callable[[], StopWorld]) -> Callable[[], StopWorld]:
+def begin_and_stop(make: Callable[[], StopWorld]) -> Callable[[], StopWorld]:
     def begin() -> StopWorld:
         world = make()
         world.stop()
@@ -87,7 +86,7 @@ def stopped(make: Callable[[], StopWorld]) -> Callable[[], StopWorld]:
     return begin
 
 
-def started(make: Callable[[], StopWorld]) -> Callable[[], StopWorld]:
+def begin_and_start_again(make: Callable[[], StopWorld]) -> Callable[[], StopWorld]:
     def begin() -> StopWorld:
         world = make()
         start_again(world)
@@ -96,11 +95,11 @@ def started(make: Callable[[], StopWorld]) -> Callable[[], StopWorld]:
     return begin
 
 
-def check(world: StopWorld, where: str) -> None:
+def check_persons(world: StopWorld, where: str) -> None:
     """Play to the end, and check who has got which message. Messages in doubt may stay unknown."""
     world.play_on()
     persons = [request["Destination"]["ToAddresses"][0].partition("@")[0] for request in world.ses.accepted]
-    ends = {item["id"]["S"].split("#")[2]: world.end(item["id"]["S"]) for item in ledger(world)}
+    ends = {item["id"]["S"].split("#")[2]: world.end(item["id"]["S"]) for item in ledger_items(world)}
     unknown = {person for person, end in ends.items() if end == "failed: outcome_unknown"}
     assert len(persons) == len({*persons}), where
     assert {f"p{at}" for at in range(NUMBER)} - LEFT <= {*persons} | unknown, (where, ends)
@@ -109,7 +108,7 @@ def check(world: StopWorld, where: str) -> None:
     assert not any(world.queues.dead.values()), where
 
 
-def ledger(world: StopWorld) -> list[dict[str, dict[str, str]]]:
+def ledger_items(world: StopWorld) -> list[dict[str, dict[str, str]]]:
     return [*world.dynamodb.tables["ledger"].items.values()]
 
 
@@ -127,22 +126,24 @@ def send_and_release(world: StopWorld) -> None:
     release(world)
 
 
-WORLDS = {"in the queue": in_queue, "in the line": in_line, "paused": paused}
+WORLDS = {"in the queue": in_queue, "in the line": in_line, "paused": world_of_paused_run}
 
 
 @pytest.mark.parametrize("make", WORLDS.values(), ids=WORLDS)
-def test_a_stop_and_a_start_keep_the_rules_wherever_a_function_crashes_as_it_cancels_messages(
+def test_a_restarted_run_sends_each_person_one_message_wherever_a_function_crashes_while_it_cancels(
     make: Callable[[], StopWorld],
 ) -> None:
-    for world, where in stops(stopped(make), send_and_release, least=2):
+    for world, where in stops(begin_and_stop(make), send_and_release, least=2):
         start_and_compose(world)
-        check(world, where)
+        check_persons(world, where)
 
 
 @pytest.mark.parametrize("make", WORLDS.values(), ids=WORLDS)
-def test_a_start_keeps_the_rules_wherever_compose_crashes(make: Callable[[], StopWorld]) -> None:
-    for world, where in stops(started(make), compose, least=8):
-        check(world, where)
+def test_a_restarted_run_sends_each_person_one_message_wherever_compose_crashes(
+    make: Callable[[], StopWorld],
+) -> None:
+    for world, where in stops(begin_and_start_again(make), compose, least=8):
+        check_persons(world, where)
 
 
 def start_once_more(world: StopWorld) -> None:
@@ -167,16 +168,16 @@ RACERS: dict[str, Act] = {
 
 @pytest.mark.parametrize("make", WORLDS.values(), ids=WORLDS)
 @pytest.mark.parametrize("racer", RACERS.values(), ids=RACERS)
-def test_a_start_keeps_the_rules_whoever_acts_before_a_call_of_compose(
+def test_a_restarted_run_sends_each_person_one_message_whichever_function_runs_before_a_call_of_compose(
     make: Callable[[], StopWorld], racer: Act
 ) -> None:
-    for world, where in entries(started(make), compose, racer):
-        check(world, where)
+    for world, where in each_entry(begin_and_start_again(make), compose, racer):
+        check_persons(world, where)
 
 
 @pytest.mark.parametrize("make", WORLDS.values(), ids=WORLDS)
-def test_a_start_keeps_the_rules_if_it_is_composed_before_a_call_of_a_function_that_cancels(
+def test_a_restarted_run_sends_each_person_one_message_if_it_is_composed_while_messages_are_cancelled(
     make: Callable[[], StopWorld],
 ) -> None:
-    for world, where in entries(stopped(make), send_and_release, start_and_compose):
-        check(world, where)
+    for world, where in each_entry(begin_and_stop(make), send_and_release, start_and_compose):
+        check_persons(world, where)

@@ -1,4 +1,4 @@
-"""A run that is stopped sends nothing more, and sends the rest, each once, if it goes on."""
+"""A stopped run sends no more messages. If it continues, it sends each of the others once."""
 
 from random import Random
 from typing import Any
@@ -87,7 +87,7 @@ def test_each_person_gets_one_message_after_random_stops_pauses_and_crashes(seed
     check_sent_once(world)
 
 
-def stopped(people: int = PEOPLE) -> StopWorld:
+def stopped_world(people: int = PEOPLE) -> StopWorld:
     """Return a world whose run was stopped, and whose messages that were not sent are cancelled."""
     world = StopWorld(people)
     world.begin()
@@ -100,7 +100,7 @@ def stopped(people: int = PEOPLE) -> StopWorld:
 
 def going_on() -> StopWorld:
     """Return a world whose run was stopped, with its audience collected anew and not composed yet."""
-    world = stopped()
+    world = stopped_world()
     world.begin()
     while not world.queues.messages[AUDIENCE]:
         world.clock.now = world.next_due() or world.clock.now
@@ -129,7 +129,7 @@ class Corrected:
 def test_a_cancelled_message_of_a_run_that_is_started_again_is_sent_with_new_content_at_its_new_time(
     seconds: int,
 ) -> None:
-    world = stopped()
+    world = stopped_world()
     out, send_at = len(world.ses.times), world.clock.now + seconds
     world.campaign.speaks(Corrected(first_name="Augusta", send_at=iso(send_at)))
     world.begin()
@@ -155,7 +155,7 @@ def test_scheduled_messages_of_a_run_that_is_started_again_are_sent_with_new_con
 
 
 def test_cancelled_messages_that_are_composed_again_as_invalid_are_sent_after_a_correction() -> None:
-    world = stopped()
+    world = stopped_world()
     before = ends(world)
     world.campaign.speaks(Corrected(template=5))
     world.begin()
@@ -169,7 +169,7 @@ def test_cancelled_messages_that_are_composed_again_as_invalid_are_sent_after_a_
 
 
 def test_messages_of_a_run_that_is_started_again_are_sent_even_if_the_mailbox_lost_their_items() -> None:
-    world = stopped()
+    world = stopped_world()
     for item in [*world.dynamodb.tables["mailbox"].items.values()]:
         world.dynamodb.delete_item(
             TableName="mailbox", Key={name: item[name] for name in ("id", "event_type")}

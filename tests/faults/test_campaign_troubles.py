@@ -16,17 +16,17 @@ from mailroom.campaigns.definition import Module, Modules
 from mailroom.campaigns.sources import audience_of
 from mailroom.clock import epoch
 from mailroom.errors import ConnectError, Invalid
+from tests.support.faults.base import LEASE
 from tests.support.faults.campaign_world import (
     AUDIENCE,
     COLLECT,
-    LEASE,
     RUN,
     WEEKLY,
     CampaignWorld,
     People,
     address,
 )
-from tests.support.faults.outside import refused
+from tests.support.faults.outside import ses_error
 
 NewWorld = Callable[..., CampaignWorld]
 
@@ -110,7 +110,7 @@ def test_a_stopped_run_collects_and_composes_nothing_more_until_it_is_started_ag
     world.settle()
     assert world.mailbox() == {}
     assert (world.run().state, world.run().pages) == ("stopped", 1)
-    world.start()  # a copy of the schedule's message is no new start
+    world.start()  # a copy of the schedule's message does not start the run again
     world.settle()
     assert world.mailbox() == {}
     world.start(start="by hand")
@@ -276,7 +276,7 @@ def test_a_person_with_invalid_composed_attributes_gets_a_message_after_the_camp
     world.settle()
     assert world.mailbox().keys() == {f"p{at}" for at in range(10)} - {"p2"}
     assert len(world.queues.dead[AUDIENCE]) == 1
-    assert world.ledger() == {}  # nothing says that it is over
+    assert world.in_ledger() == {}  # the message is unfinished
     monkeypatch.undo()
     world.start(start="fixed")
     world.settle()
@@ -344,7 +344,10 @@ def test_a_chunk_is_composed_by_a_later_invocation_if_too_little_time_is_left(
             "the secret of database 'app' is not a login",
         ),
         (ConnectError("database 'app' gave no connection within 12 s"), "database 'app' gave no connection"),
-        (refused("SlowDown", 503), "AWS refused SendEmail (SlowDown): allow collect to call it, or correct"),
+        (
+            ses_error("SlowDown", 503),
+            "AWS refused SendEmail (SlowDown): allow collect to call it, or correct",
+        ),
         (ValueError("ada@example.com"), "ValueError"),
         (KeyError("ada@example.com"), "KeyError"),
     ],
@@ -440,4 +443,4 @@ def test_a_message_to_a_person_who_opts_out_before_a_second_start_ends_as_opted_
     world.settle()
     # The message is in the mailbox; its sender asks again before it sends it, and so the ledger has it now.
     assert "p3" in world.mailbox()
-    assert world.ledger()["p3"]["error"]["code"] == "opted_out"
+    assert world.in_ledger()["p3"]["error"]["code"] == "opted_out"

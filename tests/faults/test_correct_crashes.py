@@ -16,19 +16,15 @@ from mailroom_ops.repair.corrector import Corrector
 from mailroom_ops.shared.selected_messages import MessageRef
 from tests.support.faults.outside import Stopped
 from tests.support.faults.repairs import Staged, of_mail, sends
-from tests.support.faults.stops import entries, stops
+from tests.support.faults.stops import each_entry, stops
 from tests.support.faults.world import World, mail
+
+pytestmark = pytest.mark.usefixtures("one_by_one")
 
 NewWorld = Callable[..., World]
 IDS = ("a", "b", "c")
 ONCE = {f"{id_}{name}": 1 for id_ in IDS for name in ("", "~new-link")}
 """Number of times that each message and each correction is sent."""
-
-
-@pytest.fixture(autouse=True)
-def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls in the same order each time, so that each of them is stopped at."""
-    monkeypatch.setattr("mailroom_ops.repair.corrector.WORKERS", 1)
 
 
 def sent_once(new_world: NewWorld) -> Staged[World]:
@@ -76,14 +72,14 @@ def test_corrections_that_were_stopped_anywhere_and_are_repeated_are_each_sent_o
 
 
 def test_two_operators_with_the_same_correction_send_each_once(new_world: NewWorld) -> None:
-    for staged, where in entries(partial(sent_once, new_world), correct, correct):
+    for staged, where in each_entry(partial(sent_once, new_world), correct, correct):
         staged.world.items = [item for item in mailbox(staged.world) if "~" in item["id"]]
         deliver(staged)
         assert sends(staged.world) == ONCE, where
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_over_drawn_stops_and_partial_lists_each_correction_is_sent_once(
+def test_each_correction_is_sent_once_despite_random_stops_and_partial_lists(
     new_world: NewWorld, seed: int
 ) -> None:
     random, staged = Random(seed), sent_once(new_world)

@@ -27,7 +27,7 @@ def days(factor: int = 1) -> DayWorld:
     return world
 
 
-def check(world: DayWorld, factor: int = 1) -> list[int]:
+def judge_days(world: DayWorld, factor: int = 1) -> list[int]:
     """Judge all messages; how many mails of the campaign went out on each day."""
     accepted = world.accepted()
     times = Counter(name for _, name in accepted)
@@ -46,7 +46,7 @@ def check(world: DayWorld, factor: int = 1) -> list[int]:
 
 
 def test_codes_are_sent_without_delay_while_a_campaign_is_spread_over_days_by_the_daily_limit() -> None:
-    assert check(days()) == [200, 200, 100]
+    assert judge_days(days()) == [200, 200, 100]
 
 
 def full() -> DayWorld:
@@ -57,13 +57,13 @@ def full() -> DayWorld:
     return world
 
 
-def look(world: DayWorld) -> None:
+def collect_once(world: DayWorld) -> None:
     world.campaign.deliver(COLLECT, 1)
 
 
 def test_a_page_beyond_the_daily_limit_waits_as_a_new_queue_message_and_its_run_has_the_time() -> None:
     world = full()
-    look(world)
+    collect_once(world)
     assert {"get_item", "send_message_batch", "update_item"} <= {*world.outside.calls}
     (waiting,) = world.queues.messages[COLLECT]
     assert (waiting.receives, waiting.visible_at) == (0, world.clock.now + 120)
@@ -76,7 +76,7 @@ def test_a_page_beyond_the_daily_limit_waits_as_a_new_queue_message_and_its_run_
 
 
 def test_each_person_of_a_page_that_waits_gets_one_message_wherever_collect_crashes() -> None:
-    for world, where in stops(full, look):
+    for world, where in stops(full, collect_once):
         world.clock.now += 2 * DAY
         world.run(start=False)
         assert Counter(name for _, name in world.accepted()) == Counter(f"p{at}" for at in range(6)), where
@@ -86,4 +86,4 @@ def test_each_person_of_a_page_that_waits_gets_one_message_wherever_collect_cras
 if __name__ == "__main__":
     logging.disable(logging.CRITICAL)
     with quiet():
-        print(check(days(int(sys.argv[1])), int(sys.argv[1])))  # noqa: T201
+        print(judge_days(days(int(sys.argv[1])), int(sys.argv[1])))  # noqa: T201

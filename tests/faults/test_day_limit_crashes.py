@@ -40,8 +40,8 @@ def first_round(world: World) -> None:
         world.deliver(url)
 
 
-def check(world: World, where: str) -> None:
-    """Nothing is lost, nothing dies, and in no 24 hours bulk sends more than its part."""
+def check_bulk_part(world: World, where: str) -> None:
+    """Check that no message is lost or dead, and that bulk sends at most its part in any 24 hours."""
     assert {world.end(name) for name in (*CODES, *NEWS)} == {"sent"}, where
     assert not any(world.queues.dead.values()), where
     bulk = [
@@ -68,7 +68,7 @@ def test_bulk_stays_within_its_part_of_the_daily_limit_and_no_message_is_lost_wh
         world.settle(between=world.send_events)
         doubled = [name for name, times in world.sends().items() if times > 1]
         assert len(doubled) <= where.startswith(IN_DOUBT), where
-        check(world, where)
+        check_bulk_part(world, where)
 
 
 def test_two_concurrent_bulk_workers_stay_within_the_bulk_part_of_the_daily_limit(
@@ -85,18 +85,18 @@ def test_two_concurrent_bulk_workers_stay_within_the_bulk_part_of_the_daily_limi
         world.queues.settle(BULK, records, response)
         world.settle()
         assert world.sends() == dict.fromkeys((*CODES, *NEWS, *(f"more-{n}" for n in range(2))), 1), at
-        check(world, str(at))
+        check_bulk_part(world, str(at))
 
 
 def test_a_bulk_worker_that_crashes_after_its_grant_uses_up_the_bulk_part_and_codes_are_still_sent(
     new_world: NewWorld,
 ) -> None:
     world = limited(new_world)
-    world.outside.stop = (4, "after")  # the question is answered, and nobody hears of it
+    world.outside.stop = (4, "after")  # the worker crashed after its grant
     world.deliver(BULK)
     budget = Budget(world.dynamodb, "budgets", "mail", PER_DAY, 0.5, world.clock)
     assert budget.spent() == (PART, PART)
     world.deliver(MAIL)
     assert {world.end(name) for name in CODES} == {"sent"}
     world.settle()
-    check(world, "dead with its grant")
+    check_bulk_part(world, "dead with its grant")

@@ -13,7 +13,7 @@ from tests.support.faults.dead_letters_world import (
     STANDARD,
     DeadLettersWorld,
 )
-from tests.support.faults.stops import entries, stops
+from tests.support.faults.stops import each_entry, stops
 
 NewWorld = Callable[[], DeadLettersWorld]
 
@@ -30,13 +30,13 @@ def new_world() -> NewWorld:
 
     def make() -> DeadLettersWorld:
         world = DeadLettersWorld()
-        put(world)
+        put_letters(world)
         return world
 
     return make
 
 
-def put(world: DeadLettersWorld) -> None:
+def put_letters(world: DeadLettersWorld) -> None:
     for at, key in enumerate(STUCK):
         world.put(STANDARD, world.mail(key.id, trouble="no such configuration set" if at % 2 else ""))
     world.put(STANDARD, world.mail("done", done=True))
@@ -48,9 +48,9 @@ def put(world: DeadLettersWorld) -> None:
     world.put(CALLBACKS, {"webhook_id": "msg_1", "id": "told-of", "event_type": "mail", "name": "sent.1"})
 
 
-def check(world: DeadLettersWorld, where: str) -> None:
+def check_marks(world: DeadLettersWorld, where: str) -> None:
     """Check what holds after any stop."""
-    marked = [key for key in MARKED + UNMARKED if "dead_lettered_at" in world.found(key)]
+    marked = [key for key in MARKED + UNMARKED if "dead_lettered_at" in world.found(key.id, key.event_type)]
     assert marked == MARKED, where
     there = [letter.message_id for letters in world.queues.messages.values() for letter in letters]
     assert sorted(there) == sorted(LETTERS), where
@@ -61,30 +61,30 @@ def test_stuck_messages_are_marked_and_dead_letters_are_kept_wherever_the_functi
     new_world: NewWorld,
 ) -> None:
     undisturbed = new_world()
-    run(undisturbed)
-    check(undisturbed, "undisturbed")
-    for world, where in stops(new_world, DeadLettersWorld.invoke, least=20):
+    invoke_once(undisturbed)
+    check_marks(undisturbed, "undisturbed")
+    for world, where in stops(new_world, DeadLettersWorld.run_pass, least=20):
         world.clock.sleep(FUNCTION_SECONDS + MARGIN)
         assert world.queues.hidden() == 0
         world.settle()
-        check(world, where)
+        check_marks(world, where)
 
 
 def test_two_concurrent_invocations_mark_stuck_messages_and_keep_dead_letters(new_world: NewWorld) -> None:
     """The schedule's pass begins while an alarm's is at any of its calls."""
-    for world, where in entries(new_world, run, DeadLettersWorld.invoke):
-        check(world, where)
+    for world, where in each_entry(new_world, invoke_once, DeadLettersWorld.run_pass):
+        check_marks(world, where)
 
 
 def test_a_message_redriven_during_an_invocation_is_not_marked_after_a_worker_has_claimed_it(
     new_world: NewWorld,
 ) -> None:
-    for world, where in entries(new_world, run, redrive):
-        assert not any("dead_lettered_at" in world.found(Key(id_, "mail")) for id_ in world.redriven), where
+    for world, where in each_entry(new_world, invoke_once, redrive):
+        assert not any("dead_lettered_at" in world.found(id_) for id_ in world.redriven), where
 
 
-def run(world: DeadLettersWorld) -> None:
-    assert world.invoke()
+def invoke_once(world: DeadLettersWorld) -> None:
+    assert world.run_pass()
 
 
 def redrive(world: DeadLettersWorld) -> None:
@@ -98,11 +98,11 @@ def redrive(world: DeadLettersWorld) -> None:
 
 def test_a_redriven_message_that_becomes_a_dead_letter_again_is_marked_again(new_world: NewWorld) -> None:
     world = new_world()
-    world.invoke()
+    world.run_pass()
     redrive(world)
     assert world.redriven == [key.id for key in STUCK]
-    assert not any("dead_lettered_at" in world.found(key) for key in STUCK)
+    assert not any("dead_lettered_at" in world.found(key.id, key.event_type) for key in STUCK)
     for name in world.redriven:
         world.put(STANDARD, {"id": name, "event_type": "mail", "to": "ada@example.com"})
     world.settle()
-    assert all("dead_lettered_at" in world.found(key) for key in STUCK)
+    assert all("dead_lettered_at" in world.found(key.id, key.event_type) for key in STUCK)

@@ -24,7 +24,7 @@ def items(world: World) -> list[dict[str, object]]:
     ]
 
 
-def check(world: World, where: str) -> None:
+def check_sends(world: World, where: str) -> None:
     assert world.sends() == dict.fromkeys(("now", "later", "soon", "bulk", "last"), 1), where
     assert world.end("bad") == "failed: invalid", where
     assert world.parts() == {}, where
@@ -37,7 +37,7 @@ def test_valid_messages_are_sent_once_and_an_invalid_message_fails_if_dispatch_d
     world.put(*items(world))
     world.stream()
     world.settle()
-    check(world, "no stop")
+    check_sends(world, "no stop")
     assert world.found("later")["history"][0]["status"] == "sent"
 
 
@@ -51,4 +51,4 @@ def test_valid_messages_are_sent_once_and_an_invalid_message_fails_wherever_disp
 
     for world, where in stops(begin, World.stream, least=4):
         world.settle()
-        check(world, where)
+        check_sends(world, where)

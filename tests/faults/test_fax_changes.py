@@ -9,14 +9,14 @@ import pytest
 from mailroom.channels.fax.contract import item_of
 from tests.faults.test_fax_crashes import NOT_OURS
 from tests.support.faults import changes
-from tests.support.faults.fax_world import GIVEN_UP, OURS, THERE, FaxWorld, Item, fax
+from tests.support.faults.fax_world import GIVEN_UP, OURS, THERE, FaxWorld, Item, fated_fax
 from tests.support.faults.stops import stops
 
 NewFaxWorld = Callable[[], FaxWorld]
 Settings = dict[str, Any]
 
 
-def changed(
+def each_change_of_settings(
     new_fax_world: NewFaxWorld, before: Settings, after: Settings, *faxes: Item
 ) -> Iterator[tuple[FaxWorld, str]]:
     """Yield a world for each place at which the settings change, with these faxes in the queue."""
@@ -27,7 +27,7 @@ def changed(
         world.put(*faxes)
         return world
 
-    return changes.changed(begun, after)
+    return changes.each_change(begun, after)
 
 
 FROM_THERE = {"from": GIVEN_UP}
@@ -37,8 +37,12 @@ def test_removing_a_sender_number_completes_submitted_faxes_and_refuses_unsubmit
     new_fax_world: NewFaxWorld,
 ) -> None:
     before, after = {"fax_senders": [OURS, GIVEN_UP]}, {"fax_senders": [OURS]}
-    faxes = (fax("slow", **FROM_THERE), fax("good"), fax("lost-answer", THERE, **FROM_THERE))
-    for world, where in changed(new_fax_world, before, after, *faxes):
+    faxes = (
+        fated_fax("slow", **FROM_THERE),
+        fated_fax("good"),
+        fated_fax("lost-answer", THERE, **FROM_THERE),
+    )
+    for world, where in each_change_of_settings(new_fax_world, before, after, *faxes):
         submitted = [call.name for call in world.network.calls]
         assert len(set(submitted)) == len(submitted), where
         assert set(world.network.most_at_once().values()) == {1}, where
@@ -55,9 +59,14 @@ def test_removing_a_sender_number_completes_submitted_faxes_and_refuses_unsubmit
 def test_restricting_recipients_follows_submitted_faxes_and_suppresses_unsubmitted_faxes(
     new_fax_world: NewFaxWorld,
 ) -> None:
-    faxes = (fax("slow"), fax("good"), fax("busy-once", THERE), fax("lost-answer", THERE))
+    faxes = (
+        fated_fax("slow"),
+        fated_fax("good"),
+        fated_fax("busy-once", THERE),
+        fated_fax("lost-answer", THERE),
+    )
     dialled = 0
-    for world, where in changed(new_fax_world, {}, {"recipients_only": ["+999"]}, *faxes):
+    for world, where in each_change_of_settings(new_fax_world, {}, {"recipients_only": ["+999"]}, *faxes):
         submitted = {call.name for call in world.network.calls}
         assert set(world.network.delivered().values()) <= {1}, where
         assert set(world.network.most_at_once().values()) <= {1}, where
@@ -76,8 +85,13 @@ def test_removing_a_callback_port_completes_submitted_faxes_and_refuses_unsubmit
 ) -> None:
     before, after = {"callback_ports": [443, 8443]}, {"callback_ports": [443]}
     told = {"callback_url": "https://app.example:8443/fax"}
-    faxes = (fax("slow", **told), fax("good"), fax("busy-once", THERE, **told), fax("lost-answer", THERE))
-    for world, where in changed(new_fax_world, before, after, *faxes):
+    faxes = (
+        fated_fax("slow", **told),
+        fated_fax("good"),
+        fated_fax("busy-once", THERE, **told),
+        fated_fax("lost-answer", THERE),
+    )
+    for world, where in each_change_of_settings(new_fax_world, before, after, *faxes):
         submitted = {call.name for call in world.network.calls}
         assert world.network.delivered() == dict.fromkeys(submitted, 1), where
         assert set(world.network.most_at_once().values()) == {1}, where
@@ -93,7 +107,7 @@ def test_removing_a_callback_port_completes_submitted_faxes_and_refuses_unsubmit
 SIGNALWIRE, TELNYX = {"fax_provider": "signalwire"}, {"fax_provider": "telnyx"}
 MOVES = [
     pytest.param(SIGNALWIRE, TELNYX, id="another provider"),
-    # It is asked about in vain for as long as a fax may take: seldom, for the test's sake.
+    # The fax is polled in vain for as long as a fax may take: seldom, to keep the test short.
     pytest.param({"account": "ours", "poll_seconds": 300}, {"account": "our new one"}, id="another account"),
 ]
 
@@ -102,8 +116,8 @@ MOVES = [
 def test_a_fax_that_one_account_may_have_accepted_is_not_submitted_to_another_account(
     new_fax_world: NewFaxWorld, before: Settings, after: Settings
 ) -> None:
-    faxes = (fax("lost-answer"), fax("slow", THERE), fax("busy-once", THERE))
-    for world, where in changed(new_fax_world, before, after, *faxes):
+    faxes = (fated_fax("lost-answer"), fated_fax("slow", THERE), fated_fax("busy-once", THERE))
+    for world, where in each_change_of_settings(new_fax_world, before, after, *faxes):
         assert set(world.network.delivered().values()) == {1}, where
         assert set(world.network.most_at_once().values()) == {1}, where
         waiting = {item_of(json.loads(letter.body))["id"] for letter in world.fifo.dead}
@@ -115,7 +129,7 @@ def test_a_fax_that_one_account_may_have_accepted_is_not_submitted_to_another_ac
                 assert ended["error"]["code"] == "outcome_unknown", where
             else:
                 assert ended["status"] == "delivered", where
-        # Back where they are known, those are seen through whose end could not be asked for elsewhere.
+        # After the return to the first provider, it reports the ends of its faxes.
         world.changed |= before
         world.fifo.redrive()
         world.settle()
@@ -127,11 +141,11 @@ def test_a_fax_that_one_account_may_have_accepted_is_not_submitted_to_another_ac
 def test_a_fax_with_a_lost_response_is_submitted_once_although_account_changes_and_workers_crash(
     new_fax_world: NewFaxWorld, then: Settings
 ) -> None:
-    """SignalWire's response is lost; the stage moves to Telnyx, where the next worker dies as well."""
+    """SignalWire's response is lost; the stage moves to Telnyx, and the next worker crashes there, too."""
 
     def begin() -> FaxWorld:
         world = new_fax_world()
-        world.put(fax("lost-answer"))
+        world.put(fated_fax("lost-answer"))
         world.send_fax()
         assert len(world.network.calls) == 1
         world.changed |= TELNYX

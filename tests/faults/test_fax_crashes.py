@@ -4,19 +4,19 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.faults.fax_world import HERE, OURS, THERE, FaxWorld, fax
+from tests.support.faults.fax_world import HERE, OURS, THERE, FaxWorld, fated_fax
 from tests.support.faults.stops import stops
 
 NewFaxWorld = Callable[[], FaxWorld]
 
 FAXES = (
-    fax("good"),
-    fax("busy-once", retry_count=1),
-    fax("throttled-once", THERE),
-    fax("slow", THERE),
-    fax("lost-answer", THERE),
-    fax("refused"),
-    fax("wrong-from", THERE, **{"from": "+12025559999"}),
+    fated_fax("good"),
+    fated_fax("busy-once", retry_count=1),
+    fated_fax("throttled-once", THERE),
+    fated_fax("slow", THERE),
+    fated_fax("lost-answer", THERE),
+    fated_fax("refused"),
+    fated_fax("wrong-from", THERE, **{"from": "+12025559999"}),
 )
 ARRIVING = ("good", "busy-once", "throttled-once", "slow", "lost-answer")
 SENT = ("sent", "Fax sent successfully")
@@ -37,7 +37,7 @@ TOLD = {
 }
 
 
-def check(world: FaxWorld, where: str) -> None:
+def check_faxes(world: FaxWorld, where: str) -> None:
     """Check what holds after any stop."""
     assert world.network.delivered() == dict.fromkeys(ARRIVING, 1), where
     assert set(world.network.most_at_once().values()) == {1}, where
@@ -76,25 +76,25 @@ def test_each_fax_arrives_once_and_its_callbacks_are_sent_wherever_a_function_st
 
     undisturbed = begin()
     undisturbed.settle()
-    check(undisturbed, "undisturbed")
+    check_faxes(undisturbed, "undisturbed")
     for world, where in stops(begin, FaxWorld.settle):
-        check(world, where)
+        check_faxes(world, where)
 
 
-def test_a_second_copy_of_every_fax_changes_nothing(new_fax_world: NewFaxWorld) -> None:
+def test_a_second_copy_of_every_fax_has_no_effect(new_fax_world: NewFaxWorld) -> None:
     world = new_fax_world()
     world.put(*FAXES)
     world.clock.now += 301  # beyond the queue's own memory of copies
     world.put(*FAXES)
     world.settle()
-    check(world, "copies")
+    check_faxes(world, "copies")
 
 
 def test_copies_of_a_fax_with_different_retry_counts_are_sent_as_one_fax(new_fax_world: NewFaxWorld) -> None:
     world = new_fax_world()
-    world.put(fax("busy-once", retry_count=1), fax("good", THERE, retry_count=19))
+    world.put(fated_fax("busy-once", retry_count=1), fated_fax("good", THERE, retry_count=19))
     world.clock.now += 301
-    world.put(fax("busy-once", retry_count=0), fax("good", THERE, retry_count=0))
+    world.put(fated_fax("busy-once", retry_count=0), fated_fax("good", THERE, retry_count=0))
     world.settle()
     assert world.network.delivered() == {"busy-once": 1, "good": 1}
     assert world.callbacks("busy-once") == [
@@ -110,10 +110,10 @@ def test_a_late_copy_of_an_earlier_attempt_causes_no_further_submit(
     new_fax_world: NewFaxWorld, attempts: int
 ) -> None:
     world = new_fax_world()
-    world.put(fax("busy"))
+    world.put(fated_fax("busy"))
     world.settle()
     world.clock.now += 301
-    world.put(fax("busy", attempt=attempts))
+    world.put(fated_fax("busy", attempt=attempts))
     world.settle()
     assert world.found("busy")["status"] == "failed"
     assert _submitted(world, "busy") == 3

@@ -7,14 +7,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mailroom.channels.fax.contract import Delivered
-from tests.support.faults.fax_world import HERE, THERE, FaxWorld, fax
+from tests.support.faults.fax_world import HERE, THERE, FaxWorld, fated_fax
 from tests.support.faults.outside import Side
 
 NewFaxWorld = Callable[[], FaxWorld]
 
 LINES = {HERE: ("good", "busy-once", "lost-answer"), THERE: ("slow", "throttled-once", "good-too")}
 NAMES = [name for names in LINES.values() for name in names]
-FAXES = {name: fax(name, line) for line, names in LINES.items() for name in names}
+FAXES = {name: fated_fax(name, line) for line, names in LINES.items() for name in names}
 sides: st.SearchStrategy[Side] = st.sampled_from(("before", "after"))
 steps = st.one_of(
     st.tuples(st.just("copy"), st.sampled_from(NAMES)),

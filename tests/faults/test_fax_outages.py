@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 
-from tests.support.faults.fax_world import FUNCTION_SECONDS, RULES, THERE, TIMES, FaxWorld, fax
+from tests.support.faults.base import FUNCTION_SECONDS
+from tests.support.faults.fax_world import RULES, THERE, TIMES, FaxWorld, fated_fax
 
 NewFaxWorld = Callable[..., FaxWorld]
 
 
-def run(world: FaxWorld, times: int) -> None:
+def run_sender(world: FaxWorld, times: int) -> None:
     """So many invocations of the sender, each when its record is visible."""
     for _ in range(times):
         due = world.fifo.next_visible()
@@ -21,7 +22,7 @@ def test_a_fax_to_a_line_that_is_always_busy_fails_after_its_last_try_without_a_
     new_fax_world: NewFaxWorld,
 ) -> None:
     world = new_fax_world(20)
-    world.put(fax("busy"), fax("good"))
+    world.put(fated_fax("busy"), fated_fax("good"))
     world.settle()
     tries = [
         ("tmp_fail", f"Failed to deliver fax (attempt {n} of 20). Fax status: busy") for n in range(1, 20)
@@ -38,9 +39,9 @@ def test_faxes_become_dead_letters_if_the_provider_is_down_and_a_later_redrive_d
     new_fax_world: NewFaxWorld,
 ) -> None:
     world = new_fax_world()
-    world.put(fax("good"), fax("good-there", THERE))
+    world.put(fated_fax("good"), fated_fax("good-there", THERE))
     world.network.down = True
-    run(world, 500)
+    run_sender(world, 500)
     assert sorted(letter.group for letter in world.fifo.dead) == sorted(["+16175551234", THERE])
     assert world.network.calls == []
     assert world.callbacks("good") == []
@@ -54,12 +55,12 @@ def test_a_submitted_fax_keeps_its_line_locked_during_an_outage_and_is_sent_afte
     new_fax_world: NewFaxWorld,
 ) -> None:
     world = new_fax_world()
-    world.put(fax("slow"), fax("good"))
-    world.outside.intrude = (3, lambda: setattr(world.network, "down", True))  # its first poll
-    run(world, 1)
+    world.put(fated_fax("slow"), fated_fax("good"))
+    world.outside.intrude = (3, lambda: setattr(world.network, "down", True))  # the first poll of the fax
+    run_sender(world, 1)
     began = world.clock()
     while world.clock() < began + TIMES.longest_fax - 100:
-        run(world, 1)
+        run_sender(world, 1)
         assert [call.name for call in world.network.calls] == ["slow"]
         assert not world.fifo.dead
     world.network.down = False
@@ -75,14 +76,14 @@ def test_a_submitted_fax_locks_its_line_for_the_longest_fax_time_whenever_the_le
     for at in (*range(16), *range(16, 1_000, 16)):
         world = new_fax_world()
         world.jitter = 0.0  # each wait is at its shortest
-        world.put(fax("endless"))
+        world.put(fated_fax("endless"))
         world.fifo.letters[0].receives = RULES.last_submit_receive - 1
         world.outside.intrude = (at, lambda stream=world.stream: setattr(stream, "down", True))
         while not world.fifo.dead:
-            run(world, 1)
+            run_sender(world, 1)
         if not world.stream.down:
             break
-        for call in world.network.calls:  # none where the outage began before the submit
+        for call in world.network.calls:  # no submit if the outage began before it
             assert world.clock() >= call.began + TIMES.longest_fax
     assert at > 100
 
@@ -91,10 +92,10 @@ def test_a_fax_whose_sender_is_killed_at_every_poll_is_followed_to_its_end(
     new_fax_world: NewFaxWorld,
 ) -> None:
     world = new_fax_world()
-    world.put(fax("slow"), fax("good"))
+    world.put(fated_fax("slow"), fated_fax("good"))
     for _ in range(12):
         world.outside.stop = (len(world.outside.calls) + 3, "before")
-        run(world, 1)
+        run_sender(world, 1)
         if len(world.network.calls) > 1:
             break
     world.outside.stop = None
@@ -106,7 +107,7 @@ def test_a_fax_whose_sender_is_killed_at_every_poll_is_followed_to_its_end(
 
 def test_a_fax_that_takes_several_invocations_is_submitted_once(new_fax_world: NewFaxWorld) -> None:
     world = new_fax_world()
-    world.put(fax("slow"))
+    world.put(fated_fax("slow"))
     world.settle()
     assert [call.name for call in world.network.calls] == ["slow"]
     (call,) = world.network.calls
@@ -118,9 +119,9 @@ def test_a_fax_received_too_often_before_its_submit_becomes_a_dead_letter_withou
     new_fax_world: NewFaxWorld,
 ) -> None:
     world = new_fax_world()
-    world.put(fax("good"))
+    world.put(fated_fax("good"))
     world.fifo.letters[0].receives = 30
-    run(world, 500)
+    run_sender(world, 500)
     assert world.network.calls == []
     assert len(world.fifo.dead) == 1
     assert "completedAt" not in world.found("good")
@@ -134,7 +135,11 @@ def test_an_invalid_queue_message_becomes_a_dead_letter_soon_and_valid_faxes_are
 ) -> None:
     world = new_fax_world()
     world.fifo.put('{"to": "+16175551234"}', "+16175551234", "no-id")
-    world.put(fax("good"), fax("not-a-number", "12"), fax("no-https", pdf_url="http://files.example/x.pdf"))
+    world.put(
+        fated_fax("good"),
+        fated_fax("not-a-number", "12"),
+        fated_fax("no-https", pdf_url="http://files.example/x.pdf"),
+    )
     began = world.clock()
     world.settle()
     assert [letter.body for letter in world.fifo.dead] == ['{"to": "+16175551234"}']

@@ -39,7 +39,7 @@ class World:
         return int(people.change(event, {"recipient": ADA}, "shop")["statusCode"])
 
 
-def test_a_repeated_change_ends_as_one_that_was_not_stopped() -> None:
+def test_a_change_of_a_persons_choices_that_was_stopped_and_repeated_has_its_full_effect() -> None:
     world = World()
     assert world.change() == HTTPStatus.OK
     names, expected = [*world.outside.calls], world.preferences.choices(ADA)

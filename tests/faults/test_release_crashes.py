@@ -11,9 +11,10 @@ import pytest
 from mailroom.clock import iso
 from mailroom.ledger.erasure import Erasure
 from mailroom.message.message import Key
+from tests.support.faults.base import LEASE
 from tests.support.faults.repairs import of_mail, resend
-from tests.support.faults.stops import entries, stops
-from tests.support.faults.world import BULK, HOUR, LEASE, MAIL, World, mail
+from tests.support.faults.stops import each_entry, stops
+from tests.support.faults.world import BULK, HOUR, MAIL, World, mail
 
 NewWorld = Callable[..., World]
 NAMES = ("a", "b", "c")
@@ -22,13 +23,13 @@ PART = 3
 DAY: dict[str, Any] = {"budgets_table": "budgets", "per_day": (("0001-01-01", 2 * PART),), "reserve": 0.5}
 WINDOW = {"from": "09:00", "to": "20:00", "zone": "UTC"}
 REASONS = ("send_at", "window", "day")
-"""What the messages wait for: each by another hold, and the last in the line."""
+"""Names of the messages: each waits for another reason, and the last one in the line."""
 of_each_reason = pytest.mark.parametrize("reason", REASONS)
 of_time_and_line = pytest.mark.parametrize("reason", ["send_at", "day"])
 """Waits that end by their time and in the line; a window's ends by its time as well."""
 
 
-def put(new_world: NewWorld, reason: str) -> World:
+def world_with_held(new_world: NewWorld, reason: str) -> World:
     """Make a world at 8 in the morning in which messages were put that may not be sent yet."""
     world = new_world()
     by_reason: dict[str, dict[str, Any]] = {
@@ -56,7 +57,7 @@ def hold(world: World) -> None:
 
 def ready(new_world: NewWorld, reason: str) -> World:
     """Make a world in which the time of the messages has come."""
-    world = put(new_world, reason)
+    world = world_with_held(new_world, reason)
     hold(world)
     assert {world.found(name)["status"] for name in NAMES} == {"scheduled"}
     world.clock.now = max(world.clock.now, world.next_due() or 0)
@@ -66,8 +67,8 @@ def ready(new_world: NewWorld, reason: str) -> World:
     return world
 
 
-def check(world: World, where: str, reason: str) -> None:
-    """Nothing is lost, nothing is sent twice or too early, and nothing waits any more."""
+def check_times(world: World, where: str, reason: str) -> None:
+    """Check that each message was sent once and not too early, and that none is lost or still waits."""
     world.settle()
     assert world.sends() == dict.fromkeys(NAMES, 1), where
     assert {world.end(name) for name in NAMES} == {"sent"}, where
@@ -81,8 +82,8 @@ def check(world: World, where: str, reason: str) -> None:
 def test_a_message_that_must_wait_is_sent_once_wherever_a_function_crashes_as_the_wait_begins(
     new_world: NewWorld, reason: str
 ) -> None:
-    for world, where in stops(partial(put, new_world, reason), hold):
-        check(world, where, reason)
+    for world, where in stops(partial(world_with_held, new_world, reason), hold):
+        check_times(world, where, reason)
 
 
 @of_each_reason
@@ -90,7 +91,7 @@ def test_a_message_that_waited_is_sent_once_wherever_release_crashes(
     new_world: NewWorld, reason: str
 ) -> None:
     for world, where in stops(partial(ready, new_world, reason), World.release, least=5):
-        check(world, where, reason)
+        check_times(world, where, reason)
 
 
 @of_time_and_line
@@ -98,7 +99,7 @@ def test_a_wait_that_has_ended_leaves_neither_a_mark_nor_content_nor_an_open_lin
     new_world: NewWorld, reason: str
 ) -> None:
     world = ready(new_world, reason)
-    check(world, "no stop", reason)
+    check_times(world, "no stop", reason)
     assert not world.dynamodb.tables["contents"].items
     assert not any("wait" in item for item in world.dynamodb.tables["ledger"].items.values())
     assert world.budget().line().at == math.inf
@@ -114,8 +115,8 @@ def second_round(world: World) -> None:
 
 @of_time_and_line
 def test_two_concurrent_rounds_of_release_send_each_message_once(new_world: NewWorld, reason: str) -> None:
-    for world, where in entries(partial(ready, new_world, reason), World.release, second_round):
-        check(world, where, reason)
+    for world, where in each_entry(partial(ready, new_world, reason), World.release, second_round):
+        check_times(world, where, reason)
 
 
 def hold_again(world: World) -> None:
@@ -132,9 +133,9 @@ def test_a_message_that_a_worker_holds_again_during_release_waits_for_its_new_ti
     new_world: NewWorld, reason: str
 ) -> None:
     held = 0
-    for world, where in entries(partial(ready, new_world, reason), World.release, hold_again):
+    for world, where in each_entry(partial(ready, new_world, reason), World.release, hold_again):
         held += world.sends() == {} and world.found("a")["status"] == "scheduled"
-        check(world, where, reason)
+        check_times(world, where, reason)
     assert held
 
 
@@ -155,7 +156,7 @@ def test_a_message_that_is_cancelled_during_release_is_sent_only_if_the_cancel_i
 
     begin = partial(ready, new_world, reason)
     for enter in (cancel, deliver_and_cancel):
-        for world, where in entries(begin, World.release, enter):
+        for world, where in each_entry(begin, World.release, enter):
             world.settle()
             expected = {name: 1 for name in NAMES if name != "a" or not answers[-1]}
             assert world.sends() == expected, where
@@ -186,9 +187,9 @@ def test_a_message_that_an_erasure_cancels_is_not_sent_and_leaves_no_content_whe
     new_world: NewWorld, reason: str
 ) -> None:
     begin = partial(ready, new_world, reason)
-    for world, where in entries(begin, erase, second_round):
+    for world, where in each_entry(begin, erase, second_round):
         check_erased(world, where)
-    for world, where in entries(begin, World.release, erase):
+    for world, where in each_entry(begin, World.release, erase):
         check_erased(world, where)
 
 
@@ -204,7 +205,7 @@ def test_a_corrected_and_resent_message_is_sent_once_with_its_new_content_whenev
         assert (message.result == "resent") is cancelled
 
     begin = partial(ready, new_world, reason)
-    worlds = [*entries(begin, correct, World.release), *entries(begin, World.release, correct)]
+    worlds = [*each_entry(begin, correct, World.release), *each_entry(begin, World.release, correct)]
     for world, where in worlds:
         world.settle()
         assert world.sends() == dict.fromkeys(NAMES, 1), where

@@ -31,7 +31,7 @@ class ChangingWorld(RandomWorld):
         self.invalid: set[str] = set()
         """Messages that may end as invalid: they were put, or were without an outcome, while the channel was
         removed."""
-        self.release()  # it runs each minute, so it has seen the channel before anybody removes it
+        self.release()  # the rule runs each minute, so it has seen the channel before the removal
 
     def play(self) -> None:
         if self.random.random() < 0.15:
@@ -74,7 +74,7 @@ class ChangingWorld(RandomWorld):
         return (self.found(item["id"]["S"]) for item in [*self.dynamodb.tables["ledger"].items.values()])
 
     def _expire(self) -> None:
-        """Delete contents as DynamoDB does after their ttl, and judge the other ones."""
+        """Delete contents as DynamoDB deletes them after their ttl, and judge the others."""
         table = self.dynamodb.tables["contents"].items
         for key, content in [*table.items()]:
             ttl = int(content["ttl"]["N"])
@@ -84,7 +84,7 @@ class ChangingWorld(RandomWorld):
             put = self.puts[content["message"]["S"].partition("#")[2]]
             if "expires_at" in put:
                 assert ttl <= int(epoch(put["expires_at"]) + SPARE_SECONDS)
-            if put["lane"] == "normal":  # it waits for its window only, which opens within a day
+            if put["lane"] == "normal":  # the message waits for a window that opens within a day
                 assert ttl <= self.clock.now + DAY + SPARE_SECONDS
 
     def finish(self) -> None:
@@ -100,7 +100,7 @@ class ChangingWorld(RandomWorld):
             assert (name in self.invalid, sends) == (True, 0), name
         elif (
             end == "failed: outcome_unknown"
-        ):  # its worker died, and it expired during the day without the channel
+        ):  # the worker died, and the message expired during the day without the channel
             assert (name in self.doubted, sends <= 1) == (True, True), name
         else:
             super()._judge_end(name)

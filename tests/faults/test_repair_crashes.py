@@ -8,31 +8,28 @@ import pytest
 
 from mailroom.message.message import Key
 from tests.support.faults import fax_world
-from tests.support.faults.fax_world import HERE, FaxWorld, fax
+from tests.support.faults.base import VISIBILITY
+from tests.support.faults.fax_world import HERE, FaxWorld, fated_fax
 from tests.support.faults.repairs import (
     OLDER_THAN,
     Here,
     Staged,
-    again,
     of_fax,
     of_mail,
     scan,
     scanned,
+    send_again,
     sends,
 )
-from tests.support.faults.stops import entries, stops
-from tests.support.faults.world import MAIL, VISIBILITY, World, create_table, mail
+from tests.support.faults.stops import each_entry, stops
+from tests.support.faults.world import MAIL, World, create_table, mail
+
+pytestmark = pytest.mark.usefixtures("one_by_one")
 
 NewWorld = Callable[..., World]
 NewFaxWorld = Callable[..., FaxWorld]
 STUCK = ("never-taken", "throttled-once", "reopened")
 WHOLE = (*STUCK, "later", "done", "waiting")
-
-
-@pytest.fixture(autouse=True)
-def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls in the same order each time, so that each of them is stopped at."""
-    monkeypatch.setattr("mailroom_ops.repair.repairs.SEGMENTS", 1)
 
 
 def stranded(world: World) -> Here:
@@ -58,7 +55,7 @@ def stuck(new_world: NewWorld) -> Staged[World]:
     return Staged(world, stranded(world))
 
 
-def check(world: World, where: str) -> None:
+def check_repaired(world: World, where: str) -> None:
     assert sends(world) == dict.fromkeys(WHOLE, 1), where
     for name in WHOLE:
         assert world.end(name) == "sent", where
@@ -70,10 +67,10 @@ def test_a_repair_sends_stuck_messages_once_and_does_not_send_queued_messages_tw
 ) -> None:
     world = new_world()
     stage = stranded(world)
-    # One that waits in its queue cannot be told from one that is lost.
+    # A message that waits in its queue cannot be distinguished from a lost one.
     assert scan(stage, world.clock.sleep) == (len(STUCK) + 1, 0)
     world.settle()
-    check(world, "no stop")
+    check_repaired(world, "no stop")
     assert scan(stage, world.clock.sleep) == (0, 0)
 
 
@@ -83,16 +80,16 @@ def test_a_repair_scan_that_was_stopped_anywhere_and_runs_again_sends_each_messa
     for staged, where in stops(partial(stuck, new_world), scanned, least=8):
         assert scanned(staged) is not None, where
         staged.world.settle()
-        check(staged.world, where)
+        check_repaired(staged.world, where)
 
 
 def test_two_operators_who_repair_at_the_same_time_send_each_message_once(new_world: NewWorld) -> None:
     def whole(staged: Staged[World]) -> None:
         assert scanned(staged) is not None
 
-    for staged, where in entries(partial(stuck, new_world), whole, whole):
+    for staged, where in each_entry(partial(stuck, new_world), whole, whole):
         staged.world.settle()
-        check(staged.world, where)
+        check_repaired(staged.world, where)
 
 
 def test_scans_beside_live_workers_send_no_message_twice(new_world: NewWorld) -> None:
@@ -141,17 +138,17 @@ def stranded_faxes(world: FaxWorld) -> Here:
     """Strand a fax whose next attempt was lost, and one that was purged from its queue while it was on the
     line; put one that waits behind them."""
     create_table(world.dynamodb, "mailbox")
-    world.put(fax("busy-once"))
+    world.put(fated_fax("busy-once"))
     world.send_fax()
     world.draw_consequences()
     assert world.found("busy-once")["status"] == "retrying"
     world.queues.messages[fax_world.RETRY].clear()
-    world.put(fax("slow"))
+    world.put(fated_fax("slow"))
     world.send_fax()
     assert "completedAt" not in world.found("slow")
     world.fifo.letters.clear()
     world.clock.now += OLDER_THAN + fax_world.VISIBILITY + fax_world.RETRY_SECONDS + 1
-    world.put(fax("good"))
+    world.put(fated_fax("good"))
     return of_fax(world)
 
 
@@ -195,9 +192,9 @@ def test_stuck_and_failed_messages_that_are_sent_again_by_their_ids_are_sent_onc
         return staged
 
     names = (*STUCK, "failed")
-    assert again(begin().stage, *names) == (len(names), 0)
-    for staged, where in stops(begin, lambda staged: again(staged.stage, *names), least=8):
-        assert again(staged.stage, *names) is not None, where
+    assert send_again(begin().stage, *names) == (len(names), 0)
+    for staged, where in stops(begin, lambda staged: send_again(staged.stage, *names), least=8):
+        assert send_again(staged.stage, *names) is not None, where
         staged.world.settle()
         assert staged.world.end("failed") == "sent", where
         assert sends(staged.world) == dict.fromkeys((*WHOLE, "failed"), 1), where

@@ -1,5 +1,5 @@
-"""`repair --as` beside live workers, and stopped at each of its calls: the operator's outcome stays, and
-nothing is sent again for it."""
+"""`repair --as` beside live workers, and stopped at each of its calls: the operator's outcome stays, and no
+message is sent again."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -9,10 +9,10 @@ import pytest
 
 from mailroom_ops.repair.repairs import Judged, Repairs, Word
 from mailroom_ops.shared.selected_messages import MessageRef
-from tests.support.faults.fax_world import HERE, LEASE, FaxWorld, fax
+from tests.support.faults.fax_world import HERE, LEASE, FaxWorld, fated_fax
 from tests.support.faults.outside import Stopped
 from tests.support.faults.repairs import LONGEST_FAX, of_fax, repairs_of
-from tests.support.faults.stops import calls, entries, stops
+from tests.support.faults.stops import call_numbers, each_entry, stops
 from tests.support.faults.world import create_table
 
 NewFaxWorld = Callable[[], FaxWorld]
@@ -24,18 +24,18 @@ def followed_for_ever(new_fax_world: NewFaxWorld) -> FaxWorld:
     """Make a world with a fax whose provider does not respond any more, and a fax that waits behind it."""
     world = new_fax_world()
     create_table(world.dynamodb, "mailbox")
-    world.put(fax("slow"), fax("good"))
-    world.outside.intrude = (3, lambda: setattr(world.network, "down", True))  # its first poll
+    world.put(fated_fax("slow"), fated_fax("good"))
+    world.outside.intrude = (3, lambda: setattr(world.network, "down", True))  # the first poll of the fax
     world.send_fax()
     world.outside.intrude = None
     assert world.found("slow")["provider_id"] == "fx-1"
     while world.clock() < world.network.calls[0].began + LONGEST_FAX + LEASE:
-        again(world)
+        invoke_when_visible(world)
     assert "completedAt" not in world.found("slow")
     return world
 
 
-def again(world: FaxWorld) -> None:
+def invoke_when_visible(world: FaxWorld) -> None:
     """The next invocation for it, when its record is visible."""
     world.clock.now = max(world.clock.now, world.fifo.next_visible() or 0)
     world.send_fax()
@@ -55,7 +55,7 @@ def looked(repairs: Repairs, name: str) -> Judged:
     return found
 
 
-def check(world: FaxWorld, word: Word, where: str) -> None:
+def check_outcome_stays(world: FaxWorld, word: Word, where: str) -> None:
     """Let all functions run on with a provider that responds again, and check that the outcome stays."""
     world.network.down = False
     world.settle()
@@ -73,10 +73,12 @@ def test_an_operator_can_settle_a_fax_whose_provider_is_down_while_a_worker_foll
     new_fax_world: NewFaxWorld, word: Word
 ) -> None:
     begin, done = partial(followed_for_ever, new_fax_world), list[bool | None]()
-    assert len(calls(begin, again)) >= 4
-    for world, where in entries(begin, again, lambda world: done.append(settled(world, word))):
+    assert len(call_numbers(begin, invoke_when_visible)) >= 4
+    for world, where in each_entry(
+        begin, invoke_when_visible, lambda world: done.append(settled(world, word))
+    ):
         assert done.pop() is True, where
-        check(world, word, where)
+        check_outcome_stays(world, word, where)
 
 
 @both
@@ -90,8 +92,8 @@ def test_a_provider_that_responds_again_too_late_does_not_change_the_operators_o
         world.network.down = False  # and the worker that holds it sees that it was delivered
 
     world.outside.intrude = (len(world.outside.calls) + 1, meanwhile)
-    again(world)
-    check(world, word, "answers again")
+    invoke_when_visible(world)
+    check_outcome_stays(world, word, "answers again")
 
 
 @both
@@ -101,7 +103,7 @@ def test_a_repair_that_was_stopped_anywhere_and_runs_again_settles_the_fax_once(
     for world, where in stops(partial(followed_for_ever, new_fax_world), lambda world: settled(world, word)):
         if "completedAt" not in world.found("slow"):
             assert settled(world, word), where
-        check(world, word, where)
+        check_outcome_stays(world, word, where)
 
 
 @both
@@ -112,14 +114,14 @@ def test_two_operators_settle_a_fax_once(new_fax_world: NewFaxWorld, word: Word)
     other: Word = "sent" if word == "failed" else "failed"
     assert repairs.end(found, word) == ""
     assert "has changed" in repairs.end(found, other)
-    check(world, word, "two")
+    check_outcome_stays(world, word, "two")
 
 
 @both
 def test_the_next_attempt_of_a_settled_fax_is_never_submitted(new_fax_world: NewFaxWorld, word: Word) -> None:
     world = new_fax_world()
     create_table(world.dynamodb, "mailbox")
-    world.put(fax("busy-once"))
+    world.put(fated_fax("busy-once"))
     world.send_fax()
     world.draw_consequences()
     assert world.found("busy-once")["status"] == "retrying"
@@ -133,7 +135,7 @@ def test_the_next_attempt_of_a_settled_fax_is_never_submitted(new_fax_world: New
 def test_a_fax_that_may_be_on_its_line_is_not_settled(new_fax_world: NewFaxWorld) -> None:
     world = new_fax_world()
     create_table(world.dynamodb, "mailbox")
-    world.put(fax("slow"))
+    world.put(fated_fax("slow"))
     world.send_fax()
     assert not settled(world, "failed")
     world.settle()

@@ -8,22 +8,18 @@ import pytest
 from mailroom.ledger.observer import observe
 from mailroom.message.message import Key
 from mailroom_ops.messages.sets import MessageResult
-from tests.support.faults.fax_world import FaxWorld, fax
+from tests.support.faults.base import VISIBILITY
+from tests.support.faults.fax_world import FaxWorld, fated_fax
 from tests.support.faults.repairs import OLDER_THAN, Staged, of_fax, of_mail, resend, scanned, sends
-from tests.support.faults.stops import entries, stops
-from tests.support.faults.world import MAIL, VISIBILITY, World, mail
-from tests.support.told import told
+from tests.support.faults.stops import each_entry, stops
+from tests.support.faults.world import MAIL, World, mail
+from tests.support.told import ses_event
+
+pytestmark = pytest.mark.usefixtures("one_by_one")
 
 NewWorld = Callable[..., World]
 NewFaxWorld = Callable[..., FaxWorld]
 IDS = ("a", "b")
-
-
-@pytest.fixture(autouse=True)
-def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls in the same order each time, so that each of them is stopped at."""
-    monkeypatch.setattr("mailroom_ops.repair.resender.WORKERS", 1)
-    monkeypatch.setattr("mailroom_ops.repair.repairs.SEGMENTS", 1)
 
 
 def failed_once(new_world: NewWorld) -> Staged[World]:
@@ -37,11 +33,11 @@ def failed_once(new_world: NewWorld) -> Staged[World]:
     return Staged(world, of_mail(world))
 
 
-def run(staged: Staged[World]) -> None:
+def resend_all(staged: Staged[World]) -> None:
     resend(staged.stage, *IDS)
 
 
-def check(world: World, where: str) -> None:
+def check_second_attempts(world: World, where: str) -> None:
     assert sends(world) == dict.fromkeys(IDS, 1), where
     for name in IDS:
         assert (world.end(name), world.found(name)["attempts"]) == ("sent", 2), where
@@ -54,18 +50,18 @@ def test_a_resend_that_was_stopped_anywhere_and_runs_again_sends_each_message_on
     undisturbed = failed_once(new_world)
     assert [message.result for message in resend(undisturbed.stage, *IDS)] == ["resent", "resent"]
     undisturbed.world.settle()
-    check(undisturbed.world, "undisturbed")
-    for staged, where in stops(partial(failed_once, new_world), run, least=5):
-        run(staged)
+    check_second_attempts(undisturbed.world, "undisturbed")
+    for staged, where in stops(partial(failed_once, new_world), resend_all, least=5):
+        resend_all(staged)
         staged.world.settle()
-        check(staged.world, where)
+        check_second_attempts(staged.world, where)
 
 
 def test_a_message_that_was_reopened_and_not_queued_is_sent_once_after_a_repair_scan(
     new_world: NewWorld,
 ) -> None:
     found = 0
-    for staged, where in stops(partial(failed_once, new_world), run):
+    for staged, where in stops(partial(failed_once, new_world), resend_all):
         world = staged.world
         reopened = [name for name in IDS if "completedAt" not in world.found(name)]
         found += len(reopened)
@@ -81,17 +77,17 @@ def test_a_message_that_was_reopened_and_not_queued_is_sent_once_after_a_repair_
 
 
 def resent_and_sent(staged: Staged[World]) -> None:
-    run(staged)
+    resend_all(staged)
     staged.world.settle()
 
 
-@pytest.mark.parametrize("enter", [run, resent_and_sent])
+@pytest.mark.parametrize("enter", [resend_all, resent_and_sent])
 def test_two_concurrent_resends_send_each_message_once_even_if_a_worker_runs_in_between(
     new_world: NewWorld, enter: Callable[[Staged[World]], None]
 ) -> None:
-    for staged, where in entries(partial(failed_once, new_world), run, enter):
+    for staged, where in each_entry(partial(failed_once, new_world), resend_all, enter):
         staged.world.settle()
-        check(staged.world, where)
+        check_second_attempts(staged.world, where)
 
 
 def test_a_message_that_is_proved_delivered_just_before_its_reopening_is_not_sent_again(
@@ -105,7 +101,7 @@ def test_a_message_that_is_proved_delivered_just_before_its_reopening_is_not_sen
     stage = of_mail(world)
 
     def late() -> None:
-        observe(world.ledger, [told(Key("lost-answer", "mail"), "delivered")])
+        observe(world.ledger, [ses_event(Key("lost-answer", "mail"), "delivered")])
 
     world.outside.intrude = (len(world.outside.calls), late)
     (refused,) = resend(stage, "lost-answer")
@@ -143,7 +139,7 @@ def test_a_delivered_message_is_resent_only_with_force(new_world: NewWorld) -> N
 def given_up(new_fax_world: NewFaxWorld) -> Staged[FaxWorld]:
     """Give a fax up after its only try."""
     world = new_fax_world(1)
-    world.put(fax("busy-once"))
+    world.put(fated_fax("busy-once"))
     world.settle()
     assert world.found("busy-once")["status"] == "failed"
     return Staged(world, of_fax(world))

@@ -13,7 +13,7 @@ from mailroom_ops import cli
 from mailroom_ops.shared.selected_messages import selected
 from tests.support.dynamodb.client import ITEM_BYTES
 from tests.support.dynamodb.values import size_of
-from tests.support.faults.repairs import again, of_mail, resend, scan, sends
+from tests.support.faults.repairs import of_mail, resend, scan, send_again, sends
 from tests.support.faults.world import MAIL, World, create_table, mail
 
 SOURCE, FILE = "mailbox-restored", "mailbox-unknown.jsonl"
@@ -46,7 +46,7 @@ class Loss:
         return {each["id"]["S"] for each in self.items()}
 
     def send(self, *ids: str) -> None:
-        """Send messages, as producers do."""
+        """Send messages through the mailbox."""
         self.world.put(*map(mail, ids))
         self.world.stream()
         self.world.settle()
@@ -112,7 +112,7 @@ def test_a_restored_message_that_the_ledger_has_forgotten_is_listed_and_not_sent
 
 def test_an_item_too_large_for_the_restore_mark_is_reported_and_other_items_are_restored(loss: Loss) -> None:
     full = mail("full", text="x" * (ITEM_BYTES - 200))
-    full["text"] += "x" * (ITEM_BYTES - size_of(image_of(full)))  # its mark has 15 bytes
+    full["text"] += "x" * (ITEM_BYTES - size_of(image_of(full)))  # the restore mark has 15 bytes
     loss.world.put(full)
     loss.send("small")
     loss.lose()
@@ -153,7 +153,7 @@ def test_a_message_that_was_put_just_before_the_loss_is_sent_after_an_operator_r
     loss.lose()
     assert loss.answer()["unknown"] == 2
     assert scan(of_mail(world), world.clock.sleep) == (0, 0)
-    assert again(of_mail(world), "just-put") == (1, 0)
+    assert send_again(of_mail(world), "just-put") == (1, 0)
     world.settle()
     assert (world.sends(), world.end("just-put")) == ({"welcome": 1, "just-put": 1}, "sent")
     assert loss.answer()["unknown"] == 1

@@ -16,16 +16,16 @@ from mailroom.search.campaign_tallies import Tallies
 from mailroom.search.indexer import Indexer
 from tests.support.dynamodb import in_memory_client
 from tests.support.faults.outside import Clock, Outside, Stopped
-from tests.support.faults.stops import entries, stops
+from tests.support.faults.stops import each_entry, stops
 from tests.support.faults.world import create_table
-from tests.support.told import told
-from tests.support.unit.searching import in_run, record, rows_with
+from tests.support.told import ses_event
+from tests.support.unit.searching import in_run, ledger_record, rows_with
 from tests.support.unit.shared import LEDGER, RUNS, SEARCH, claimed, mail
 
 NAME = "2026-11-21T09:00Z"
 BEGUN = 1_795_251_600
 KEYS = [Key(in_run("spring", NAME, BEGUN).id_of(f"p{at}"), "mail") for at in range(3)]
-BATCH = [record(key.id) for key in KEYS]
+BATCH = [ledger_record(key.id) for key in KEYS]
 SETTINGS = IndexSettings(
     ledger_table=LEDGER, search_table=SEARCH, search_key_name="key", campaigns={"spring": 5}, runs_table=RUNS
 )
@@ -55,7 +55,7 @@ class SearchWorld:
 
     def bounce(self) -> None:
         """Let SES report the bounce of the first message."""
-        observe(self.ledger, [told(KEYS[0], "bounced")])
+        observe(self.ledger, [ses_event(KEYS[0], "bounced")])
 
     def found(self) -> tuple[list[Any], dict[str, int]]:
         """Return the places and keys of all rows, and the run's tally."""
@@ -75,7 +75,7 @@ def test_each_message_is_indexed_and_counted_once_wherever_the_indexer_stops() -
 
 
 def test_a_status_that_changes_during_indexing_is_counted_as_the_new_status() -> None:
-    for world, where in entries(SearchWorld, SearchWorld.index, SearchWorld.bounce):
+    for world, where in each_entry(SearchWorld, SearchWorld.index, SearchWorld.bounce):
         world.index()  # the change has a record of its own
         assert world.found()[1] == {"sent": 2, "bounced": 1}, where
 
@@ -99,8 +99,8 @@ class BadRunWorld:
             message = mail(key.id, campaign_start=CampaignStart("spring", NAME, self.run.valid_from))
             ledger.complete(claimed(ledger, message), "ses", "0101")
         for key in keys[:25]:
-            observe(ledger, [told(key, "bounced")])
-        self.batch = [record(key.id) for key in keys]
+            observe(ledger, [ses_event(key, "bounced")])
+        self.batch = [ledger_record(key.id) for key in keys]
 
     @property
     def run(self) -> Run:
@@ -154,11 +154,11 @@ def test_a_decision_that_a_person_makes_during_indexing_stays() -> None:
     def pause(world: BadRunWorld) -> None:
         world.runs.pause("spring", NAME, "since noon by ada: a wrong link")
 
-    for world, where in entries(BadRunWorld, BadRunWorld.index, pause):
+    for world, where in each_entry(BadRunWorld, BadRunWorld.index, pause):
         assert world.run.paused == "since noon by ada: a wrong link", where
-    for world, where in entries(BadRunWorld, BadRunWorld.index, stop):
+    for world, where in each_entry(BadRunWorld, BadRunWorld.index, stop):
         assert (world.run.state, world.run.paused) == ("stopped", ""), where
-    for world, where in entries(BadRunWorld, BadRunWorld.index, resume):
+    for world, where in each_entry(BadRunWorld, BadRunWorld.index, resume):
         assert world.run.resumed == RESUMED, where
         world.index()
         assert world.run.paused_by_itself, where

@@ -35,7 +35,7 @@ def twice_by_ledger(world: World) -> set[str]:
     return {name for name in GOOD if may_have_arrived_twice(world.found(name))}
 
 
-def stopped(
+def each_stop_of_mail(
     new_world: NewWorld, on_unknown: str, *, keyed: bool = False
 ) -> Iterator[tuple[World, str, frozenset[str]]]:
     """Yield a world for each place to stop at, and the messages that cannot be sent and whose outcome is
@@ -73,11 +73,11 @@ def check_neighbours(world: World, where: str, begun: Container[str] = ()) -> No
 def test_no_mail_is_sent_twice_wherever_the_sender_crashes_if_its_event_arrives(
     new_world: NewWorld, on_unknown: str
 ) -> None:
-    for world, where, begun in stopped(new_world, on_unknown):
+    for world, where, begun in each_stop_of_mail(new_world, on_unknown):
         world.send_events()
         world.settle(between=world.send_events)
         doubtful = {name for name in GOOD if world.end(name) != "sent"}
-        # Without a submit there is no event: `hold` gives up what it cannot know, and sends nothing twice.
+        # Without a submit no event arrives: `hold` gives up messages in doubt, and sends none of them twice.
         assert len(doubtful) <= (on_unknown == "hold"), where
         assert world.sends() == {name: 1 for name in GOOD if name not in doubtful}, where
         assert all(world.end(name) == "failed: outcome_unknown" for name in doubtful), where
@@ -87,7 +87,7 @@ def test_no_mail_is_sent_twice_wherever_the_sender_crashes_if_its_event_arrives(
 def test_without_events_resend_repeats_only_a_mail_whose_sender_crashed_between_acceptance_and_record(
     new_world: NewWorld,
 ) -> None:
-    for world, where, begun in stopped(new_world, "resend"):
+    for world, where, begun in each_stop_of_mail(new_world, "resend"):
         world.settle()
         assert {world.end(name) for name in GOOD} == {"sent"}, where
         doubled = [name for name, times in world.sends().items() if times > 1]
@@ -100,7 +100,7 @@ def test_without_events_resend_repeats_only_a_mail_whose_sender_crashed_between_
 
 def test_without_events_hold_never_sends_a_mail_twice_and_marks_unknown_outcomes(new_world: NewWorld) -> None:
     held = 0
-    for world, where, begun in stopped(new_world, "hold"):
+    for world, where, begun in each_stop_of_mail(new_world, "hold"):
         world.settle()
         assert max(world.sends().values()) == 1, where
         assert not twice_by_ledger(world), where
@@ -115,7 +115,7 @@ def test_without_events_hold_never_sends_a_mail_twice_and_marks_unknown_outcomes
 def test_a_provider_with_idempotency_keys_sends_each_mail_once_wherever_the_sender_crashes(
     new_world: NewWorld, on_unknown: str
 ) -> None:
-    for world, where, begun in stopped(new_world, on_unknown, keyed=True):
+    for world, where, begun in each_stop_of_mail(new_world, on_unknown, keyed=True):
         world.settle()
         assert world.sends() == dict.fromkeys(GOOD, 1), where
         assert {world.end(name) for name in GOOD} == {"sent"}, where

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.faults.changes import changed
-from tests.support.faults.sms_and_push_world import SMS, NewWorld, PeopleWorld, sms
+from tests.support.faults.changes import each_change
+from tests.support.faults.sms_and_push_world import SMS, NewWorld, PeopleWorld, fated_sms
 
 HOLD = {"on_unknown": "hold"}
-TEXTS = (sms("silent-a"), sms("lost-answer-silent"), sms("throttled-once-silent"))
+TEXTS = (fated_sms("silent-a"), fated_sms("lost-answer-silent"), fated_sms("throttled-once-silent"))
 AWS, TWILIO = {"sms_provider": "aws"}, {"sms_provider": "twilio"}
 
 
@@ -28,7 +28,7 @@ def test_a_text_that_one_account_may_have_accepted_is_not_sent_by_another_accoun
         world.enqueue(*TEXTS)
         return world
 
-    for world, where in changed(begun, after):
+    for world, where in each_change(begun, after):
         assert max(world.sends().values(), default=0) <= 1, where
         assert not world.queues.dead[SMS], where
         for each in TEXTS:

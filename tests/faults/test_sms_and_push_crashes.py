@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.bodies import text
+from tests.support.bodies import keyword_text
 from tests.support.faults.sms_and_push_world import (
     ENDPOINT,
     FEEDBACK,
@@ -16,27 +16,38 @@ from tests.support.faults.sms_and_push_world import (
     Item,
     NewWorld,
     PeopleWorld,
-    push,
-    sms,
+    fated_push,
+    fated_sms,
 )
 from tests.support.faults.stops import stops
 
 BACK, AWAY = "+16175550002", "+16175550003"
 TWINS = ("twin", "silent-twin")
 TEXTS: tuple[Item | str, ...] = (
-    sms("a"),
-    sms("refused"),
+    fated_sms("a"),
+    fated_sms("refused"),
     "not json",
-    *(sms(name, text="Your table is ready") for name in TWINS),
-    sms("throttled-once"),
-    sms("lost-answer"),
-    sms("landline", THERE),
-    sms("opted-out", STOPPED),
+    *(fated_sms(name, text="Your table is ready") for name in TWINS),
+    fated_sms("throttled-once"),
+    fated_sms("lost-answer"),
+    fated_sms("landline", THERE),
+    fated_sms("opted-out", STOPPED),
     # Out of order: of the first number START is the later one, of the second STOP.
-    *(text("start", number=BACK, at=2000), text("stop", number=BACK, at=1000)),
-    *(text("stop", number=AWAY, at=2000), text("start", number=AWAY, at=1000), text("stop", number=AWAY)),
+    *(keyword_text("start", number=BACK, at=2000), keyword_text("stop", number=BACK, at=1000)),
+    *(
+        keyword_text("stop", number=AWAY, at=2000),
+        keyword_text("start", number=AWAY, at=1000),
+        keyword_text("stop", number=AWAY),
+    ),
 )
-PUSHES = (push("p"), push("disabled"), push("throttled-once"), push("lost-answer"), push("p"), push("q"))
+PUSHES = (
+    fated_push("p"),
+    fated_push("disabled"),
+    fated_push("throttled-once"),
+    fated_push("lost-answer"),
+    fated_push("p"),
+    fated_push("q"),
+)
 ENDS = {
     **dict.fromkeys(("a", "twin", "throttled-once", "lost-answer"), "delivered"),
     "silent-twin": "sent",
@@ -46,14 +57,14 @@ ENDS = {
 }
 PUSH_ENDS = {
     **{name: {"sent"} for name in ("p", "q", "throttled-once", "lost-answer")},
-    # Stopped between its mark and its end, the next delivery finds the endpoint on the list.
+    # If the sender stopped between mark and end, the next delivery finds the endpoint on the list.
     "disabled": {"failed", "suppressed"},
 }
 IN_DOUBT = ("after publish", "before update_item")
 """Places between SNS's acceptance and the record: here alone a push goes out twice, and replaces itself."""
 
 
-def stopped(new_world: NewWorld, *items: Any) -> Iterator[tuple[PeopleWorld, str]]:
+def each_stop(new_world: NewWorld, *items: Any) -> Iterator[tuple[PeopleWorld, str]]:
     """Yield a world for each place to stop at, settled after its stop."""
 
     def begin() -> PeopleWorld:
@@ -72,7 +83,7 @@ def check_texts(world: PeopleWorld, where: str) -> None:
         assert (found["status"], found["attempts"]) == (status, 1), f"{where}: {name}"
         assert "completedAt" in found
     sids = [world.found(name)["provider_id"] for name in accepted]
-    assert len(set(sids)) == len(sids), where  # each has its own, twins too
+    assert len(set(sids)) == len(sids), where  # also identical texts have separate ids
     assert world.listed() == sorted([THERE, STOPPED, AWAY]), where
     assert len(world.queues.dead[SMS]) == 1, where
     assert not world.queues.dead[FEEDBACK], where
@@ -81,15 +92,15 @@ def check_texts(world: PeopleWorld, where: str) -> None:
 def test_each_text_is_sent_once_and_gets_the_right_status_wherever_a_function_stops(
     new_people_world: NewWorld,
 ) -> None:
-    for world, where in stopped(new_people_world, *TEXTS):
+    for world, where in each_stop(new_people_world, *TEXTS):
         check_texts(world, where)
 
 
 def test_a_text_to_a_number_that_was_reported_as_a_landline_is_suppressed(new_people_world: NewWorld) -> None:
     world = new_people_world()
-    world.enqueue(sms("landline", THERE))
+    world.enqueue(fated_sms("landline", THERE))
     world.settle()
-    world.enqueue(sms("later", THERE))
+    world.enqueue(fated_sms("later", THERE))
     world.settle()
     assert world.found("later")["status"] == "suppressed"
     assert world.sends() == {"landline": 1}
@@ -100,7 +111,9 @@ def test_identical_texts_are_sent_once_each_even_if_some_responses_are_lost(
 ) -> None:
     """The same words to the same number at the same time: one look-up must not take another's for its own."""
     world = new_people_world()
-    world.enqueue(*(sms(f"{kind}-{number}", text="same") for kind in ("a", "lost-answer") for number in "12"))
+    world.enqueue(
+        *(fated_sms(f"{kind}-{number}", text="same") for kind in ("a", "lost-answer") for number in "12")
+    )
     world.settle()
     assert set(world.sends().values()) == {1}
     assert len(world.sends()) == 4
@@ -110,7 +123,7 @@ def test_an_identical_text_is_not_lost_if_the_sender_crashed_before_its_submit(
     new_people_world: NewWorld,
 ) -> None:
     world = new_people_world()
-    world.enqueue(sms("silent-a", text="same"), sms("silent-b", text="same"))
+    world.enqueue(fated_sms("silent-a", text="same"), fated_sms("silent-b", text="same"))
     first_submit = 3  # the list's read, the claim of the first; then its submit, and its record
     world.outside.stop = (first_submit + 2, "before")
     world.settle()
@@ -123,7 +136,7 @@ def test_a_text_is_sent_although_an_identical_text_was_submitted_and_the_index_o
 ) -> None:
     """The index that tells whose a provider's id is lags behind, as DynamoDB's indexes may."""
     world = new_people_world()
-    world.enqueue(sms("silent-a", text="same"), sms("silent-b", text="same"))
+    world.enqueue(fated_sms("silent-a", text="same"), fated_sms("silent-b", text="same"))
     world.outside.stop = (2, "after")
     world.deliver(SMS)
     assert world.outside.stopped_at == "after submit"
@@ -152,7 +165,7 @@ def test_texts_get_the_same_status_whichever_function_runs_first(
 def test_each_push_gets_the_right_status_and_is_repeated_only_if_its_outcome_is_unknown(
     new_people_world: NewWorld,
 ) -> None:
-    for world, where in stopped(new_people_world, *PUSHES):
+    for world, where in each_stop(new_people_world, *PUSHES):
         for name, statuses in PUSH_ENDS.items():
             assert world.found(name, "push")["status"] in statuses, f"{where}: {name}"
         sends = world.sends()
@@ -167,10 +180,10 @@ def test_the_first_push_to_a_disabled_endpoint_fails_and_the_next_push_is_suppre
     new_people_world: NewWorld,
 ) -> None:
     world = new_people_world()
-    world.enqueue(push("disabled"))
+    world.enqueue(fated_push("disabled"))
     world.settle()
     assert world.found("disabled", "push")["status"] == "failed"
-    world.enqueue(push("disabled-later", to=f"{ENDPOINT}disabled"))
+    world.enqueue(fated_push("disabled-later", to=f"{ENDPOINT}disabled"))
     world.settle()
     assert world.found("disabled-later", "push")["status"] == "suppressed"
     assert world.sends() == {}
@@ -180,7 +193,7 @@ def test_a_retried_push_repeats_the_same_request_with_the_same_collapse_id(
     new_people_world: NewWorld,
 ) -> None:
     world = new_people_world()
-    world.enqueue(push("lost-answer"))
+    world.enqueue(fated_push("lost-answer"))
     world.settle()
     first, second = world.sns.published
     assert first == second
@@ -192,7 +205,7 @@ def test_events_become_dead_letters_if_the_feedback_function_crashes_again_and_a
     new_people_world: NewWorld,
 ) -> None:
     world = new_people_world()
-    world.enqueue(sms("a"))
+    world.enqueue(fated_sms("a"))
     world.deliver(SMS)
     for _ in range(200):
         world.outside.stop = (len(world.outside.calls), "before")
@@ -205,7 +218,7 @@ def test_events_become_dead_letters_if_the_feedback_function_crashes_again_and_a
     assert world.found("a")["status"] == "sent"
 
 
-def test_the_checks_of_this_file_fail_if_a_text_is_sent_twice(new_people_world: NewWorld) -> None:
+def test_the_checks_of_the_crash_tests_fail_if_a_text_is_sent_twice(new_people_world: NewWorld) -> None:
     world = new_people_world()
     world.enqueue(*TEXTS)
     world.settle()

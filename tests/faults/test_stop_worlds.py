@@ -230,7 +230,7 @@ class RandomWorld(StopWorld):
         self.rules.restored(self.clock.now, int(self.backup["valid_from"]["N"]))
 
     def expire_items(self) -> None:
-        """Delete the items of the mailbox that were dispatched, as DynamoDB does after their `ttl`."""
+        """Delete the items of the mailbox that were dispatched, like DynamoDB after their `ttl`."""
         self.dispatch()
         for item in [*self.dynamodb.tables["mailbox"].items.values()]:
             key: Any = {name: item[name] for name in ("id", "event_type")}
@@ -250,9 +250,8 @@ class RandomWorld(StopWorld):
 
 
 def check_end(world: RandomWorld) -> None:
-    """Check that after the last start each person of the present audience has one message, that nobody has
-    two, and that no other message waits. After a crash, the outcome of a batch may stay unknown.
-    """
+    """Check that after the last start each person of the present audience has exactly one message, and that
+    no other message waits. After a crash, the outcome of a batch may stay unknown."""
     assert not world.wrong, (world.wrong, world.log)
     counts = Counter(request["Destination"]["ToAddresses"][0] for request in world.ses.accepted)
     assert {*counts.values()} <= {1}, world.log
@@ -273,7 +272,7 @@ def check_end(world: RandomWorld) -> None:
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_nobody_gets_a_message_of_an_ended_start_or_two_and_the_present_audience_gets_one(
+def test_after_random_stops_and_starts_each_person_of_the_present_audience_gets_exactly_one_message(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A look a few times an hour, not each minute, whether a day or a pause is over.

@@ -8,7 +8,7 @@ import pytest
 from mailroom.environment import OtherProvider
 from mailroom.ledger.status_reader import may_have_arrived_twice
 from tests.support.faults.outside import Trouble
-from tests.support.faults.sms_and_push_world import STOPPED, PeopleWorld, sms
+from tests.support.faults.sms_and_push_world import STOPPED, PeopleWorld, fated_sms
 from tests.support.faults.stops import stops
 from tests.support.faults.world import FALLBACK, MAIL, OnUnknown, World, mail
 
@@ -53,7 +53,7 @@ def test_each_mail_is_sent_once_by_the_fallback_wherever_a_sender_crashes(
     ):
         recover(world)
         ends = {name: world.end(name) for name in NAMES}
-        # SES has no idempotency key: `hold` gives up the mail whose sender crashed around its submit.
+        # SES lacks idempotency keys: `hold` gives up the mail whose sender crashed around its submit.
         assert sum(end != "sent" for end in ends.values()) <= 1, where
         assert max(world.sends().values()) == 1, where
         assert {name for name in NAMES if ends[name] == "sent"} <= world.sends().keys(), where
@@ -118,7 +118,7 @@ def test_a_claim_that_crashed_before_the_move_leaves_the_mail_to_the_provider_of
         assert {may_have_arrived_twice(world.found(name)) for name in NAMES} == {not keyed}, where
 
 
-def test_a_first_provider_that_works_gets_every_mail_with_two_writes_of_the_ledger_and_no_other_call(
+def test_while_the_first_provider_works_each_mail_takes_two_writes_of_the_ledger(
     new_world: NewWorld,
 ) -> None:
     world = new_world(fallback=True)
@@ -138,7 +138,7 @@ def test_a_mail_that_is_rejected_for_its_own_fault_does_not_go_to_the_fallback(n
 
 
 @pytest.mark.parametrize(("when_day_used_up", "provider"), [(True, "resend"), (False, "ses")])
-def test_a_used_up_day_sends_mails_to_the_fallback_if_the_setting_says_so_and_otherwise_lets_them_wait(
+def test_a_used_up_day_sends_mails_to_the_fallback_or_lets_them_wait_according_to_the_setting(
     new_world: NewWorld, provider: str, *, when_day_used_up: bool
 ) -> None:
     world = begun(new_world, "day used up", "resend", keyed=False)
@@ -172,7 +172,7 @@ def test_a_person_who_opted_out_at_one_provider_of_texts_gets_no_text_by_the_oth
             "sms_provider": provider,
             "other_provider": OtherProvider(name=second, queue_url=FALLBACK, after_tries=1),
         }
-        world.enqueue(sms(name, STOPPED))
+        world.enqueue(fated_sms(name, STOPPED))
         world.settle()
         assert world.found(name)["status"] == "suppressed"
     assert not world.sends()

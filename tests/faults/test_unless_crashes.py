@@ -9,7 +9,7 @@ from mailroom.ledger.observer import observe
 from mailroom.message.message import Key
 from tests.support.faults.stops import stops
 from tests.support.faults.world import Item, World, mail
-from tests.support.told import told
+from tests.support.told import ses_event
 
 CODE = Key("code", "mail")
 ENDS = {"cancelled: unless", "failed: outcome_unknown"}
@@ -28,7 +28,7 @@ def begin(on_unknown: str, *, delivered: bool, keyed: bool) -> World:
     world.enqueue(mail("code"))
     world.deliver()
     if delivered:
-        observe(world.ledger, [told(CODE, "delivered")])
+        observe(world.ledger, [ses_event(CODE, "delivered")])
     world.enqueue(follow_up(world), mail("b"))
     world.outside.calls.clear()
     return world
@@ -64,7 +64,7 @@ def test_a_follow_up_is_not_submitted_again_if_the_first_message_is_delivered_af
 ) -> None:
     for world, where in stops(partial(begin, "resend", delivered=False, keyed=keyed), World.deliver, least=7):
         sent = world.sends().get("a", 0)
-        observe(world.ledger, [told(CODE, "delivered")])
+        observe(world.ledger, [ses_event(CODE, "delivered")])
         world.settle()
         assert world.sends().get("a", 0) == sent, where
         assert world.end("a") in ENDS | ({"sent"} if sent else set()), where

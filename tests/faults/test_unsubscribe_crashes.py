@@ -8,15 +8,15 @@ from mailroom.unsubscribe.page import FIELD, IN, PageSettings
 from tests.faults.test_campaign_crashes import NewWorld
 from tests.support.faults.campaign_world import CampaignWorld
 from tests.support.faults.outside import Side, Stopped
-from tests.support.unit.unsubscribing import ADA, ONE_CLICK, TOPIC, kept, keys, links, post
+from tests.support.unit.unsubscribing import ADA, ONE_CLICK, TOPIC, kept, links, posted_form, secrets_with_key
 
 TOKEN = links().url(ADA, TOPIC).rpartition("/")[2]
 
 
-def door(world: CampaignWorld) -> Unsubscribe:
+def new_application(world: CampaignWorld) -> Unsubscribe:
     """Make the application of a new process."""
     client = world.outside.watch(world.preferences.client, "update_item", "get_item")
-    secrets = world.outside.watch(keys(), "get_secret_value")
+    secrets = world.outside.watch(secrets_with_key(), "get_secret_value")
     return Unsubscribe(
         Preferences(client, "preferences", world.clock), kept(secrets, world.clock), PageSettings()
     )
@@ -34,13 +34,13 @@ def test_an_opt_out_or_opt_in_is_recorded_if_the_function_stops_and_the_request_
             world.preferences.opt_out(ADA, TOPIC, "page")
         world.outside.stop = (at, side)
         with pytest.raises(Stopped):
-            door(world).answer(post(TOKEN, body))
+            new_application(world).answer(posted_form(TOKEN, body))
         stops.append(world.outside.stopped_at)
         first = world.preferences.get(ADA, TOPIC)
         world.clock.now += 60
-        assert door(world).answer(post(TOKEN, body))["statusCode"] == 200
+        assert new_application(world).answer(posted_form(TOKEN, body))["statusCode"] == 200
         found = world.preferences.get(ADA, TOPIC)
         assert (found is not None) == out, world.outside.stopped_at
-        # What was written before the stop stays as it was.
+        # A row that was written before the stop does not change.
         assert first is None or not out or found == first
     assert stops == [f"{side} get_secret_value", f"{side} update_item"]

@@ -13,7 +13,7 @@ from tests.support.faults.world import BULK, HOUR, LINE, MAIL, MINUTE, World, ma
 SEEDS = range(8)
 DAY = 86_400
 LIMITS = (4, 6, 10, 16)
-"""Recipients a day, half of which are bulk's."""
+"""Recipients per day, half of which bulk may use."""
 WINDOWS: tuple[dict[str, Any] | None, ...] = (
     None,
     {"from": "09:00", "to": "20:00", "zone": "UTC"},
@@ -29,7 +29,7 @@ class RandomWorld(World):
         super().__init__(keyed=keyed)
         self.random = Random(seed)
         self.puts: dict[str, dict[str, Any]] = {}
-        """The messages as they are now, by their ids."""
+        """Return the present items of the messages by their ids."""
         self.cancelled: set[str] = set()
         self.doubted: set[str] = set()
         """Messages whose worker died while it held them: their time is not asked any more."""
@@ -153,7 +153,7 @@ class RandomWorld(World):
                 assert int(item["waits_at"]["N"]) >= places[-1], "a message behind went first"
 
     def finish(self) -> None:
-        """Let time pass until nothing waits, and judge the whole."""
+        """Let time pass until no message waits, and judge the whole."""
         for _ in range(3000):
             due = self.next_due()
             if due is None:

@@ -11,18 +11,18 @@ MESSAGES = ("ok-message", "flaky-message", "lost-message", "gone-message")
 def begin() -> WebhookWorld:
     """Make a world with all webhooks in the queue."""
     world = WebhookWorld()
-    put(world)
+    put_webhooks(world)
     return world
 
 
-def put(world: WebhookWorld) -> None:
+def put_webhooks(world: WebhookWorld) -> None:
     for name in CALLBACKS:
         world.callback(name)
     for name in MESSAGES:
         world.message(name)
 
 
-def check(world: WebhookWorld, where: str) -> None:
+def check_receivers(world: WebhookWorld, where: str) -> None:
     """Check what holds after any stop."""
     taken = {str(bodies[0]): bodies for bodies in world.receivers.taken.values()}
     wanted = [str({"fax_id": name}) for name in CALLBACKS if not name.startswith("gone")]
@@ -44,19 +44,19 @@ def check(world: WebhookWorld, where: str) -> None:
 def test_no_webhook_is_lost_and_each_webhook_has_a_valid_signature_wherever_the_sender_stops() -> None:
     undisturbed = begin()
     undisturbed.settle()
-    check(undisturbed, "undisturbed")
+    check_receivers(undisturbed, "undisturbed")
     for world, where in stops(begin, WebhookWorld.settle, least=31):
-        check(world, where)
+        check_receivers(world, where)
 
 
 def test_webhooks_to_a_failing_endpoint_become_dead_letters_and_other_webhooks_are_delivered() -> None:
     world = WebhookWorld()
     world.callback("dead-callback")
     world.message("dead-message")
-    put(world)
+    put_webhooks(world)
     world.settle()
     assert [each.receives for each in world.queues.dead[WEBHOOKS]] == [4, 4]
     assert world.found("dead-callback", "fax")["callbacks"]["sent.0"]["status"] == "failed"
     assert "completedAt" not in world.found("dead-message", "webhook")
     world.queues.dead.clear()
-    check(world, "beside a dead endpoint")
+    check_receivers(world, "beside a dead endpoint")

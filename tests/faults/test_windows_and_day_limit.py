@@ -9,7 +9,7 @@ from msgspec import structs
 
 from mailroom.message.message import Key
 from tests.support.faults.day_world import DAY, DayWorld
-from tests.support.faults.outside import refused
+from tests.support.faults.outside import ses_error
 from tests.support.faults.world import BULK, HOUR, MAIL, World, mail
 
 NewWorld = Callable[..., World]
@@ -80,7 +80,7 @@ def test_a_mail_that_waits_because_its_providers_quota_is_used_up_can_be_cancell
     real = world.ses.send_email
 
     def used_up(**_: Any) -> Any:
-        raise refused("LimitExceededException", 400, "Daily message quota exceeded.")
+        raise ses_error("LimitExceededException", 400, "Daily message quota exceeded.")
 
     world.ses.send_email = used_up  # type: ignore[method-assign]
     world.enqueue(mail("m"), url=url)
@@ -92,7 +92,7 @@ def test_a_mail_that_waits_because_its_providers_quota_is_used_up_can_be_cancell
     assert (world.sends(), world.end("m")) == ({}, "cancelled: cancelled")
 
 
-def campaign(start: int, window: tuple[str, str] | None, expires: int | None) -> DayWorld:
+def run_limited_campaign(start: int, window: tuple[str, str] | None, expires: int | None) -> DayWorld:
     """Run a campaign to 60 people, of whom a day reaches 24, from an hour of the day on."""
     world = DayWorld(60, [], 30, 0.2)
     world.clock.now = world.begun = datetime(2026, 11, 18, start, tzinfo=UTC).timestamp()
@@ -109,7 +109,7 @@ def campaign(start: int, window: tuple[str, str] | None, expires: int | None) ->
 
 @pytest.mark.parametrize("start", [10, 21])
 def test_a_campaign_with_a_window_sends_each_message_before_the_messages_expire(start: int) -> None:
-    world = campaign(start, ("09:00", "20:00"), 24 * 4)
+    world = run_limited_campaign(start, ("09:00", "20:00"), 24 * 4)
     assert len(world.accepted()) == 60
     assert max(at for at, _ in world.accepted()) < 4 * DAY
 

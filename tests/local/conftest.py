@@ -1,4 +1,4 @@
-"""One emulator for all tests of a process. Each file of tests begins with an empty one."""
+"""An emulator for all tests of a process. Each file of tests begins with an empty one."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -34,7 +34,7 @@ def logged(service: str, **changes: Any) -> dict[str, Any]:
     return {**usual, **changes}
 
 
-def alarm(url: str, name: str, **options: Any) -> None:
+def put_alarm(url: str, name: str, **options: Any) -> None:
     usual = {"EvaluationPeriods": 1, "Statistic": "Sum", "Threshold": 5.0, "TreatMissingData": "ignore"}
     how = "GreaterThanOrEqualToThreshold"
     client(url, "cloudwatch").put_metric_alarm(
@@ -42,7 +42,7 @@ def alarm(url: str, name: str, **options: Any) -> None:
     )
 
 
-def log(url: str, service: str, **by_minutes_ago: float) -> None:
+def put_values(url: str, service: str, **by_minutes_ago: float) -> None:
     """Put values of the metric Late, by how many minutes ago a function logged them: m0 is this minute."""
     data = [
         {
@@ -56,7 +56,7 @@ def log(url: str, service: str, **by_minutes_ago: float) -> None:
     client(url, "cloudwatch").put_metric_data(Namespace="Mailroom", MetricData=data)
 
 
-def state(url: str, name: str) -> str:
+def evaluated_state(url: str, name: str) -> str:
     cloudwatch = client(url, "cloudwatch")
     evaluate(cloudwatch, client(url, "sqs"), NOW)
     (found,) = cloudwatch.describe_alarms(AlarmNames=[name])["MetricAlarms"]
@@ -68,21 +68,21 @@ def test_an_alarm_on_dead_letters_rings_as_long_as_the_queue_has_a_letter_visibl
 ) -> None:
     sqs = client(url, "sqs")
     queue = sqs.create_queue(QueueName="mail-dlq")["QueueUrl"]
-    alarm(url, "letters", **LETTERS, Threshold=1.0)
-    assert state(url, "letters") == "OK"
+    put_alarm(url, "letters", **LETTERS, Threshold=1.0)
+    assert evaluated_state(url, "letters") == "OK"
     sqs.send_message(QueueUrl=queue, MessageBody="{}")
-    assert state(url, "letters") == "ALARM"
+    assert evaluated_state(url, "letters") == "ALARM"
     (read,) = sqs.receive_message(QueueUrl=queue)["Messages"]
-    assert state(url, "letters") == "ALARM"
+    assert evaluated_state(url, "letters") == "ALARM"
     sqs.delete_message(QueueUrl=queue, ReceiptHandle=read["ReceiptHandle"])
-    assert state(url, "letters") == "OK"
+    assert evaluated_state(url, "letters") == "OK"
 
 
 def test_an_alarm_on_a_logged_metric_counts_only_its_own_dimensions(url: str) -> None:
-    alarm(url, "of-another", **logged("other", DatapointsToAlarm=1))
-    alarm(url, "logged", **logged("send-mail", DatapointsToAlarm=1))
-    log(url, "send-mail", m2=5)
-    assert (state(url, "logged"), state(url, "of-another")) == ("ALARM", "OK")
+    put_alarm(url, "of-another", **logged("other", DatapointsToAlarm=1))
+    put_alarm(url, "logged", **logged("send-mail", DatapointsToAlarm=1))
+    put_values(url, "send-mail", m2=5)
+    assert (evaluated_state(url, "logged"), evaluated_state(url, "of-another")) == ("ALARM", "OK")
 
 
 @pytest.mark.parametrize(
@@ -97,22 +97,22 @@ def test_an_alarm_rings_if_all_of_its_periods_are_at_its_threshold(
     url: str, values: dict[str, float], expected: str
 ) -> None:
     service = f"all-{'-'.join(values)}-{sum(values.values())}"
-    alarm(url, service, **logged(service))
-    log(url, service, **values)
-    assert state(url, service) == expected
+    put_alarm(url, service, **logged(service))
+    put_values(url, service, **values)
+    assert evaluated_state(url, service) == expected
 
 
 def test_periods_without_data_ring_an_alarm_that_counts_them_as_breaching(url: str) -> None:
-    alarm(url, "rounds", **logged("release", TreatMissingData="breaching"))
-    log(url, "release", m3=1)
-    assert state(url, "rounds") == "ALARM"
-    log(url, "release", m0=1)
-    assert state(url, "rounds") == "OK"
+    put_alarm(url, "rounds", **logged("release", TreatMissingData="breaching"))
+    put_values(url, "release", m3=1)
+    assert evaluated_state(url, "rounds") == "ALARM"
+    put_values(url, "release", m0=1)
+    assert evaluated_state(url, "rounds") == "OK"
 
 
 def test_an_alarm_on_a_metric_that_the_emulator_lacks_never_becomes_ok(url: str) -> None:
-    alarm(url, "slow", Namespace="AWS/Lambda", MetricName="Duration", Dimensions=[], Period=60)
-    assert state(url, "slow") == "INSUFFICIENT_DATA"
+    put_alarm(url, "slow", Namespace="AWS/Lambda", MetricName="Duration", Dimensions=[], Period=60)
+    assert evaluated_state(url, "slow") == "INSUFFICIENT_DATA"
 
 
 @pytest.mark.parametrize(

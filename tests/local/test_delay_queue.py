@@ -1,4 +1,5 @@
-"""What is told later: in the order of its time, several at once, again after a failure, not while paused."""
+"""The queue of delayed reports: in the order of their times, several at once, again after a failure, and none
+while it is paused."""
 
 import threading
 

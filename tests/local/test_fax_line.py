@@ -13,10 +13,20 @@ from mailroom.message.outcome import Misconfigured, NotFound, Rejected, Retry, S
 from mailroom_local.providers.fax import FaxLine, FaxOrder, SimulatedFax, document, is_pdf
 from mailroom_local.providers.http import SubmitRefused
 from mailroom_local.providers.inbox import InboxStore
-from tests.support.local.fax import NOW, PDF, SENDER, Bench, Clock, found, number, request, running
+from tests.support.local.fax import (
+    NOW,
+    PDF,
+    SENDER,
+    Bench,
+    Clock,
+    evidence_of,
+    fax_request,
+    number,
+    running_fax_bench,
+)
 from tests.support.local.served import served
 
-BENCH = running
+BENCH = running_fax_bench
 
 
 @pytest.fixture
@@ -25,7 +35,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def line(clock: Clock) -> FaxLine:
+def fax_line(clock: Clock) -> FaxLine:
     return FaxLine(InboxStore(), clock, delivered_seconds=10, busy_seconds=2, slow_seconds=100)
 
 
@@ -33,7 +43,7 @@ def send(line: FaxLine, ending: str, url: str = PDF) -> SimulatedFax:
     return line.submit(FaxOrder("signalwire", number(ending), SENDER, url))
 
 
-def ended(line: FaxLine, clock: Clock, ending: str) -> str:
+def final_status(line: FaxLine, clock: Clock, ending: str) -> str:
     fax = send(line, ending)
     clock.now += 200
     return fax.status(clock.now)
@@ -57,13 +67,13 @@ def ended(line: FaxLine, clock: Clock, ending: str) -> str:
     ],
 )
 def test_the_number_determines_the_outcome_of_its_faxes(
-    line: FaxLine, clock: Clock, ending: str, statuses: list[str]
+    fax_line: FaxLine, clock: Clock, ending: str, statuses: list[str]
 ) -> None:
-    assert [ended(line, clock, ending) for _ in statuses] == statuses
+    assert [final_status(fax_line, clock, ending) for _ in statuses] == statuses
 
 
-def test_faxes_to_numbers_outside_the_table_are_delivered(line: FaxLine, clock: Clock) -> None:
-    fax = line.submit(FaxOrder("telnyx", "+12025559910", SENDER, PDF))
+def test_faxes_to_numbers_outside_the_table_are_delivered(fax_line: FaxLine, clock: Clock) -> None:
+    fax = fax_line.submit(FaxOrder("telnyx", "+12025559910", SENDER, PDF))
     clock.now += 10
     assert fax.status(clock.now) == "delivered"
 
@@ -78,27 +88,27 @@ def test_faxes_to_numbers_outside_the_table_are_delivered(line: FaxLine, clock: 
     ],
 )
 def test_some_numbers_refuse_every_submit_and_some_the_first(
-    line: FaxLine, ending: str, reasons: list[str | None]
+    fax_line: FaxLine, ending: str, reasons: list[str | None]
 ) -> None:
     for reason in reasons:
         if reason is None:
-            send(line, ending)
+            send(fax_line, ending)
             continue
         with pytest.raises(SubmitRefused, match=reason):
-            send(line, ending)
-    assert len(line.log()) == reasons.count(None)
+            send(fax_line, ending)
+    assert len(fax_line.log()) == reasons.count(None)
 
 
-def test_attempts_are_counted_by_document_without_its_signature(line: FaxLine, clock: Clock) -> None:
+def test_attempts_are_counted_by_document_without_its_signature(fax_line: FaxLine, clock: Clock) -> None:
     statuses = []
     for url in (f"{PDF}?X-Amz-Date=1&X-Amz-Signature=a", f"{PDF}?X-Amz-Date=2&X-Amz-Signature=b", PDF):
-        fax = send(line, "12", url)
+        fax = send(fax_line, "12", url)
         clock.now += 20
         statuses.append(fax.status(clock.now))
-    other = send(line, "12", "https://example.com/other.pdf")
+    other = send(fax_line, "12", "https://example.com/other.pdf")
     clock.now += 20
     assert [*statuses, other.status(clock.now)] == ["busy", "busy", "delivered", "busy"]
-    assert [fax["attempt"] for fax in line.log()] == [1, 2, 3, 1]
+    assert [fax["attempt"] for fax in fax_line.log()] == [1, 2, 3, 1]
 
 
 def test_a_query_other_than_a_signature_belongs_to_the_document() -> None:
@@ -106,8 +116,8 @@ def test_a_query_other_than_a_signature_belongs_to_the_document() -> None:
     assert document(f"{PDF}?id=1") != document(f"{PDF}?id=2")
 
 
-def test_the_state_is_a_function_of_the_clock(line: FaxLine, clock: Clock) -> None:
-    fax = send(line, "00")
+def test_the_state_is_a_function_of_the_clock(fax_line: FaxLine, clock: Clock) -> None:
+    fax = send(fax_line, "00")
     seen = []
     for moment in (0, 0.5, 1, 2.9, 3, 9.9, 10, 500):
         clock.now = NOW + moment
@@ -115,29 +125,29 @@ def test_the_state_is_a_function_of_the_clock(line: FaxLine, clock: Clock) -> No
     assert seen == ["queued"] * 2 + ["processing"] * 2 + ["sending"] * 2 + ["delivered"] * 2
 
 
-def test_the_log_contains_the_beginning_and_the_end_of_a_fax(line: FaxLine, clock: Clock) -> None:
-    send(line, "00")
-    (fax,) = line.log()
+def test_the_log_contains_the_beginning_and_the_end_of_a_fax(fax_line: FaxLine, clock: Clock) -> None:
+    send(fax_line, "00")
+    (fax,) = fax_line.log()
     assert (fax["created"], fax["started"], fax["ended"], fax["overlaps"]) == (NOW, None, None, [])
     clock.now += 10
-    (fax,) = line.log()
+    (fax,) = fax_line.log()
     assert (fax["started"], fax["ended"], fax["status"]) == (NOW + 3, NOW + 10, "delivered")
 
 
-def test_a_line_in_use_is_busy_and_the_overlap_is_recorded(line: FaxLine, clock: Clock) -> None:
-    first = send(line, "00")
+def test_a_line_in_use_is_busy_and_the_overlap_is_recorded(fax_line: FaxLine, clock: Clock) -> None:
+    first = send(fax_line, "00")
     clock.now += 9
-    second = send(line, "00", "https://example.com/2.pdf")
-    elsewhere = send(line, "01")
+    second = send(fax_line, "00", "https://example.com/2.pdf")
+    elsewhere = send(fax_line, "01")
     clock.now += 10
     assert [fax.status(clock.now) for fax in (first, second, elsewhere)] == ["delivered", "busy", "delivered"]
-    assert [fax["overlaps"] for fax in line.log()] == [[], [first.id], []]
-    assert send(line, "00").overlaps == []
+    assert [fax["overlaps"] for fax in fax_line.log()] == [[], [first.id], []]
+    assert send(fax_line, "00").overlaps == []
 
 
-def test_the_providers_share_the_lines(bench: Bench) -> None:
-    bench.signalwire.submit(request())
-    bench.telnyx.submit(request())
+def test_a_telephone_line_has_one_fax_at_a_time_over_all_simulated_providers(bench: Bench) -> None:
+    bench.signalwire.submit(fax_request())
+    bench.telnyx.submit(fax_request())
     first, second = bench.line.log()
     assert (first["provider"], second["provider"], second["overlaps"]) == (
         "signalwire",
@@ -149,39 +159,39 @@ def test_the_providers_share_the_lines(bench: Bench) -> None:
 @pytest.mark.parametrize("provider", ["signalwire", "telnyx"])
 def test_refusals_and_server_errors_become_the_outcomes_of_the_adapter(bench: Bench, provider: str) -> None:
     fax: FaxProvider = getattr(bench, provider)
-    outcomes = [fax.submit(request(ending)) for ending in ("15", "16", "16", "22")]
+    outcomes = [fax.submit(fax_request(ending)) for ending in ("15", "16", "16", "22")]
     assert [type(outcome) for outcome in outcomes] == [Rejected, Retry, Sent, Misconfigured]
     assert isinstance(outcomes[1], Retry)
     assert outcomes[1].after == 1
     with pytest.raises(OutcomeUnknown, match="500"):
-        fax.submit(request("17"))
-    assert found(fax, request("17", reference="other"), NOW) == NotFound()
-    assert isinstance(fax.submit(request("17")), Sent)
+        fax.submit(fax_request("17"))
+    assert evidence_of(fax, fax_request("17", reference="other"), NOW) == NotFound()
+    assert isinstance(fax.submit(fax_request("17")), Sent)
 
 
-def test_an_accepted_fax_is_in_the_inbox_and_a_refused_one_is_not(line: FaxLine) -> None:
+def test_an_accepted_fax_is_in_the_inbox_and_a_refused_one_is_not(fax_line: FaxLine) -> None:
     inbox = InboxStore()
-    line = FaxLine(inbox, Clock())
-    fax = send(line, "00", f"{PDF}?X-Amz-Signature=1")
+    fax_line = FaxLine(inbox, Clock())
+    fax = send(fax_line, "00", f"{PDF}?X-Amz-Signature=1")
     with pytest.raises(SubmitRefused):
-        send(line, "15")
+        send(fax_line, "15")
     (kept,) = inbox.all()
     assert (kept.channel, kept.to, kept.provider_id) == ("fax", number("00"), fax.id)
     assert (kept.content["subject"], kept.content["provider"]) == ("letter.pdf", "signalwire")
 
 
-def test_simultaneous_threads_lose_no_fax(line: FaxLine) -> None:
-    threads = [threading.Thread(target=send, args=(line, "00", f"{PDF}?id={n}")) for n in range(20)]
+def test_simultaneous_submits_to_the_simulated_line_lose_no_fax(fax_line: FaxLine) -> None:
+    threads = [threading.Thread(target=send, args=(fax_line, "00", f"{PDF}?id={n}")) for n in range(20)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(len(fax["overlaps"]) for fax in line.log()) == list(range(20))
+    assert sorted(len(fax["overlaps"]) for fax in fax_line.log()) == list(range(20))
 
 
-def test_the_page_shows_the_log(bench: Bench) -> None:
-    bench.signalwire.submit(request())
-    bench.signalwire.submit(request("15"))
+def test_the_page_of_the_fax_simulator_shows_the_log(bench: Bench) -> None:
+    bench.signalwire.submit(fax_request())
+    bench.signalwire.submit(fax_request("15"))
     assert bench.get("/faxes") == bench.line.log()
     with pytest.raises(urllib.error.HTTPError, match="404"):
         bench.get("/faxes/1")
@@ -204,15 +214,15 @@ def media() -> Iterator[str]:
         yield url
 
 
-def test_a_pdf_on_this_machine_is_really_fetched(line: FaxLine, clock: Clock, media: str) -> None:
-    good = send(line, "00", f"{media}/a.pdf?X-Amz-Signature=1")
-    bad = send(line, "01", f"{media}/gone.pdf")
+def test_a_pdf_on_this_machine_is_really_fetched(fax_line: FaxLine, clock: Clock, media: str) -> None:
+    good = send(fax_line, "00", f"{media}/a.pdf?X-Amz-Signature=1")
+    bad = send(fax_line, "01", f"{media}/gone.pdf")
     clock.now += 20
     assert (good.media_ok, good.status(clock.now)) == (True, "delivered")
     assert (bad.media_ok, bad.course, bad.status(clock.now)) == (False, "unreachable", "failed")
 
 
-def test_a_document_other_than_a_pdf_is_recognized(media: str) -> None:
+def test_the_fax_simulator_recognizes_a_document_that_is_not_a_pdf(media: str) -> None:
     assert is_pdf(f"{media}/page.html") is False
     assert is_pdf("http://127.0.0.1:1/a.pdf") is False
 
@@ -220,5 +230,5 @@ def test_a_document_other_than_a_pdf_is_recognized(media: str) -> None:
 @pytest.mark.parametrize(
     "url", [PDF, "http://example.com/a.pdf", "http://localhost/a.pdf", "https://127.0.0.1/"]
 )
-def test_a_document_on_another_host_is_not_fetched(url: str) -> None:
+def test_the_fax_simulator_does_not_fetch_a_document_of_another_host(url: str) -> None:
     assert is_pdf(url) is None

@@ -10,7 +10,7 @@ import pytest
 
 from mailroom_local.aws import LocalSession, patient
 from mailroom_local.processes import wait_until
-from tests.support.local.emulator import create_function, functions, pumping
+from tests.support.local.emulator import create_function, lambda_client, pumping
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
@@ -91,7 +91,7 @@ class Run:
 
 
 @pytest.fixture(scope="module")
-def run(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+def mapped_queue(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """A queue with a pump."""
     folder = tmp_path_factory.mktemp("fifo")
     run = mapped(url, folder, "fax")
@@ -108,13 +108,13 @@ def mapped(url: str, folder: Path, name: str) -> Run:
     fifo = {"FifoQueue": "true", "DeduplicationScope": "messageGroup"}
     fifo["FifoThroughputLimit"] = "perMessageGroupId"
     dead = sqs.create_queue(QueueName=f"{name}-dead.fifo", Attributes=fifo)["QueueUrl"]  # type: ignore[arg-type]
-    redrive = {"deadLetterTargetArn": arn(sqs, dead), "maxReceiveCount": RECEIVES}
+    redrive = {"deadLetterTargetArn": arn_of_queue(sqs, dead), "maxReceiveCount": RECEIVES}
     own = {"VisibilityTimeout": str(VISIBILITY_SECONDS), "RedrivePolicy": json.dumps(redrive)}
     queue = sqs.create_queue(QueueName=f"{name}.fifo", Attributes=fifo | own)["QueueUrl"]  # type: ignore[arg-type]
     create_function(url, f"send-{name}", CODE, {"SEEN": str(seen), "QUEUE": queue})
-    functions(url).create_event_source_mapping(
+    lambda_client(url).create_event_source_mapping(
         FunctionName=f"send-{name}",
-        EventSourceArn=arn(sqs, queue),
+        EventSourceArn=arn_of_queue(sqs, queue),
         BatchSize=1,
         ScalingConfig={"MaximumConcurrency": CONCURRENCY},
         FunctionResponseTypes=["ReportBatchItemFailures"],
@@ -122,26 +122,30 @@ def mapped(url: str, folder: Path, name: str) -> Run:
     return Run(sqs, queue, dead, seen)
 
 
-def arn(sqs: "SQSClient", queue: str) -> str:
+def arn_of_queue(sqs: "SQSClient", queue: str) -> str:
     return sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
 
 
-def test_groups_run_in_parallel_up_to_the_mappings_concurrency_and_keep_their_order(run: Run) -> None:
+def test_groups_run_in_parallel_up_to_the_mappings_concurrency_and_keep_their_order(
+    mapped_queue: Run,
+) -> None:
     groups = [f"group-{number}" for number in range(CONCURRENCY + 1)]
     for number in range(3):
         for group in groups:
-            run.send(group, f"{number}")
-    run.until_empty()
+            mapped_queue.send(group, f"{number}")
+    mapped_queue.until_empty()
     for group in groups:
-        assert run.ended(group) == [("0", 1), ("1", 1), ("2", 1)]
-        assert run.most_at_once(group) == 1
-    assert run.most_at_once() == CONCURRENCY
+        assert mapped_queue.ended(group) == [("0", 1), ("1", 1), ("2", 1)]
+        assert mapped_queue.most_at_once(group) == 1
+    assert mapped_queue.most_at_once() == CONCURRENCY
 
 
-def test_a_message_that_fails_too_often_becomes_a_dead_letter_and_frees_its_group(run: Run) -> None:
-    run.send("poisoned", "poison", "after")
-    run.until_empty()
-    assert run.ended("poisoned") == [("poison", 1), ("poison", 2), ("poison", 3), ("after", 1)]
-    reply = run.sqs.receive_message(QueueUrl=run.dead, VisibilityTimeout=0, AttributeNames=["All"])
+def test_a_message_that_fails_too_often_becomes_a_dead_letter_and_frees_its_group(mapped_queue: Run) -> None:
+    mapped_queue.send("poisoned", "poison", "after")
+    mapped_queue.until_empty()
+    assert mapped_queue.ended("poisoned") == [("poison", 1), ("poison", 2), ("poison", 3), ("after", 1)]
+    reply = mapped_queue.sqs.receive_message(
+        QueueUrl=mapped_queue.dead, VisibilityTimeout=0, AttributeNames=["All"]
+    )
     (dead,) = reply["Messages"]
     assert (dead["Body"], dead["Attributes"]["MessageGroupId"]) == ("poison", "poisoned")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.local.fifo import DONE, MAPPING, RAISED, Function, Shelf, poller, reported
+from tests.support.local.fifo import DONE, MAPPING, RAISED, Function, Shelf, invoked_with_failures, poller
 
 SOON = 5.0
 
@@ -46,7 +46,7 @@ def test_a_crash_of_a_function_deletes_no_message_and_frees_its_worker() -> None
 
 
 def test_a_message_that_is_reported_as_failed_is_not_deleted() -> None:
-    shelf, function = Shelf("a", "b"), Function(lambda _: reported("a"))
+    shelf, function = Shelf("a", "b"), Function(lambda _: invoked_with_failures("a"))
     function.may_end.release()
     poller(shelf, function, replace(MAPPING, batch_size=2)).poll()
     assert shelf.deleted.get(timeout=SOON) == "b"
@@ -54,7 +54,7 @@ def test_a_message_that_is_reported_as_failed_is_not_deleted() -> None:
         shelf.deleted.get_nowait()
 
 
-def test_an_empty_queue_occupies_no_worker() -> None:
+def test_a_poller_of_an_empty_queue_occupies_no_worker() -> None:
     shelf, function = Shelf(), Function()
     polling = poller(shelf, function, replace(MAPPING, concurrency=1))
     polling.poll()

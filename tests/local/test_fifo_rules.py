@@ -6,9 +6,9 @@ import pytest
 
 from mailroom_local.pump.fifo import AT_MOST, FifoMapping, FifoMessage, finished
 from mailroom_local.pump.functions import Invoked
-from tests.support.local.fifo import ARN, RAISED, message, names, reported
+from tests.support.local.fifo import ARN, RAISED, fifo_message, invoked_with_failures, names
 
-BATCH = [message("a"), message("b"), message("c")]
+BATCH = [fifo_message("a"), fifo_message("b"), fifo_message("c")]
 LISTED: dict[str, Any] = {
     "UUID": "u",
     "FunctionArn": "f",
@@ -41,7 +41,7 @@ def test_all_messages_are_deleted_after_a_response_without_failures(payload: obj
 
 
 def test_messages_that_are_reported_as_failed_are_kept() -> None:
-    assert names(finished(BATCH, reported("b"))) == ["a", "c"]
+    assert names(finished(BATCH, invoked_with_failures("b"))) == ["a", "c"]
 
 
 @pytest.mark.parametrize("invoked", [RAISED, Invoked(refused=True)])
@@ -51,10 +51,10 @@ def test_all_messages_are_kept_after_an_error_or_without_an_invocation(invoked: 
 
 @pytest.mark.parametrize("identifier", ["", None, "z"])
 def test_all_messages_are_kept_if_a_reported_identifier_is_not_in_the_batch(identifier: object) -> None:
-    assert finished(BATCH, reported("a", identifier)) == []
+    assert finished(BATCH, invoked_with_failures("a", identifier)) == []
 
 
-def test_every_setting_of_the_mapping_is_taken_over() -> None:
+def test_every_setting_of_the_mapping_is_used_by_the_local_stage() -> None:
     mapping = FifoMapping.from_api(LISTED)
     assert (mapping.function, mapping.queue) == ("f", ARN)
     assert (mapping.batch_size, mapping.concurrency) == (1, 3)

@@ -89,7 +89,9 @@ def test_requests_of_programs_and_of_the_stages_own_pages_are_answered(
 
 
 @both
-def test_a_preflight_of_another_page_is_refused(servers: dict[str, str], server: str) -> None:
+def test_the_local_stage_refuses_a_preflight_request_of_a_foreign_page(
+    servers: dict[str, str], server: str
+) -> None:
     preflight = {"Origin": EVIL, "Access-Control-Request-Method": "POST"}
     status, headers = ask(servers[server], "OPTIONS", "/2015-03-31/functions", preflight)
     assert (status, headers.get("access-control-allow-origin")) == (403, None)

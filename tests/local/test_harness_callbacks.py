@@ -20,7 +20,7 @@ NOW = datetime(2026, 11, 21, 9, tzinfo=UTC)
 MAIL: list[Notice] = [("sent", "Mail sent"), ("delivered", "Mail delivered")]
 
 
-def request(webhook_id: str, payload: Any, key: str = KEY, signed: datetime = NOW) -> dict[str, Any]:
+def received_request(webhook_id: str, payload: Any, key: str = KEY, signed: datetime = NOW) -> dict[str, Any]:
     """A request as the receiver keeps it."""
     body = json.dumps(payload)
     headers = {
@@ -36,12 +36,12 @@ def request(webhook_id: str, payload: Any, key: str = KEY, signed: datetime = NO
     }
 
 
-def told(nth: int, what: Notice, timestamp: int = 1) -> ReceivedCallback:
+def received_callback(nth: int, what: Notice, timestamp: int = 1) -> ReceivedCallback:
     payload = {"fax_id": "7", "status": what[0], "message": what[1], "timestamp": timestamp}
     return ReceivedCallback(f"msg_{nth}", "callbacks", "7", payload, verified=True)
 
 
-ALL = [told(nth, what, nth) for nth, what in enumerate(WANTED)]
+ALL = [received_callback(nth, what, nth) for nth, what in enumerate(WANTED)]
 
 
 def test_callbacks_may_arrive_in_another_order_than_that_of_their_timestamps() -> None:
@@ -53,12 +53,12 @@ def test_callbacks_may_arrive_in_another_order_than_that_of_their_timestamps() -
     [
         (ALL[1:], "7: no callback 'tmp_fail'."),
         (
-            [told(nth, what, 9 - nth) for nth, what in enumerate(WANTED)],
+            [received_callback(nth, what, 9 - nth) for nth, what in enumerate(WANTED)],
             "The callbacks about 7 have timestamps in another order than expected.",
         ),
-        ([*ALL, told(9, WANTED[0])], "7 had 4 different callbacks instead of 3."),
+        ([*ALL, received_callback(9, WANTED[0])], "7 had 4 different callbacks instead of 3."),
         (
-            [told(0, ("tmp_fail", "It did not work.")), *ALL[1:]],
+            [received_callback(0, ("tmp_fail", "It did not work.")), *ALL[1:]],
             "7: unexpected callback 'tmp_fail': It did not work.",
         ),
     ],
@@ -68,20 +68,20 @@ def test_each_fault_of_a_messages_callbacks_is_reported(came: list[ReceivedCallb
 
 
 def test_the_callback_sent_may_be_missing_if_a_later_one_came_first() -> None:
-    sent, delivered = told(0, MAIL[0]), told(1, MAIL[1])
+    sent, delivered = received_callback(0, MAIL[0]), received_callback(1, MAIL[1])
     for came in ([delivered], [sent, delivered], [delivered, sent]):
         assert notice_faults("7", came, MAIL) == []
     assert notice_faults("7", [sent], MAIL) == ["7: no callback 'delivered'."]
-    assert "another order" in notice_faults("7", [delivered, told(0, MAIL[0], 2)], MAIL)[0]
+    assert "another order" in notice_faults("7", [delivered, received_callback(0, MAIL[0], 2)], MAIL)[0]
 
 
 def test_a_repeat_of_a_webhook_id_is_dropped() -> None:
     assert different([*ALL, ALL[0]]) == ALL
 
 
-def test_a_signature_by_another_key_is_rejected() -> None:
+def test_the_harness_rejects_a_webhook_that_was_signed_with_another_key() -> None:
     payload = {"fax_id": "7", "status": "sent"}
-    right, wrong = read([request("a", payload), request("b", payload, "b" * 44)], KEY)
+    right, wrong = read([received_request("a", payload), received_request("b", payload, "b" * 44)], KEY)
     assert (right.verified, right.about, right.kind, right.payload) == (True, "7", "callbacks", payload)
     assert right.at == NOW.timestamp()
     assert not wrong.verified
@@ -89,12 +89,12 @@ def test_a_signature_by_another_key_is_rejected() -> None:
 
 def test_a_signature_that_was_old_on_arrival_is_rejected() -> None:
     times = (timedelta(minutes=-6), timedelta(minutes=-4), timedelta(minutes=6))
-    came = read([request("a", {}, signed=NOW + each) for each in times], KEY)
+    came = read([received_request("a", {}, signed=NOW + each) for each in times], KEY)
     assert [each.verified for each in came] == [False, True, False]
 
 
 def test_a_body_that_was_changed_on_its_way_is_rejected() -> None:
-    kept = request("a", {"status": "sent"})
+    kept = received_request("a", {"status": "sent"})
     (changed,) = read([kept | {"body": kept["body"] + " "}], f"whsec_{KEY}")
     assert not changed.verified
 

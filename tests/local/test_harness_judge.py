@@ -80,13 +80,13 @@ def test_the_verdict_on_a_message_depends_on_its_acceptances_and_its_ledger_item
         ([5.0, 25.0, 45.0], [24.9, 44.9], 2),
     ],
 )
-def test_only_announcements_since_the_last_acceptance_count_as_declared(
+def test_only_announced_repeats_since_the_last_acceptance_count(
     accepted: Sequence[float], announced: Sequence[float], expected: int
 ) -> None:
     assert announced_again(accepted, announced) == expected
 
 
-def mail(message: Expected, second: float = 110, number: int = 1, to: str = "") -> Item:
+def inbox_mail(message: Expected, second: float = 110, number: int = 1, to: str = "") -> Item:
     return {
         "channel": "mail",
         "to": to or message.address,
@@ -96,18 +96,18 @@ def mail(message: Expected, second: float = 110, number: int = 1, to: str = "") 
     }
 
 
-def call(message: Expected, second: float, status: str = "delivered", **parts: Any) -> Item:
+def logged_fax(message: Expected, second: float, status: str = "delivered", **parts: Any) -> Item:
     """A line of the provider's log: a fax that took a second."""
     url = f"https://example.com/faxes/{message.id}.pdf?signature=x"
     taken = {"to": message.address, "media_url": url, "status": status, "created": second}
     return taken | {"ended": second + 1, "overlaps": [], "media_ok": None} | parts
 
 
-def webhook(id_: str = "msg_w", payload: Any = None, about: str = "w") -> ReceivedCallback:
+def received_webhook(id_: str = "msg_w", payload: Any = None, about: str = "w") -> ReceivedCallback:
     return ReceivedCallback(id_, MESSAGES, about, payload or {"order": 7}, verified=True, at=110.0)
 
 
-def told(message: Expected) -> list[ReceivedCallback]:
+def callbacks_of(message: Expected) -> list[ReceivedCallback]:
     payloads = [
         {"fax_id": message.id, "status": status, "message": sentence, "timestamp": at}
         for at, (status, sentence) in enumerate(message.callbacks)
@@ -119,13 +119,13 @@ def told(message: Expected) -> list[ReceivedCallback]:
 
 
 CALLS = [
-    *(call(FIRST, 110), call(SECOND, 112, "busy"), call(SECOND, 114)),
-    *(call(BUSY, at, "busy") for at in (110, 115, 120)),
+    *(logged_fax(FIRST, 110), logged_fax(SECOND, 112, "busy"), logged_fax(SECOND, 114)),
+    *(logged_fax(BUSY, at, "busy") for at in (110, 115, 120)),
 ]
 SEEN = Observation(
-    inbox=[mail(MAIL), mail(SEVERAL)],
+    inbox=[inbox_mail(MAIL), inbox_mail(SEVERAL)],
     faxes=CALLS,
-    requests=[webhook(), *(each for one in (FIRST, SECOND, BUSY) for each in told(one))],
+    requests=[received_webhook(), *(each for one in (FIRST, SECOND, BUSY) for each in callbacks_of(one))],
     ledger=LEDGER,
     put_at={each.key: 100.0 for each in LOAD},
 )
@@ -157,20 +157,20 @@ def test_a_run_without_faults_has_no_wrong_message(strict: bool) -> None:
 @pytest.mark.parametrize(
     ("parts", "sentence"),
     [
-        ({"inbox": [mail(SEVERAL)]}, "mail m is lost: the ledger says delivered, no error."),
-        ({"inbox": [mail(SEVERAL)]}, "m was accepted 0 times instead of 1."),
+        ({"inbox": [inbox_mail(SEVERAL)]}, "mail m is lost: the ledger says delivered, no error."),
+        ({"inbox": [inbox_mail(SEVERAL)]}, "m was accepted 0 times instead of 1."),
         ({"ledger": without(MAIL)}, "m has not ended: the ledger says not in the ledger."),
         (
             {"ledger": LEDGER | {MAIL.key: {"status": "sending", "segments": 2}}},
             "m has not ended: the ledger says sending, no error.",
         ),
         (
-            {"inbox": [*SEEN.inbox, mail(MAIL, 130, 2)]},
+            {"inbox": [*SEEN.inbox, inbox_mail(MAIL, 130, 2)]},
             "mail m was accepted 10.0, 30.0 s after it was put, and announced to be sent again never: "
             f"the ledger says {DELIVERED['status']}, no error.",
         ),
         (
-            {"inbox": [mail(MAIL, to="eve@example.com")]},
+            {"inbox": [inbox_mail(MAIL, to="eve@example.com")]},
             "m went to eve@example.com instead of m@example.com.",
         ),
         ({"ledger": with_row(MAIL, segments=3)}, "m: segments should be 2; the ledger says 3."),
@@ -188,30 +188,36 @@ def test_a_run_without_faults_has_no_wrong_message(strict: bool) -> None:
             "s: its recipients should be {'c@example.com': 'bounced', 'd@example.com': 'delivered'}",
         ),
         (
-            {"faxes": [call(FIRST, 110, overlaps=["x"]), *CALLS[1:]]},
+            {"faxes": [logged_fax(FIRST, 110, overlaps=["x"]), *CALLS[1:]]},
             f"A fax to {ONE} overlapped with 1 others on its line.",
         ),
-        ({"faxes": [*CALLS, call(FIRST, 130)]}, "fax f was accepted 10.0, 30.0 s after it was put"),
+        ({"faxes": [*CALLS, logged_fax(FIRST, 130)]}, "fax f was accepted 10.0, 30.0 s after it was put"),
         ({"faxes": CALLS[:-1]}, "busy was accepted 2 times instead of 3."),
-        ({"faxes": [call(FIRST, 110, to="+1"), *CALLS[1:]]}, f"f went to +1 instead of {ONE}."),
+        ({"faxes": [logged_fax(FIRST, 110, to="+1"), *CALLS[1:]]}, f"f went to +1 instead of {ONE}."),
         (
-            {"faxes": [call(FIRST, 110, media_ok=False), *CALLS[1:]]},
+            {"faxes": [logged_fax(FIRST, 110, media_ok=False), *CALLS[1:]]},
             "The provider could not fetch the document of f.",
         ),
         (
-            {"inbox": [*SEEN.inbox, mail(replace(MAIL, item={"id": "eve"}))]},
+            {"inbox": [*SEEN.inbox, inbox_mail(replace(MAIL, item={"id": "eve"}))]},
             "A provider got eve, which was not",
         ),
         ({"requests": SEEN.requests[1:]}, "webhook w is lost"),
-        ({"requests": [webhook(payload={"a": 1}), *SEEN.requests[1:]]}, "w arrived with another payload"),
-        ({"requests": [*SEEN.requests, webhook("again")]}, "webhook w was accepted 10.0, 10.0 s after"),
+        (
+            {"requests": [received_webhook(payload={"a": 1}), *SEEN.requests[1:]]},
+            "w arrived with another payload",
+        ),
+        (
+            {"requests": [*SEEN.requests, received_webhook("again")]},
+            "webhook w was accepted 10.0, 10.0 s after",
+        ),
         ({"requests": SEEN.requests[:-1]}, "busy: no callback 'perm_fail'."),
         (
-            {"requests": [*SEEN.requests, replace(told(FIRST)[0], about="eve", webhook_id="e")]},
+            {"requests": [*SEEN.requests, replace(callbacks_of(FIRST)[0], about="eve", webhook_id="e")]},
             "A callback about eve was not expected.",
         ),
         (
-            {"requests": [*SEEN.requests, replace(webhook(), verified=False)]},
+            {"requests": [*SEEN.requests, replace(received_webhook(), verified=False)]},
             "A request about w has a wrong signature.",
         ),
     ],
@@ -223,13 +229,19 @@ def test_each_fault_of_a_message_has_its_sentence(parts: dict[str, Any], sentenc
 @pytest.mark.parametrize(
     ("parts", "message", "expected"),
     [
-        ({"inbox": [*SEEN.inbox, mail(MAIL, 130, 2)], "announced": {MAIL.key: [129.9]}}, MAIL, "declared"),
-        ({"requests": [*SEEN.requests, webhook()]}, HOOK, "declared"),  # under its webhook-id
+        (
+            {"inbox": [*SEEN.inbox, inbox_mail(MAIL, 130, 2)], "announced": {MAIL.key: [129.9]}},
+            MAIL,
+            "declared",
+        ),
+        # A repeat under the same webhook-id.
+        ({"requests": [*SEEN.requests, received_webhook()]}, HOOK, "declared"),
         ({"inbox": [], "ledger": without(MAIL), "dead": '{"id": "m"}'}, MAIL, "waiting"),
-        ({"faxes": [*CALLS, call(FIRST, 130, "busy")]}, FIRST, "fine"),  # one delivery of two tries
+        # Only one of two tries was delivered.
+        ({"faxes": [*CALLS, logged_fax(FIRST, 130, "busy")]}, FIRST, "fine"),
     ],
 )
-def test_a_declared_repeat_or_a_repairable_message_is_no_fault_of_a_disturbed_stage(
+def test_an_announced_repeat_or_a_repairable_message_is_not_a_fault_of_a_disturbed_stage(
     parts: dict[str, Any], message: Expected, expected: str
 ) -> None:
     judgement = judged(strict=False, **parts)
@@ -238,7 +250,7 @@ def test_a_declared_repeat_or_a_repairable_message_is_no_fault_of_a_disturbed_st
 
 
 def test_a_failed_message_is_reported_only_if_the_stage_was_undisturbed() -> None:
-    parts: dict[str, Any] = {"inbox": [mail(SEVERAL)], "ledger": LEDGER | {MAIL.key: FAILED}}
+    parts: dict[str, Any] = {"inbox": [inbox_mail(SEVERAL)], "ledger": LEDGER | {MAIL.key: FAILED}}
     assert judged(strict=False, **parts).wrong == []
     assert judged(**parts).wrong[0].startswith("m should be delivered; the ledger says failed")
 

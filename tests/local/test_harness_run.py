@@ -1,4 +1,4 @@
-"""The harness puts its load as fast as it is asked to."""
+"""The harness puts the load at the rate of its options."""
 
 from lab.harness.expected import Expected
 from lab.harness.run import put_steadily

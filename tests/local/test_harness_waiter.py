@@ -84,7 +84,7 @@ def test_the_waiter_waits_until_the_providers_have_reported_every_event() -> Non
         Stage([2]).waiter.until_reported(10)
 
 
-def test_quiet_is_a_period_in_which_every_queue_was_empty() -> None:
+def test_the_waiter_counts_a_period_in_which_every_queue_was_empty_as_quiet() -> None:
     stage = Stage([0, 0, 5, 0])
     stage.waiter.until_quiet(10)
     assert stage.now == 2 * POLL_SECONDS + QUIET_SECONDS

@@ -10,7 +10,7 @@ from lab.harness.function_code import replace_functions
 from mailroom_local.aws import LocalSession, patient
 from mailroom_local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
 from mailroom_local.stage.deploy import PROVIDERS, EmulatorDeployment, read_assembly
-from tests.support.local.emulator import create_function, emptied, functions
+from tests.support.local.emulator import create_function, emptied, lambda_client
 
 BUCKET = "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"
 
@@ -110,8 +110,8 @@ def test_a_replaced_function_runs_the_assemblys_code_at_its_next_invocation(
     (tmp_path / "assembly" / "asset.code" / "index.py").write_text(answer.format("new"))
     url = emptied(emulator)
     create_function(url, "one", answer.format("old"), {})
-    invoked = functions(url).invoke(FunctionName="one")
+    invoked = lambda_client(url).invoke(FunctionName="one")
     assert json.loads(invoked["Payload"].read()) == "old"
     assert replace_functions(url, tmp_path / "assembly") == 1
-    invoked = functions(url).invoke(FunctionName="one")
+    invoked = lambda_client(url).invoke(FunctionName="one")
     assert json.loads(invoked["Payload"].read()) == "new"

@@ -1,4 +1,4 @@
-"""The local stage's programs start from the root, where nothing of the functions is on the path."""
+"""The local stage's programs start from the root, without the functions' folders on the path."""
 
 import os
 import subprocess

@@ -19,14 +19,14 @@ def test_a_small_child_of_a_large_process_counts_as_small() -> None:
     assert 0 < small < 100 < len(large) / MB < most_megabytes()
 
 
-def test_released_memory_counts_for_the_maximum() -> None:
+def test_memory_that_a_process_has_released_counts_for_its_maximum() -> None:
     passing = f"import time; bytearray(b'x' * {200 * MB}); time.sleep(0.5)"
     process = subprocess.Popen([sys.executable, "-c", passing])
     assert most_megabytes_until_its_end(process) > 200
     assert process.returncode == 0
 
 
-def test_an_ended_process_has_no_memory() -> None:
+def test_the_memory_of_an_ended_process_counts_as_zero() -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     assert most_megabytes(process.pid) == 0

@@ -20,7 +20,7 @@ def sleeper(workspace: Workspace) -> Process:
     return start([sys.executable, "-c", SLEEP], SLEEP[:12], workspace.log("sleeper"), os.environ)
 
 
-def test_a_started_process_lives_logs_and_is_stopped(tmp_path: Path) -> None:
+def test_a_started_process_writes_its_log_and_can_be_stopped(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     process = sleeper(workspace)
     assert process.alive()
@@ -60,7 +60,7 @@ def test_a_stored_state_is_loaded_and_stops_every_process(tmp_path: Path) -> Non
     assert load_state(workspace) is None
 
 
-def test_a_second_stop_or_a_stop_after_a_crash_is_no_error(tmp_path: Path) -> None:
+def test_a_second_stop_or_a_stop_after_a_crash_succeeds(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     State(ENDPOINTS, {"gone": Process(2**22 - 1, "long gone")}).save(workspace)
     assert not lifecycle.stop(workspace)

@@ -12,7 +12,7 @@ NOW = datetime(2100, 1, 1, 12, 0, 30, tzinfo=UTC)
 """Time of the metrics: the emulator drops metrics that are two weeks old by the real clock."""
 
 
-def line(value: list[float], *dimensions: list[str]) -> str:
+def metric_line(value: list[float], *dimensions: list[str]) -> str:
     embedded: dict[str, Any] = {
         "Namespace": "Mailroom",
         "Dimensions": dimensions,
@@ -24,7 +24,7 @@ def line(value: list[float], *dimensions: list[str]) -> str:
     )
 
 
-def sent(cloudwatch: Any, **dimensions: str) -> float:
+def sent_total(cloudwatch: Any, **dimensions: str) -> float:
     found = cloudwatch.get_metric_statistics(
         Namespace="Mailroom",
         MetricName="Sent",
@@ -40,15 +40,19 @@ def sent(cloudwatch: Any, **dimensions: str) -> float:
 
 def test_a_logged_metric_is_counted_once_for_each_set_of_dimensions(url: str, tmp_path: Path) -> None:
     log = tmp_path / "ministack.log"
-    log.write_text(f"INFO output:\n{line([1, 2], ['stage'], ['stage', 'channel'])}\n{line([4], ['stage'])}\n")
+    lines = (metric_line([1, 2], ["stage"], ["stage", "channel"]), metric_line([4], ["stage"]))
+    log.write_text("\n".join(("INFO output:", *lines, "")))
     cloudwatch = LocalSession().client("cloudwatch", endpoint_url=url, config=patient())
     metrics = LoggedMetrics(url, log)
     metrics.forward()
-    assert (sent(cloudwatch, stage="local"), sent(cloudwatch, stage="local", channel="mail")) == (7, 3)
-    half, rest = line([8], ["stage"])[:40], line([8], ["stage"])[40:]
-    odd = f"{line([1], ['stage'])}{line([1], ['stage'])}\n{half}\n"
+    assert (sent_total(cloudwatch, stage="local"), sent_total(cloudwatch, stage="local", channel="mail")) == (
+        7,
+        3,
+    )
+    half, rest = metric_line([8], ["stage"])[:40], metric_line([8], ["stage"])[40:]
+    odd = f"{metric_line([1], ['stage'])}{metric_line([1], ['stage'])}\n{half}\n"
     for text, expected in ((odd, 7), (half, 7), (f"{rest}\n", 15), ("", 15)):
         with log.open("a") as written:
             written.write(text)
         metrics.forward()
-        assert sent(cloudwatch, stage="local") == expected
+        assert sent_total(cloudwatch, stage="local") == expected

@@ -64,7 +64,7 @@ def renderer() -> MailRenderer:
     )
 
 
-def mail(*attachments: Attachment, **more: Any) -> Mail:
+def mail_with(*attachments: Attachment, **more: Any) -> Mail:
     item = {
         "id": f"m-{next(NUMBERS)}",
         "event_type": "mail",
@@ -77,19 +77,19 @@ def mail(*attachments: Attachment, **more: Any) -> Mail:
     return structs.replace(message, attachments=[*attachments])
 
 
-def written() -> SesMail:
+def ses_without_client() -> SesMail:
     client: Any = None
     return SesMail(client, renderer(), "set")
 
 
 def as_sent(request: dict[str, Any]) -> dict[str, Any]:
-    """A request as its JSON has it, where bytes are in Base64."""
+    """Return a request as JSON, in which bytes are in Base64."""
     whole: dict[str, Any] = json.loads(json.dumps(request, default=lambda it: base64.b64encode(it).decode()))
     return whole
 
 
-def received(request: dict[str, Any]) -> EmailMessage:
-    """The mail as its recipient's program reads it."""
+def parsed_mail(request: dict[str, Any]) -> EmailMessage:
+    """Return the mail as the recipient's mail program reads it."""
     message = message_from_bytes(
         mime_of(as_sent(request)).as_bytes(policy=policy.SMTP), policy=policy.default
     )
@@ -100,9 +100,11 @@ def received(request: dict[str, Any]) -> EmailMessage:
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("content_id", [None, "part"])
-def test_an_attachment_by_ses_arrives_unchanged(name: str, content_id: str | None) -> None:
+def test_an_attachment_of_a_mail_by_ses_arrives_unchanged(name: str, content_id: str | None) -> None:
     attachment = Attachment(f"s3://{BUCKET}/{name}", content_id=content_id)
-    message = received(written().prepare(mail(attachment, html='<img src="cid:part">' * bool(content_id))))
+    message = parsed_mail(
+        ses_without_client().prepare(mail_with(attachment, html='<img src="cid:part">' * bool(content_id)))
+    )
     (part,) = [each for each in message.walk() if each.get_filename() == name]
     assert part.get_payload(decode=True) == FILES[name]
     assert part.get_content_disposition() == ("inline" if content_id else "attachment")
@@ -110,10 +112,10 @@ def test_an_attachment_by_ses_arrives_unchanged(name: str, content_id: str | Non
 
 
 def test_a_part_without_a_transfer_encoding_becomes_7bit_and_loses_its_high_bits() -> None:
-    request = written().prepare(mail(Attachment(f"s3://{BUCKET}/42.pdf")))
+    request = ses_without_client().prepare(mail_with(Attachment(f"s3://{BUCKET}/42.pdf")))
     (part,) = request["Content"]["Simple"]["Attachments"]
     del part["ContentTransferEncoding"], part["ContentType"]
-    (pdf,) = received(request).iter_attachments()
+    (pdf,) = parsed_mail(request).iter_attachments()
     assert (pdf["content-transfer-encoding"], pdf.get_content_type()) == ("7bit", "application/pdf")
     broken = pdf.get_payload(decode=True)
     assert isinstance(broken, bytes)
@@ -121,8 +123,10 @@ def test_a_part_without_a_transfer_encoding_becomes_7bit_and_loses_its_high_bits
 
 
 def test_an_inline_image_is_related_to_the_html_and_a_file_is_attached_to_the_mail() -> None:
-    message = received(
-        written().prepare(mail(Attachment(f"s3://{BUCKET}/42.pdf"), LOGO, html='<img src="cid:logo@1">'))
+    message = parsed_mail(
+        ses_without_client().prepare(
+            mail_with(Attachment(f"s3://{BUCKET}/42.pdf"), LOGO, html='<img src="cid:logo@1">')
+        )
     )
     assert [each.get_content_type() for each in message.walk()] == [
         "multipart/mixed",
@@ -139,7 +143,7 @@ def test_an_inline_image_is_related_to_the_html_and_a_file_is_attached_to_the_ma
 
 
 class Provider:
-    """A simulator with its adapter in front of it."""
+    """A simulator, called by the adapter."""
 
     def __init__(self, send: Callable[[Mail], Outcome], inbox: Callable[[], list[dict[str, Any]]]) -> None:
         self.send, self.inbox = send, inbox
@@ -166,7 +170,7 @@ def provider(request: pytest.FixtureRequest) -> Iterator[Provider]:
 
 def test_the_inbox_contains_the_bytes_of_the_request(provider: Provider) -> None:
     files = [Attachment(f"s3://{BUCKET}/{name}") for name in FILES if name != "logo.png"]
-    assert isinstance(provider.send(mail(*files, LOGO, html='<img src="cid:logo@1">')), Sent)
+    assert isinstance(provider.send(mail_with(*files, LOGO, html='<img src="cid:logo@1">')), Sent)
     kept = provider.inbox()[-1]
     shown = {each["name"]: each for each in kept["content"]["attachments"]}
     assert {name: each["size"] for name, each in shown.items()} == {
@@ -184,10 +188,10 @@ def test_both_simulators_refuse_the_file_types_that_their_providers_refuse(
 ) -> None:
     before = len(provider.inbox())
     for name in (f"a.{extension}", f"a.pdf.{extension}"):
-        outcome = provider.send(mail(Attachment(f"s3://{BUCKET}/42.pdf", filename=name)))
-        # No message is blamed by words that nobody has seen: its contract refuses the name before.
+        outcome = provider.send(mail_with(Attachment(f"s3://{BUCKET}/42.pdf", filename=name)))
+        # The contract refuses the name first, so the words of this error reach no user.
         assert isinstance(outcome, Misconfigured)
     assert len(provider.inbox()) == before
     assert isinstance(
-        provider.send(mail(Attachment(f"s3://{BUCKET}/42.pdf", filename=f"{extension}.zip"))), Sent
+        provider.send(mail_with(Attachment(f"s3://{BUCKET}/42.pdf", filename=f"{extension}.zip"))), Sent
     )

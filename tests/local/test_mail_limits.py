@@ -11,7 +11,7 @@ from mailroom.channels.mail.contract import Mail
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
 from mailroom_local.providers.ses import refusal_of
-from tests.support.unit.ses import Ses, adapter
+from tests.support.unit.ses import Ses, ses_mail
 
 NAMES = st.builds(lambda size: "X-" + "T" * size, st.integers(0, 128))
 VALUES = st.builds(lambda letter, size: letter * size, st.sampled_from("x ~ü\t"), st.integers(0, 1000))
@@ -20,7 +20,7 @@ TOGETHER = st.integers(990, 1000)
 WORDS = st.text(st.sampled_from('aZ ü山,".='), max_size=150)
 
 
-def refused(**changes: Any) -> str:
+def error_of_contract(**changes: Any) -> str:
     """Return the error of the contract, or an empty text."""
     item = {"id": "m-1", "event_type": "mail", "to": "a@example.com", "subject": "Hello", "text": "Hi"}
     try:
@@ -28,7 +28,7 @@ def refused(**changes: Any) -> str:
     except Invalid as fault:
         return str(fault)
     assert isinstance(mail, Mail)
-    assert refusal_of(adapter(Ses()).prepare(mail)) is None
+    assert refusal_of(ses_mail(Ses()).prepare(mail)) is None
     return ""
 
 
@@ -37,13 +37,13 @@ def test_the_contract_refuses_the_headers_that_ses_refuses(name: str, value: str
     value = "x" * (value - len(name)) if isinstance(value, int) else value
     simple = {"Headers": [{"Name": name, "Value": value}]}
     request = {"Destination": {"ToAddresses": ["a@example.com"]}, "Content": {"Simple": simple}}
-    assert (refused(headers={name: value}) == "") == (refusal_of(request) is None)
+    assert (error_of_contract(headers={name: value}) == "") == (refusal_of(request) is None)
 
 
 @given(WORDS, st.sampled_from(["to", "cc", "bcc", "reply_to"]))
 def test_ses_accepts_each_address_that_the_contract_accepts(name: str, field: str) -> None:
     quoted = re.sub(r'(["\\])', r"\\\1", name)
-    fault = refused(**{field: f'"{quoted}" <{"l" * 40}@bücher.example>'})
+    fault = error_of_contract(**{field: f'"{quoted}" <{"l" * 40}@bücher.example>'})
     assert fault == "" or fault.endswith("characters with its encoded name; use at most 320")
 
 

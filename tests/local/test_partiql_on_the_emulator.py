@@ -77,7 +77,7 @@ def statement_of(statement: str, *values: str) -> Any:
     return {"Statement": statement, "Parameters": [{"S": value} for value in values]}
 
 
-def item(name: str) -> dict[str, Any]:
+def list_key(name: str) -> dict[str, Any]:
     return {"id": {"S": "a"}, "list": {"S": name}}
 
 
@@ -87,37 +87,43 @@ DELETE = f"""DELETE FROM "{TABLE}" WHERE id = ?"""
 
 
 @pytest.fixture
-def ledger(url: str) -> Iterator[Ledger]:
+def emulated_ledger(url: str) -> Iterator[Ledger]:
     ledger = Ledger(url)
     yield ledger
     ledger.client.delete_table(TableName=TABLE)
 
 
-def test_each_change_by_a_statement_has_one_record_with_the_item_before_and_after(ledger: Ledger) -> None:
-    ledger.execute(INSERT, "due")
-    ledger.execute(UPDATE, "line")
-    ledger.execute(DELETE, "a")
-    assert ledger.changes() == [("INSERT", None, "due"), ("MODIFY", "due", "line"), ("REMOVE", "line", None)]
+def test_each_change_by_a_statement_has_one_record_with_the_item_before_and_after(
+    emulated_ledger: Ledger,
+) -> None:
+    emulated_ledger.execute(INSERT, "due")
+    emulated_ledger.execute(UPDATE, "line")
+    emulated_ledger.execute(DELETE, "a")
+    assert emulated_ledger.changes() == [
+        ("INSERT", None, "due"),
+        ("MODIFY", "due", "line"),
+        ("REMOVE", "line", None),
+    ]
 
 
-def test_an_insert_of_a_batch_has_a_record_unless_the_item_exists(ledger: Ledger) -> None:
-    assert insert(ledger.client, TABLE, [item("due")]) == [None]
-    assert insert(ledger.client, TABLE, [item("line")]) == ["DuplicateItem"]
-    assert ledger.changes() == [("INSERT", None, "due")]
+def test_an_insert_of_a_batch_has_a_record_unless_the_item_exists(emulated_ledger: Ledger) -> None:
+    assert insert(emulated_ledger.client, TABLE, [list_key("due")]) == [None]
+    assert insert(emulated_ledger.client, TABLE, [list_key("line")]) == ["DuplicateItem"]
+    assert emulated_ledger.changes() == [("INSERT", None, "due")]
 
 
-def test_a_transaction_has_records_unless_it_is_cancelled(ledger: Ledger) -> None:
-    ledger.transact(statement_of(INSERT, "due"))
-    with pytest.raises(ledger.client.exceptions.TransactionCanceledException):
-        ledger.transact(statement_of(UPDATE, "line"), statement_of(INSERT, "due"))
-    assert ledger.changes() == [("INSERT", None, "due")]
+def test_a_transaction_has_records_unless_it_is_cancelled(emulated_ledger: Ledger) -> None:
+    emulated_ledger.transact(statement_of(INSERT, "due"))
+    with pytest.raises(emulated_ledger.client.exceptions.TransactionCanceledException):
+        emulated_ledger.transact(statement_of(UPDATE, "line"), statement_of(INSERT, "due"))
+    assert emulated_ledger.changes() == [("INSERT", None, "due")]
 
 
-def test_an_index_has_an_item_from_its_insert_on(ledger: Ledger) -> None:
-    assert not ledger.waiting("due")  # the emulator builds its index at the first query
-    ledger.execute(INSERT, "due")
-    assert ledger.waiting("due") == ["a"]
-    ledger.execute(UPDATE, "line")
-    assert (ledger.waiting("due"), ledger.waiting("line")) == ([], ["a"])
-    ledger.execute(DELETE, "a")
-    assert not ledger.waiting("line")
+def test_an_index_has_an_item_from_its_insert_on(emulated_ledger: Ledger) -> None:
+    assert not emulated_ledger.waiting("due")  # the emulator builds an index at the first query
+    emulated_ledger.execute(INSERT, "due")
+    assert emulated_ledger.waiting("due") == ["a"]
+    emulated_ledger.execute(UPDATE, "line")
+    assert (emulated_ledger.waiting("due"), emulated_ledger.waiting("line")) == ([], ["a"])
+    emulated_ledger.execute(DELETE, "a")
+    assert not emulated_ledger.waiting("line")

@@ -1,4 +1,4 @@
-"""What makes the emulator prompt: streams that it waits at, and queues that it looks at of itself."""
+"""Reasons why the emulator reacts quickly: it waits at streams, and looks at queues by itself."""
 
 import asyncio
 import threading
@@ -14,9 +14,9 @@ SOMETHING: Answer = (200, {}, b'{"Records": [{"eventID": "1"}], "NextShardIterat
 REFUSED: Answer = (400, {}, b'{"__type": "ExpiredIteratorException"}')
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, *answers: Any, news: int = 1) -> tuple[Any, int]:
-    """What GetRecords answers where the emulator would answer these in turn, and how often it looked. Each
-    look finds `news` more records than the one before, of all streams."""
+def ask_emulator(monkeypatch: pytest.MonkeyPatch, *answers: Any, news: int = 1) -> tuple[Any, int]:
+    """Return the response of GetRecords if the emulator's responses were these in turn, and the number of its
+    looks. Each look finds `news` more records than the one before, of all streams."""
     monkeypatch.setattr(prompt, "LOOK_SECONDS", 0.001)
     given = iter(answers)
     looks = 0
@@ -34,18 +34,18 @@ async def _one(handle: prompt.Handle) -> Any:
 
 
 def test_a_stream_is_polled_until_it_has_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert asked(monkeypatch, NOTHING, NOTHING, SOMETHING) == (SOMETHING, 3)
+    assert ask_emulator(monkeypatch, NOTHING, NOTHING, SOMETHING) == (SOMETHING, 3)
 
 
 def test_an_answer_other_than_an_empty_page_is_returned_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert asked(monkeypatch, REFUSED, SOMETHING) == (REFUSED, 1)
+    assert ask_emulator(monkeypatch, REFUSED, SOMETHING) == (REFUSED, 1)
 
 
 def test_a_stream_is_read_again_only_after_a_write_or_its_waiting_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(prompt, "RECORDS_SECONDS", 0.05)
-    assert asked(monkeypatch, news=0) == (NOTHING, 2)
+    assert ask_emulator(monkeypatch, news=0) == (NOTHING, 2)
 
 
 def test_queues_are_polled_without_a_sent_message(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The stage's own API below /api: found by its name, and asked as it was asked here."""
+"""The stage's own API below /api: it is found by its name, and gets the unchanged request."""
 
 import json
 from contextlib import closing
@@ -28,14 +28,14 @@ class FakeUpstream:
         return Reply(202, b"taken", {"X-Own": "1"})
 
 
-def api(upstream: FakeUpstream) -> PublicApi:
+def public_api(upstream: FakeUpstream) -> PublicApi:
     return PublicApi(upstream)  # type: ignore[arg-type]
 
 
 def test_a_request_is_passed_on_to_the_stage_s_api_with_only_its_path_changed() -> None:
     upstream = FakeUpstream(OTHER, OURS)
     request = Request("POST", "/api/unsubscribe/a%2Fb.c?x=1", {"content-type": "text/plain"}, b"body")
-    reply = api(upstream).handle(request)
+    reply = public_api(upstream).handle(request)
     assert (reply.status, reply.body, reply.headers) == (202, b"taken", {"X-Own": "1"})
     expected = Request("POST", f"{BASE}/unsubscribe/a%2Fb.c?x=1", {"content-type": "text/plain"}, b"body")
     assert upstream.asked == [expected]
@@ -43,13 +43,13 @@ def test_a_request_is_passed_on_to_the_stage_s_api_with_only_its_path_changed() 
 
 def test_the_root_is_the_api_s_root() -> None:
     upstream = FakeUpstream(OURS)
-    api(upstream).handle(Request("GET", "/api", {}, b""))
+    public_api(upstream).handle(Request("GET", "/api", {}, b""))
     assert upstream.asked[0].path == f"{BASE}/"
 
 
 def test_the_api_answers_503_until_the_stacks_are_deployed() -> None:
     upstream = FakeUpstream(OTHER)
-    proxy = api(upstream)
+    proxy = public_api(upstream)
     assert proxy.handle(Request("GET", "/api/messages/1", {}, b"")).status == 503
     upstream.apis.append(OURS)
     assert proxy.handle(Request("GET", "/api/messages/1", {}, b"")).status == 202
@@ -67,7 +67,7 @@ def test_a_response_with_retry_after_is_returned_without_a_second_request() -> N
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Print nothing."""
+            """Print no log lines."""
 
     with HTTPServer(("127.0.0.1", 0), Throttled) as server:
         Thread(target=server.serve_forever, daemon=True).start()

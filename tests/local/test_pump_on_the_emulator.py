@@ -10,7 +10,7 @@ import pytest
 from mailroom_local.aws import LocalSession, patient
 from mailroom_local.processes import wait_until
 from mailroom_local.pump.functions import Functions
-from tests.support.local.emulator import create_function, emptied, functions, pumping
+from tests.support.local.emulator import create_function, emptied, lambda_client, pumping
 
 TABLE, FUNCTION, BUCKET, ROUNDS = "mailbox", "dispatch", "unprocessed", "release"
 CODE = """
@@ -41,19 +41,19 @@ LATER = {"line": "fax"}
 
 
 @pytest.fixture
-def url(emulator: str) -> str:
+def emptied_url(emulator: str) -> str:
     """The URL of the emulator, emptied for each test."""
     return emptied(emulator)
 
 
 @pytest.fixture
-def seen(url: str, tmp_path: Path) -> Iterator[Path]:
+def seen(emptied_url: str, tmp_path: Path) -> Iterator[Path]:
     """Table, functions, mapping, rules and pump; the file that names the records which a function handled."""
     path = tmp_path / "seen"
     path.touch()
-    create_mapping(url, create_table(url), path)
-    create_rules(url, tmp_path / "fired")
-    with pumping(url, tmp_path):
+    create_mapping(emptied_url, create_table(emptied_url), path)
+    create_rules(emptied_url, tmp_path / "fired")
+    with pumping(emptied_url, tmp_path):
         yield path
 
 
@@ -72,7 +72,7 @@ def create_table(url: str) -> str:
 def create_mapping(url: str, stream: str, seen: Path, function: str = FUNCTION) -> None:
     create_function(url, function, CODE, {"SEEN": str(seen)})
     LocalSession().client("s3", endpoint_url=url, config=patient()).create_bucket(Bucket=BUCKET)
-    functions(url).create_event_source_mapping(
+    lambda_client(url).create_event_source_mapping(
         FunctionName=function,
         EventSourceArn=stream,
         Enabled=False,
@@ -88,7 +88,7 @@ def create_mapping(url: str, stream: str, seen: Path, function: str = FUNCTION) 
 def create_rules(url: str, fired: Path) -> None:
     fired.touch()
     create_function(url, ROUNDS, ROUND, {"FIRED": str(fired)})
-    arn = functions(url).get_function_configuration(FunctionName=ROUNDS)["FunctionArn"]
+    arn = lambda_client(url).get_function_configuration(FunctionName=ROUNDS)["FunctionArn"]
     events = LocalSession().client("events", endpoint_url=url, config=patient())
     for number, event in enumerate(EVENTS):
         events.put_rule(Name=f"{number}", ScheduleExpression="rate(1 minute)")
@@ -97,24 +97,24 @@ def create_rules(url: str, fired: Path) -> None:
     events.put_targets(Rule="seldom", Targets=[{"Id": "0", "Arn": arn}])
 
 
-def put(url: str, name: str) -> None:
+def put_record(url: str, name: str) -> None:
     dynamodb = LocalSession().client("dynamodb", endpoint_url=url, config=patient())
     dynamodb.put_item(TableName=TABLE, Item={"id": {"S": name}})
 
 
 def test_rules_of_each_minute_fire_every_ten_seconds_and_later_deployments_are_taken_over_too(
-    url: str, seen: Path, tmp_path: Path
+    emptied_url: str, seen: Path, tmp_path: Path
 ) -> None:
     def fired() -> list[Any]:
         return [json.loads(line) for line in (tmp_path / "fired").read_text().splitlines()]
 
-    put(url, "one")
+    put_record(emptied_url, "one")
     assert wait_until(lambda: seen.read_text().split() == ["one"], 30)
     later = tmp_path / "later"
     later.touch()
-    streams = functions(url).list_event_source_mappings()["EventSourceMappings"]
-    create_mapping(url, streams[0]["EventSourceArn"], later, "index")
-    events = LocalSession().client("events", endpoint_url=url, config=patient())
+    streams = lambda_client(emptied_url).list_event_source_mappings()["EventSourceMappings"]
+    create_mapping(emptied_url, streams[0]["EventSourceArn"], later, "index")
+    events = LocalSession().client("events", endpoint_url=emptied_url, config=patient())
     events.put_rule(Name="0", ScheduleExpression="rate(1 minute)", State="ENABLED")  # as an update does
     target = events.list_targets_by_rule(Rule="0")["Targets"][0]
     events.put_rule(Name="3", ScheduleExpression="rate(1 minute)")
@@ -126,16 +126,18 @@ def test_rules_of_each_minute_fire_every_ten_seconds_and_later_deployments_are_t
     assert {states[name] for name in ("0", "1", "2", "3")} == {"DISABLED"}
 
 
-def test_a_function_that_fails_runs_three_times_by_default_and_release_once(url: str, tmp_path: Path) -> None:
+def test_a_function_that_fails_runs_three_times_by_default_and_release_once(
+    emptied_url: str, tmp_path: Path
+) -> None:
     """With the settings of the stacks for `release`, Lambda does not repeat an invocation that fails."""
     failed = tmp_path / "failed"
     failed.touch()
     for name in ("usual", "once"):
-        create_function(url, name, FAILING, {"FIRED": str(failed)})
-    functions(url).put_function_event_invoke_config(
+        create_function(emptied_url, name, FAILING, {"FIRED": str(failed)})
+    lambda_client(emptied_url).put_function_event_invoke_config(
         FunctionName="once", MaximumRetryAttempts=0, MaximumEventAgeInSeconds=60
     )
-    pump = Functions(url)
+    pump = Functions(emptied_url)
     for name in ("usual", "once"):
         pump.start(name, json.dumps({"function": name}))
     # The third run of the one is later than the second run of the other would be.

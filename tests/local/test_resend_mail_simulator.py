@@ -76,10 +76,10 @@ class Bench:
         return ResendMail(lambda: Resend(SECRET["api_key"], f"{self.url}/resend", 5), renderer, BUCKET)
 
     def send(self, to: Any, **more: Any) -> Outcome:
-        return self.adapter.open().submit(self.adapter.prepare(mail(to, **more)))
+        return self.adapter.open().submit(self.adapter.prepare(mail_to(to, **more)))
 
     def events(self) -> list[Event]:
-        """All that the function has queued, by time, once every webhook is out."""
+        """Return all messages that the function has queued, by time, after every webhook was sent."""
         for _ in range(10):
             self.clock.advance(1)
             self.simulator.queue.run_due()
@@ -87,7 +87,7 @@ class Bench:
         return sorted((each for each in found if isinstance(each, Event)), key=lambda each: each.at)
 
 
-def mail(to: Any, **more: Any) -> Mail:
+def mail_to(to: Any, **more: Any) -> Mail:
     item = {"id": "m-1", "event_type": "mail", "to": to, "subject": "Hello", "text": "Hi", **more}
     message = parse(item, CONTRACTS)
     assert isinstance(message, Mail)
@@ -95,15 +95,15 @@ def mail(to: Any, **more: Any) -> Mail:
 
 
 @pytest.fixture
-def bench() -> Iterator[Bench]:
+def resend_bench() -> Iterator[Bench]:
     made = Bench()
     with served(SimulatorServer(0, made.simulator, made)) as made.url:
         yield made
 
 
-def test_an_accepted_mail_is_in_the_inbox_with_its_request(bench: Bench) -> None:
-    outcome = bench.send("Ada <ada@example.com>", cc="eve@example.com", headers={"X-Team": "a"})
-    (kept,) = bench.inbox.all()
+def test_an_accepted_mail_is_in_the_inbox_with_its_request(resend_bench: Bench) -> None:
+    outcome = resend_bench.send("Ada <ada@example.com>", cc="eve@example.com", headers={"X-Team": "a"})
+    (kept,) = resend_bench.inbox.all()
     assert isinstance(outcome, Sent)
     assert (kept.channel, kept.to, kept.provider_id) == ("mail", "Ada <ada@example.com>", outcome.provider_id)
     assert (kept.content["cc"], kept.content["headers"]["X-Team"]) == (["eve@example.com"], "a")
@@ -120,36 +120,36 @@ def test_an_accepted_mail_is_in_the_inbox_with_its_request(bench: Bench) -> None
     ],
 )
 def test_a_refusal_becomes_its_outcome_and_no_mail_is_in_the_inbox(
-    bench: Bench, name: str, kind: type
+    resend_bench: Bench, name: str, kind: type
 ) -> None:
-    assert isinstance(bench.send(f"{name}@resend.dev"), kind)
-    assert bench.inbox.all() == []
+    assert isinstance(resend_bench.send(f"{name}@resend.dev"), kind)
+    assert resend_bench.inbox.all() == []
 
 
-def test_an_address_with_once_is_refused_only_the_first_time(bench: Bench) -> None:
-    assert isinstance(bench.send("throttled-once+7@resend.dev"), Retry)
-    assert isinstance(bench.send("throttled-once+7@resend.dev"), Sent)
+def test_an_address_with_once_is_refused_only_the_first_time(resend_bench: Bench) -> None:
+    assert isinstance(resend_bench.send("throttled-once+7@resend.dev"), Retry)
+    assert isinstance(resend_bench.send("throttled-once+7@resend.dev"), Sent)
 
 
-def test_the_identical_request_after_a_lost_response_gets_the_first_response(bench: Bench) -> None:
+def test_the_identical_request_after_a_lost_response_gets_the_first_response(resend_bench: Bench) -> None:
     with pytest.raises(OutcomeUnknown):
-        bench.send("lost-answer@resend.dev")
-    (kept,) = bench.inbox.all()
-    message = mail("lost-answer@resend.dev")
-    evidence = bench.adapter.open().look_up(message, 0, ())
+        resend_bench.send("lost-answer@resend.dev")
+    (kept,) = resend_bench.inbox.all()
+    message = mail_to("lost-answer@resend.dev")
+    evidence = resend_bench.adapter.open().look_up(message, 0, ())
     assert isinstance(evidence, Repeatable)
-    assert bench.adapter.open().submit(evidence.prepare(message)) == Sent(
+    assert resend_bench.adapter.open().submit(evidence.prepare(message)) == Sent(
         kept.provider_id, {"subject": "Hello"}
     )
-    assert len(bench.inbox.all()) == 1
+    assert len(resend_bench.inbox.all()) == 1
 
 
-def test_another_request_under_the_same_key_is_refused_until_the_key_expires(bench: Bench) -> None:
-    bench.send("ada@example.com")
-    assert isinstance(bench.send("ada@example.com", text="Other"), Conflict)
-    bench.clock.advance(KEY_SECONDS)
-    assert isinstance(bench.send("ada@example.com", text="Other"), Sent)
-    assert len(bench.inbox.all()) == 2
+def test_another_request_under_the_same_key_is_refused_until_the_key_expires(resend_bench: Bench) -> None:
+    resend_bench.send("ada@example.com")
+    assert isinstance(resend_bench.send("ada@example.com", text="Other"), Conflict)
+    resend_bench.clock.advance(KEY_SECONDS)
+    assert isinstance(resend_bench.send("ada@example.com", text="Other"), Sent)
+    assert len(resend_bench.inbox.all()) == 2
 
 
 @pytest.mark.parametrize(
@@ -164,58 +164,58 @@ def test_another_request_under_the_same_key_is_refused_until_the_key_expires(ben
     ],
 )
 def test_events_of_a_mail_are_posted_as_signed_webhooks(
-    bench: Bench, name: str, statuses: list[str | None]
+    resend_bench: Bench, name: str, statuses: list[str | None]
 ) -> None:
-    bench.simulator.queue.disorder.doubled = 0
-    outcome = bench.send(f"{name}@resend.dev")
+    resend_bench.simulator.queue.disorder.doubled = 0
+    outcome = resend_bench.send(f"{name}@resend.dev")
     assert isinstance(outcome, Sent)
-    found = bench.events()
+    found = resend_bench.events()
     assert [each.status for each in found] == statuses
     assert {(each.key.id, each.provider_id) for each in found} == {("m-1", outcome.provider_id)}
 
 
-def test_a_mail_to_several_recipients_has_only_the_event_sent(bench: Bench) -> None:
-    bench.send(["bounced@resend.dev", "ada@example.com"])
-    found = bench.events()
+def test_a_mail_to_several_recipients_has_only_the_event_sent(resend_bench: Bench) -> None:
+    resend_bench.send(["bounced@resend.dev", "ada@example.com"])
+    found = resend_bench.events()
     assert {(each.status, each.several, each.suppress) for each in found} == {("sent", True, None)}
 
 
-def test_a_webhook_that_the_stage_refuses_is_posted_again(bench: Bench) -> None:
-    bench.simulator.queue.disorder.doubled, bench.refuses = 0, 2
-    bench.send("ada@example.com")
-    assert [each.status for each in bench.events()] == ["sent", "delivered"]
+def test_a_webhook_that_the_stage_refuses_is_posted_again(resend_bench: Bench) -> None:
+    resend_bench.simulator.queue.disorder.doubled, resend_bench.refuses = 0, 2
+    resend_bench.send("ada@example.com")
+    assert [each.status for each in resend_bench.events()] == ["sent", "delivered"]
 
 
-def test_a_bounced_recipient_is_on_resends_suppression_list_until_it_is_lifted(bench: Bench) -> None:
-    bench.simulator.queue.disorder.doubled = 0
-    bench.send("bounced@resend.dev")
-    bench.events()
-    bench.door.queue.bodies.clear()
-    bench.send("bounced@resend.dev", id="m-2")
-    assert [each.kind for each in bench.events()] == ["email.sent", "email.suppressed"]
+def test_a_bounced_recipient_is_on_resends_suppression_list_until_it_is_lifted(resend_bench: Bench) -> None:
+    resend_bench.simulator.queue.disorder.doubled = 0
+    resend_bench.send("bounced@resend.dev")
+    resend_bench.events()
+    resend_bench.door.queue.bodies.clear()
+    resend_bench.send("bounced@resend.dev", id="m-2")
+    assert [each.kind for each in resend_bench.events()] == ["email.sent", "email.suppressed"]
 
 
 @pytest.mark.parametrize(
     ("kind", "sent"), [("text/csv", False), ("text/plain; charset=utf-8", True), (None, True)]
 )
 def test_a_mail_whose_attachment_has_another_type_than_its_extension_is_accepted_but_never_sent(
-    bench: Bench, kind: str | None, sent: bool
+    resend_bench: Bench, kind: str | None, sent: bool
 ) -> None:
-    request = bench.adapter.prepare(mail("ada@example.com"))
+    request = resend_bench.adapter.prepare(mail_to("ada@example.com"))
     attachment = {"filename": "data.txt", "content": "YQ==", **({"content_type": kind} if kind else {})}
     body = json.dumps({**json.loads(request.body), "attachments": [attachment]}).encode()
-    outcome = bench.adapter.open().submit(structs.replace(request, body=body))
+    outcome = resend_bench.adapter.open().submit(structs.replace(request, body=body))
     assert isinstance(outcome, Sent)
-    assert (bool(bench.inbox.all()), bool(bench.events())) == (sent, sent)
+    assert (bool(resend_bench.inbox.all()), bool(resend_bench.events())) == (sent, sent)
 
 
 @pytest.mark.parametrize("field", ["from", "to", "cc", "bcc", "reply_to"])
 def test_an_address_with_more_than_320_characters_is_refused_in_the_words_of_resend(
-    bench: Bench, field: str
+    resend_bench: Bench, field: str
 ) -> None:
-    request = bench.adapter.prepare(mail("ada@example.com"))
+    request = resend_bench.adapter.prepare(mail_to("ada@example.com"))
     long = f"{'N' * 303} <ada@example.com>"
     body = json.dumps({**json.loads(request.body), field: long if field == "from" else [long]}).encode()
-    outcome = bench.adapter.open().submit(structs.replace(request, body=body))
+    outcome = resend_bench.adapter.open().submit(structs.replace(request, body=body))
     assert isinstance(outcome, Misconfigured)
     assert "The email address length is more than 320 characters long." in outcome.reason

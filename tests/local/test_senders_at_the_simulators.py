@@ -15,13 +15,11 @@ from mailroom.providers.twilio.account import TwilioAccount
 from mailroom.providers.twilio.sender import TwilioSms
 from mailroom_local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN, REDACTING_SID
 from tests.support.local.fax import NOW
-from tests.support.local.feedback import Stage
-from tests.support.local.feedback import running as stage_running
-from tests.support.local.twilio import SENDER, Bench, number
-from tests.support.local.twilio import running as twilio_running
-from tests.support.unit.sms import settings
+from tests.support.local.feedback import Stage, running_feedback
+from tests.support.local.twilio import SENDER, Bench, number, running_twilio_bench
+from tests.support.unit.sms import sms_settings
 
-BENCH = twilio_running
+BENCH = running_twilio_bench
 APPLICATIONS = {
     "android": "arn:aws:sns:us-east-1:000000000000:app/GCM/mailroom-local",
     "ios": "arn:aws:sns:us-east-1:000000000000:app/APNS_SANDBOX/mailroom-local",
@@ -29,18 +27,18 @@ APPLICATIONS = {
 TOPIC = "arn:aws:sns:us-east-1:000000000000:mailroom-local-news"
 
 
-def twilio(bench: Bench, account_sid: str = ACCOUNT_SID) -> TwilioSms:
+def twilio_at_bench(bench: Bench, account_sid: str = ACCOUNT_SID) -> TwilioSms:
     callbacks = "https://api.example/callbacks/twilio"
-    sender = settings(sms_base_url=f"{bench.url}/twilio", sms_sender=SENDER, callback_url=callbacks)
+    sender = sms_settings(sms_base_url=f"{bench.url}/twilio", sms_sender=SENDER, callback_url=callbacks)
     return TwilioSms(TwilioAccount(account_sid, AUTH_TOKEN), sender, bench.clock)
 
 
-def sms(ending: str = "60", text: str = "Hello, Zoë") -> SmsRequest:
+def sms_request(ending: str = "60", text: str = "Hello, Zoë") -> SmsRequest:
     return SmsRequest(number(ending), text, ("https://example.com/a.png",), "aGk", NOW + 600)
 
 
 def test_an_accepted_message_has_every_field_of_the_request(bench: Bench) -> None:
-    outcome = twilio(bench).submit(sms())
+    outcome = twilio_at_bench(bench).submit(sms_request())
     (kept,) = bench.inbox.all()
     assert isinstance(outcome, Sent)
     assert outcome.provider_id == kept.provider_id
@@ -63,14 +61,14 @@ def test_an_accepted_message_has_every_field_of_the_request(bench: Bench) -> Non
     ],
 )
 def test_a_number_that_refuses_becomes_its_outcome(bench: Bench, ending: str, kind: type[Outcome]) -> None:
-    assert isinstance(twilio(bench).submit(sms(ending)), kind)
+    assert isinstance(twilio_at_bench(bench).submit(sms_request(ending)), kind)
 
 
 @pytest.mark.parametrize(("ending", "there"), [("52", False), ("53", True), ("54", True), ("57", True)])
 def test_the_look_up_after_an_unknown_outcome_finds_an_existing_message(
     bench: Bench, ending: str, there: bool
 ) -> None:
-    adapter, request = twilio(bench), sms(ending)
+    adapter, request = twilio_at_bench(bench), sms_request(ending)
     with pytest.raises(OutcomeUnknown):
         adapter.submit(request)
     found = adapter.find(request, NOW - 60, ())
@@ -83,7 +81,7 @@ def test_the_look_up_after_an_unknown_outcome_finds_an_existing_message(
 
 
 def test_in_an_account_that_redacts_a_look_up_only_finds_a_message_until_it_was_sent(bench: Bench) -> None:
-    adapter, request = twilio(bench, REDACTING_SID), sms("57")
+    adapter, request = twilio_at_bench(bench, REDACTING_SID), sms_request("57")
     with pytest.raises(OutcomeUnknown):
         adapter.submit(request)
     found = adapter.find(request, NOW - 60, ())
@@ -91,12 +89,12 @@ def test_in_an_account_that_redacts_a_look_up_only_finds_a_message_until_it_was_
     bench.wait(1)
     assert adapter.find(request, NOW - 60, ()) == Unknowable()
     assert adapter.find(request, NOW - 60, {found.provider_id}) == Unknowable()
-    assert twilio(bench).find(request, NOW - 60, ()) == found
+    assert twilio_at_bench(bench).find(request, NOW - 60, ()) == found
 
 
 @pytest.fixture(scope="module")
-def stage(url: str) -> Iterator[Stage]:
-    with stage_running(url) as stage:
+def simulated_stage(url: str) -> Iterator[Stage]:
+    with running_feedback(url) as stage:
         for platform in ("GCM", "APNS_SANDBOX"):
             stage.sns.create_platform_application(
                 Name="mailroom-local", Platform=platform, Attributes={"PlatformCredential": "x"}
@@ -106,18 +104,20 @@ def stage(url: str) -> Iterator[Stage]:
 
 
 def pushed(stage: Stage, to: str, **item: Any) -> Outcome:
-    """What the adapter says of a push."""
+    """Return the outcome of a push at the simulator."""
     adapter = SnsPush(stage.sns, applications=APPLICATIONS, topics=[TOPIC])
     whole = {"id": "p", "event_type": "push", "to": to, "title": "Hi", "body": "There", **item}
     message = parse(whole, {"push": push_to(APPLICATIONS)})
     return adapter.submit(adapter.prepare(message))
 
 
-def test_a_token_becomes_an_endpoint_and_its_push_has_the_platforms_payload(stage: Stage) -> None:
+def test_a_token_becomes_an_endpoint_and_its_push_has_the_platforms_payload(simulated_stage: Stage) -> None:
     for name, token in (("android", "a-device"), ("ios", "ab" * 32)):
-        outcome = pushed(stage, token, platform=name, data={"order": 7})
+        outcome = pushed(simulated_stage, token, platform=name, data={"order": 7})
         assert isinstance(outcome, Sent)
-        (kept,) = [each for each in stage.inbox("push") if each["provider_id"] == outcome.provider_id]
+        (kept,) = [
+            each for each in simulated_stage.inbox("push") if each["provider_id"] == outcome.provider_id
+        ]
         assert (kept["to"], kept["content"]["token"]) == (outcome.facts["endpoint_arn"], token)
         payloads = kept["content"]["payloads"]
         if name == "android":
@@ -128,23 +128,23 @@ def test_a_token_becomes_an_endpoint_and_its_push_has_the_platforms_payload(stag
             assert payloads["APNS_SANDBOX"]["order"] == 7
 
 
-def test_a_push_by_arn_is_published_to_the_endpoint_or_the_topic(stage: Stage) -> None:
-    made = stage.sns.create_platform_endpoint(PlatformApplicationArn=APPLICATIONS["android"], Token="by-arn")[
-        "EndpointArn"
-    ]
+def test_a_push_by_arn_is_published_to_the_endpoint_or_the_topic(simulated_stage: Stage) -> None:
+    made = simulated_stage.sns.create_platform_endpoint(
+        PlatformApplicationArn=APPLICATIONS["android"], Token="by-arn"
+    )["EndpointArn"]
     for target in (made, TOPIC):
-        assert isinstance(pushed(stage, target), Sent)
-        assert [each for each in stage.inbox("push") if each["to"] == target]
+        assert isinstance(pushed(simulated_stage, target), Sent)
+        assert [each for each in simulated_stage.inbox("push") if each["to"] == target]
 
 
 @pytest.mark.parametrize(
     ("token", "gone"), [("disabled-9", True), ("not-hexadecimal", False), ("throttled-9", None)]
 )
 def test_a_refused_push_becomes_the_outcome_that_sns_documents(
-    stage: Stage, token: str, gone: bool | None
+    simulated_stage: Stage, token: str, gone: bool | None
 ) -> None:
     try:
-        outcome = pushed(stage, token, platform="ios" if gone is False else "android")
+        outcome = pushed(simulated_stage, token, platform="ios" if gone is False else "android")
     except NotReady as refused:  # SNS made no endpoint of the token
         outcome = refused.outcome
     if gone is None:
@@ -154,11 +154,11 @@ def test_a_refused_push_becomes_the_outcome_that_sns_documents(
         assert outcome.gone is gone
 
 
-def test_a_push_to_a_deleted_endpoint_is_rejected_as_gone(stage: Stage) -> None:
-    made = stage.sns.create_platform_endpoint(
+def test_a_push_to_a_deleted_endpoint_is_rejected_as_gone(simulated_stage: Stage) -> None:
+    made = simulated_stage.sns.create_platform_endpoint(
         PlatformApplicationArn=APPLICATIONS["android"], Token="to-be-deleted"
     )["EndpointArn"]
-    stage.sns.delete_endpoint(EndpointArn=made)
-    outcome = pushed(stage, made)
+    simulated_stage.sns.delete_endpoint(EndpointArn=made)
+    outcome = pushed(simulated_stage, made)
     assert isinstance(outcome, Rejected)
     assert outcome.gone

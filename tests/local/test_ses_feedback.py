@@ -1,4 +1,4 @@
-"""What the SES simulator tells of mails, in SES's own JSON: by address, shuffled, doubled and early."""
+"""Events of the SES simulator about mails, in SES's own JSON: by address, shuffled, doubled and early."""
 
 import json
 from collections import Counter
@@ -11,7 +11,7 @@ from mailroom.message.outcome import Status
 from mailroom_local.providers.ses_feedback import VALIDATED
 from tests.support import ROOT
 from tests.support.local.feedback import SENDER, SET, TOPIC
-from tests.support.local.ses_feedback import Bench, at, reading, summary
+from tests.support.local.ses_feedback import Bench, reading, simulator_address, summary
 
 GUIDE = ROOT / "tests" / "support" / "unit" / "events_of_ses"
 """The examples of SES's developer guide."""
@@ -47,7 +47,7 @@ def test_a_simulator_address_determines_the_events_of_its_mail(
     name: str, told: list[tuple[str, ...]], statuses: set[Status], label: str
 ) -> None:
     bench = Bench()
-    bench.accept(at(name + label))
+    bench.accept(simulator_address(name + label))
     events = bench.settle()
     assert summary(events) == told
     assert {each.status for event in events for each in reading(event)} - {None} == statuses
@@ -56,7 +56,7 @@ def test_a_simulator_address_determines_the_events_of_its_mail(
 
 def test_the_label_soft_makes_a_soft_bounce_and_other_domains_are_delivered() -> None:
     bench = Bench()
-    bench.accept(at("success+7.soft"))
+    bench.accept(simulator_address("success+7.soft"))
     assert ("Bounce", "Transient", "MailboxFull") in summary(bench.settle())
     bench = Bench()
     bench.accept("bounce+soft@example.com")
@@ -76,7 +76,7 @@ def test_the_label_soft_makes_a_soft_bounce_and_other_domains_are_delivered() ->
 )
 def test_an_event_has_the_fields_of_the_guides_example(name: str, section: str, example: str) -> None:
     bench = Bench()
-    bench.accept(at(name))
+    bench.accept(simulator_address(name))
     (ours,) = [each for each in bench.settle() if section in each]
     guides = json.loads((GUIDE / f"{example}.json").read_text())
     assert ours.keys() == guides.keys()
@@ -116,7 +116,7 @@ def test_all_events_contain_the_headers_of_the_mail() -> None:
 
 def test_events_with_truncated_headers_lack_mailrooms_headers_and_have_the_tags() -> None:
     bench = Bench()
-    bench.accept(at("bounce+truncated.1"))
+    bench.accept(simulator_address("bounce+truncated.1"))
     for event in bench.settle():
         mail = event["mail"]
         assert mail["headersTruncated"]
@@ -126,7 +126,9 @@ def test_events_with_truncated_headers_lack_mailrooms_headers_and_have_the_tags(
 
 def test_each_of_several_recipients_has_events_of_its_own() -> None:
     bench = Bench()
-    bench.accept("ada@example.com", at("bounce+several"), bcc=[at("complaint+several")])
+    bench.accept(
+        "ada@example.com", simulator_address("bounce+several"), bcc=[simulator_address("complaint+several")]
+    )
     events = bench.settle()
     assert Counter(each["eventType"] for each in events) == {
         "Send": 1,
@@ -135,30 +137,30 @@ def test_each_of_several_recipients_has_events_of_its_own() -> None:
         "Complaint": 1,
     }
     outcomes = {(each.status, each.recipients) for event in events for each in reading(event)}
-    assert ("bounced", (at("bounce+several"),)) in outcomes
+    assert ("bounced", (simulator_address("bounce+several"),)) in outcomes
     assert ("delivered", ("ada@example.com",)) in outcomes
-    assert ("complained", (at("complaint+several"),)) in outcomes
+    assert ("complained", (simulator_address("complaint+several"),)) in outcomes
 
 
 def test_a_reject_of_one_recipient_rejects_the_mail_for_all() -> None:
     bench = Bench()
-    bench.accept("ada@example.com", at("reject"))
+    bench.accept("ada@example.com", simulator_address("reject"))
     assert summary(bench.settle()) == [("Reject",), ("Send",)]
 
 
 def test_hard_bounces_and_complaints_are_suppressed_and_a_later_mail_to_them_bounces() -> None:
     bench = Bench()
     for name in ("bounce", "complaint", "ooto", "soft", "success"):
-        bench.accept(at(f"{name}+1"))
+        bench.accept(simulator_address(f"{name}+1"))
     listed = {
         name
         for name in ("bounce", "complaint", "ooto", "soft", "success")
-        if at(f"{name}+1") in bench.suppressed
+        if simulator_address(f"{name}+1") in bench.suppressed
     }
     assert listed == {"bounce", "complaint"}
     bench.settle()
     bench.emulated.batches.clear()
-    bench.accept(at("Complaint+1"), message_id="m-2")
+    bench.accept(simulator_address("Complaint+1"), message_id="m-2")
     assert summary(bench.settle()) == [("Bounce", "Permanent", "OnAccountSuppressionList"), ("Send",)]
 
 
@@ -184,7 +186,7 @@ def test_some_events_precede_the_response_and_all_do_if_the_label_is_early() -> 
     assert 0 < len({each["mail"]["messageId"] for each in early}) < 20
     assert {each["eventType"] for each in early} == {"Send"}
     bench = Bench()
-    bench.accept(at("bounce+early"))
+    bench.accept(simulator_address("bounce+early"))
     assert {each["eventType"] for each in bench.emulated.events} == {"Send", "Bounce"}
 
 
@@ -198,11 +200,11 @@ def test_events_that_the_emulator_refuses_are_published_again() -> None:
 
 def test_only_the_event_types_of_an_enabled_destination_are_published() -> None:
     bench = Bench(wanted=["BOUNCE", "DELIVERY_DELAY"])
-    bench.accept(at("soft"))
+    bench.accept(simulator_address("soft"))
     assert {each["eventType"] for each in bench.settle()} == {"Bounce", "DeliveryDelay"}
     bench = Bench(enabled=False)
-    bench.accept(at("soft"))
-    bench.accept(at("soft"), configuration_set=None)
+    bench.accept(simulator_address("soft"))
+    bench.accept(simulator_address("soft"), configuration_set=None)
     assert bench.settle() == []
 
 

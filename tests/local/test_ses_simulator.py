@@ -49,7 +49,7 @@ class Bench:
 
 
 @pytest.fixture
-def bench() -> Iterator[Bench]:
+def ses_bench() -> Iterator[Bench]:
     emulator = Emulator()
     with served(emulator) as aws, served(ProviderServer(0, aws)) as url:
         client = LocalSession().client("sesv2", endpoint_url=url, config=patient())
@@ -57,13 +57,13 @@ def bench() -> Iterator[Bench]:
         client.close()
 
 
-def test_the_account_has_the_plan_of_a_new_account(bench: Bench) -> None:
-    account = bench.client.get_account()
+def test_the_account_has_the_plan_of_a_new_account(ses_bench: Bench) -> None:
+    account = ses_bench.client.get_account()
     assert (account["SendingEnabled"], account["PricingAttributes"]) == (True, {"CurrentPlan": "ESSENTIALS"})
 
 
-def test_an_accepted_mail_is_stored_with_every_field(bench: Bench) -> None:
-    provider_id = bench.send(
+def test_an_accepted_mail_is_stored_with_every_field(ses_bench: Bench) -> None:
+    provider_id = ses_bench.send(
         "ada@example.com",
         ConfigurationSetName="known",
         EmailTags=[{"Name": "mailroom-id", "Value": "YQ"}],
@@ -77,7 +77,7 @@ def test_an_accepted_mail_is_stored_with_every_field(bench: Bench) -> None:
             }
         },
     )
-    (kept,) = bench.inbox()
+    (kept,) = ses_bench.inbox()
     assert (kept["channel"], kept["to"], kept["provider_id"]) == ("mail", "ada@example.com", provider_id)
     assert kept["received_at"].endswith("Z")
     assert kept["content"] == {
@@ -104,22 +104,22 @@ def test_an_accepted_mail_is_stored_with_every_field(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("sender", ["eve@example.com", "eve@org", "eve@badexample.org"])
-def test_an_unverified_sender_is_refused_with_the_error_of_ses(bench: Bench, sender: str) -> None:
+def test_an_unverified_sender_is_refused_with_the_error_of_ses(ses_bench: Bench, sender: str) -> None:
     with pytest.raises(ClientError, match="check in region US-EAST-1: " + sender) as refusal:
-        bench.send("ada@example.com", FromEmailAddress=sender)
+        ses_bench.send("ada@example.com", FromEmailAddress=sender)
     assert refusal.value.response["Error"]["Code"] == "MessageRejected"
-    assert bench.inbox() == []
+    assert ses_bench.inbox() == []
 
 
 @pytest.mark.parametrize("sender", ["a@example.org", "A <b@news.example.org>"])
-def test_a_verified_domain_includes_its_subdomains(bench: Bench, sender: str) -> None:
-    assert bench.send("ada@example.com", FromEmailAddress=sender)
+def test_a_verified_domain_includes_its_subdomains(ses_bench: Bench, sender: str) -> None:
+    assert ses_bench.send("ada@example.com", FromEmailAddress=sender)
 
 
-def test_mails_do_not_reach_the_emulator_and_identities_are_requested_once(bench: Bench) -> None:
+def test_mails_do_not_reach_the_emulator_and_identities_are_requested_once(ses_bench: Bench) -> None:
     for _ in range(2):
-        bench.send("ada@example.com")
-    assert bench.emulator.asked == ["/v2/email/identities/mailroom%40example.com"]
+        ses_bench.send("ada@example.com")
+    assert ses_bench.emulator.asked == ["/v2/email/identities/mailroom%40example.com"]
 
 
 @pytest.mark.parametrize(
@@ -134,54 +134,54 @@ def test_mails_do_not_reach_the_emulator_and_identities_are_requested_once(bench
     ],
 )
 def test_an_address_determines_its_refusal_with_any_label(
-    bench: Bench, name: str, refusal: tuple[str, int]
+    ses_bench: Bench, name: str, refusal: tuple[str, int]
 ) -> None:
     for address in (f"{name}@simulator.amazonses.com", f"{name}+7@simulator.amazonses.com") * 2:
-        assert bench.refused(address) == refusal
-    assert bench.inbox() == []
+        assert ses_bench.refused(address) == refusal
+    assert ses_bench.inbox() == []
 
 
-def test_an_address_with_once_is_refused_the_first_time_for_each_label(bench: Bench) -> None:
+def test_an_address_with_once_is_refused_the_first_time_for_each_label(ses_bench: Bench) -> None:
     for label in ("1", "2"):
         address = f"throttled-once+{label}@simulator.amazonses.com"
-        assert bench.refused(address) == ("TooManyRequestsException", 429)
-        assert bench.send(address)
-    assert len(bench.inbox()) == 2
+        assert ses_bench.refused(address) == ("TooManyRequestsException", 429)
+        assert ses_bench.send(address)
+    assert len(ses_bench.inbox()) == 2
 
 
-def test_a_lost_answer_is_a_broken_connection_after_the_mail_was_sent(bench: Bench) -> None:
+def test_a_lost_answer_is_a_broken_connection_after_the_mail_was_sent(ses_bench: Bench) -> None:
     with pytest.raises(HTTPClientError):
-        bench.send("lost-answer+7@simulator.amazonses.com")
-    assert [each["to"] for each in bench.inbox()] == ["lost-answer+7@simulator.amazonses.com"]
-    assert bench.send("after@example.com")
+        ses_bench.send("lost-answer+7@simulator.amazonses.com")
+    assert [each["to"] for each in ses_bench.inbox()] == ["lost-answer+7@simulator.amazonses.com"]
+    assert ses_bench.send("after@example.com")
 
 
-def test_a_configuration_set_that_does_not_exist_is_refused(bench: Bench) -> None:
-    assert bench.refused("ada@example.com", ConfigurationSetName="gone") == ("NotFoundException", 404)
+def test_a_configuration_set_that_does_not_exist_is_refused(ses_bench: Bench) -> None:
+    assert ses_bench.refused("ada@example.com", ConfigurationSetName="gone") == ("NotFoundException", 404)
 
 
-def test_the_limits_of_ses_are_enforced(bench: Bench) -> None:
+def test_the_ses_simulator_enforces_the_limits_of_ses(ses_bench: Bench) -> None:
     many = {"ToAddresses": [f"{number}@example.com" for number in range(51)]}
-    assert bench.refused("", Destination=many) == ("BadRequestException", 400)
+    assert ses_bench.refused("", Destination=many) == ("BadRequestException", 400)
     broken = {"Headers": [{"Name": "X-A", "Value": "1\r\nBcc: eve@example.com"}], "Subject": {"Data": ""}}
     content = {"Simple": broken | {"Body": {}}}
-    assert bench.refused("ada@example.com", Content=content) == ("BadRequestException", 400)
+    assert ses_bench.refused("ada@example.com", Content=content) == ("BadRequestException", 400)
 
 
-def test_the_inbox_is_in_order_counted_and_can_be_emptied(bench: Bench) -> None:
+def test_the_inbox_is_in_order_counted_and_can_be_emptied(ses_bench: Bench) -> None:
     for number in range(3):
-        bench.send(f"{number}@example.com")
-    assert [each["to"][0] for each in bench.inbox()] == ["0", "1", "2"]
-    with urllib.request.urlopen(f"{bench.url}/inbox/count") as answer:
+        ses_bench.send(f"{number}@example.com")
+    assert [each["to"][0] for each in ses_bench.inbox()] == ["0", "1", "2"]
+    with urllib.request.urlopen(f"{ses_bench.url}/inbox/count") as answer:
         assert json.load(answer) == {"count": 3}
-    with urllib.request.urlopen(urllib.request.Request(f"{bench.url}/inbox", method="DELETE")) as answer:
+    with urllib.request.urlopen(urllib.request.Request(f"{ses_bench.url}/inbox", method="DELETE")) as answer:
         assert answer.status == 204
-    assert bench.inbox() == []
+    assert ses_bench.inbox() == []
 
 
 @pytest.mark.parametrize("after", ["soon", "-1", ""])
-def test_an_invalid_place_in_the_inbox_is_refused_with_a_sentence(bench: Bench, after: str) -> None:
+def test_an_invalid_place_in_the_inbox_is_refused_with_a_sentence(ses_bench: Bench, after: str) -> None:
     with pytest.raises(urllib.error.HTTPError) as caught:
-        urllib.request.urlopen(f"{bench.url}/inbox?after={after}")
+        urllib.request.urlopen(f"{ses_bench.url}/inbox?after={after}")
     with caught.value as answer:
         assert (answer.code, "after" in json.load(answer)["message"]) == (400, True)

@@ -12,14 +12,24 @@ import pytest
 from mailroom.channels.fax.contract import Delivered, Pending, Undelivered
 from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import NotFound, Sent, Unknowable
-from tests.support.local.fax import NOW, PDF, PROJECT, SENDER, Bench, found, number, request, running
+from tests.support.local.fax import (
+    NOW,
+    PDF,
+    PROJECT,
+    SENDER,
+    Bench,
+    evidence_of,
+    fax_request,
+    number,
+    running_fax_bench,
+)
 
-BENCH = running
+BENCH = running_fax_bench
 FAXES = f"/signalwire/api/laml/2010-04-01/Accounts/{PROJECT}/Faxes"
 FORM = {"To": number("01"), "From": SENDER, "MediaUrl": PDF}
 
 
-def call(
+def call_signalwire(
     bench: Bench, method: str, path: str, form: dict[str, str] | None = None, user: str = PROJECT
 ) -> tuple[int, Any]:
     asked = urllib.request.Request(
@@ -34,14 +44,14 @@ def call(
             return error.code, json.load(error)
 
 
-def sent(bench: Bench, ending: str = "01") -> str:
-    outcome = bench.signalwire.submit(request(ending))
+def submit_fax(bench: Bench, ending: str = "01") -> str:
+    outcome = bench.signalwire.submit(fax_request(ending))
     assert isinstance(outcome, Sent)
     return outcome.provider_id
 
 
 def test_a_fax_passes_through_its_states_to_delivered(bench: Bench) -> None:
-    fax = sent(bench)
+    fax = submit_fax(bench)
     states = []
     for _ in range(4):
         states.append(bench.signalwire.fetch(fax))
@@ -79,35 +89,35 @@ def test_a_fax_passes_through_its_states_to_delivered(bench: Bench) -> None:
     ],
 )
 def test_a_failed_fax_has_its_reason(bench: Bench, ending: str, state: Undelivered) -> None:
-    fax = sent(bench, ending)
+    fax = submit_fax(bench, ending)
     bench.wait(2)
     assert bench.signalwire.fetch(fax) == state
 
 
 def test_a_fax_with_a_lost_response_can_be_found(bench: Bench) -> None:
     with pytest.raises(OutcomeUnknown):
-        bench.signalwire.submit(request("14"))
+        bench.signalwire.submit(fax_request("14"))
     (fax,) = [kept["id"] for kept in bench.line.log()]
-    assert found(bench.signalwire, request("14"), NOW) == Sent(fax)
+    assert evidence_of(bench.signalwire, fax_request("14"), NOW) == Sent(fax)
     bench.wait(10)
     assert isinstance(bench.signalwire.fetch(fax), Delivered)
     assert [each.provider_id for each in bench.inbox.all()] == [fax]
 
 
 def test_faxes_are_found_by_numbers_and_time_over_many_pages(bench: Bench) -> None:
-    sent(bench)
+    submit_fax(bench)
     bench.wait(11)
-    ids = [sent(bench) for _ in range(105)]
-    sent(bench, "02")
+    ids = [submit_fax(bench) for _ in range(105)]
+    submit_fax(bench, "02")
     for one in (ids[0], ids[104]):
         others = {*ids} - {one}
-        assert found(bench.signalwire, request("01"), bench.clock.now, others) == Sent(one)
-        assert found(bench.signalwire, request("01"), NOW, others) == Unknowable()
-    assert found(bench.signalwire, request("01"), bench.clock.now, ids) == NotFound()
+        assert evidence_of(bench.signalwire, fax_request("01"), bench.clock.now, others) == Sent(one)
+        assert evidence_of(bench.signalwire, fax_request("01"), NOW, others) == Unknowable()
+    assert evidence_of(bench.signalwire, fax_request("01"), bench.clock.now, ids) == NotFound()
 
 
 def test_a_fax_can_be_canceled_only_while_it_is_queued(bench: Bench) -> None:
-    stuck, going = sent(bench, "20"), sent(bench)
+    stuck, going = submit_fax(bench, "20"), submit_fax(bench)
     bench.wait(5)
     bench.signalwire.cancel(stuck)
     assert bench.signalwire.fetch(stuck) == Undelivered("canceled", again=True)
@@ -117,7 +127,7 @@ def test_a_fax_can_be_canceled_only_while_it_is_queued(bench: Bench) -> None:
 
 
 def test_a_fax_has_the_documented_shape(bench: Bench) -> None:
-    status, fax = call(bench, "POST", f"{FAXES}.json", FORM)
+    status, fax = call_signalwire(bench, "POST", f"{FAXES}.json", FORM)
     assert status == 201
     uri = f"{FAXES.removeprefix('/signalwire')}/{fax['sid']}"
     assert fax == {
@@ -143,18 +153,18 @@ def test_a_fax_has_the_documented_shape(bench: Bench) -> None:
         "error_message": None,
     }
     bench.wait(10)
-    status, fax = call(bench, "GET", f"{FAXES}/{fax['sid']}.json")
+    status, fax = call_signalwire(bench, "GET", f"{FAXES}/{fax['sid']}.json")
     assert (status, fax["status"], fax["num_pages"], fax["duration"]) == (200, "delivered", "1", 10)
 
 
 def test_a_list_has_the_documented_shape(bench: Bench) -> None:
-    ids = [sent(bench, ending) for ending in ("01", "02", "03")]
-    _, listed = call(bench, "GET", f"{FAXES}?PageSize=2")
+    ids = [submit_fax(bench, ending) for ending in ("01", "02", "03")]
+    _, listed = call_signalwire(bench, "GET", f"{FAXES}?PageSize=2")
     assert [fax["sid"] for fax in listed["faxes"]] == [ids[2], ids[1]]
     assert (listed["page"], listed["page_size"], listed["previous_page_uri"]) == (0, 2, None)
-    _, last = call(bench, "GET", "/signalwire" + listed["next_page_uri"])
+    _, last = call_signalwire(bench, "GET", "/signalwire" + listed["next_page_uri"])
     assert ([fax["sid"] for fax in last["faxes"]], last["next_page_uri"]) == ([ids[0]], None)
-    _, none = call(bench, "GET", f"{FAXES}?DateCreatedAfter=2026-11-21T09:00:00Z")
+    _, none = call_signalwire(bench, "GET", f"{FAXES}?DateCreatedAfter=2026-11-21T09:00:00Z")
     assert none["faxes"] == []
 
 
@@ -170,18 +180,18 @@ def test_a_list_has_the_documented_shape(bench: Bench) -> None:
     ],
 )
 def test_an_invalid_request_is_refused_as_by_the_api(bench: Bench, wrong: dict[str, str], code: str) -> None:
-    status, body = call(bench, "POST", FAXES, FORM | wrong)
+    status, body = call_signalwire(bench, "POST", FAXES, FORM | wrong)
     assert (status, body["code"], body["status"]) == (400, code, 400)
     assert bench.line.log() == []
 
 
 def test_requests_without_the_projects_own_credentials_are_refused(bench: Bench) -> None:
-    assert call(bench, "POST", FAXES, FORM, user="somebody")[0] == 401
+    assert call_signalwire(bench, "POST", FAXES, FORM, user="somebody")[0] == 401
     with pytest.raises(urllib.error.HTTPError, match="401"):
         urllib.request.urlopen(f"{bench.url}{FAXES}")
 
 
 def test_an_unknown_fax_or_path_is_answered_with_an_error(bench: Bench) -> None:
-    assert call(bench, "GET", f"{FAXES}/1")[0] == 404
-    assert call(bench, "GET", "/signalwire/api/fax")[0] == 404
-    assert call(bench, "DELETE", f"{FAXES}/{sent(bench)}")[0] == 405
+    assert call_signalwire(bench, "GET", f"{FAXES}/1")[0] == 404
+    assert call_signalwire(bench, "GET", "/signalwire/api/fax")[0] == 404
+    assert call_signalwire(bench, "DELETE", f"{FAXES}/{submit_fax(bench)}")[0] == 405

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, HTTPClientError
 
-from tests.support.local.feedback import TOPIC, Stage, running
+from tests.support.local.feedback import TOPIC, Stage, running_feedback
 
 ANDROID = "arn:aws:sns:us-east-1:000000000000:app/GCM/mailroom-local"
 IOS = "arn:aws:sns:us-east-1:000000000000:app/APNS_SANDBOX/mailroom-local"
@@ -16,8 +16,8 @@ MESSAGE = json.dumps({"default": "There", "GCM": json.dumps(FCM)})
 
 
 @pytest.fixture(scope="module")
-def stage(url: str) -> Iterator[Stage]:
-    with running(url) as stage:
+def push_stage(url: str) -> Iterator[Stage]:
+    with running_feedback(url) as stage:
         for platform in ("GCM", "APNS_SANDBOX"):
             stage.sns.create_platform_application(
                 Name="mailroom-local", Platform=platform, Attributes={"PlatformCredential": "x"}
@@ -30,7 +30,7 @@ def endpoint(stage: Stage, token: str, application: str = ANDROID) -> str:
     return str(answer["EndpointArn"])
 
 
-def refused(stage: Stage, target: str, **more: Any) -> tuple[str, int, str]:
+def publish_error(stage: Stage, target: str, **more: Any) -> tuple[str, int, str]:
     with pytest.raises(ClientError) as caught:
         stage.sns.publish(**{"TargetArn": target, "Message": MESSAGE, "MessageStructure": "json"} | more)
     error = caught.value.response
@@ -39,26 +39,28 @@ def refused(stage: Stage, target: str, **more: Any) -> tuple[str, int, str]:
     return error["Error"]["Code"], error["ResponseMetadata"]["HTTPStatusCode"], error["Error"]["Message"]
 
 
-def test_the_arn_of_an_endpoint_has_the_form_of_sns(stage: Stage) -> None:
-    made = endpoint(stage, "tok-1")
+def test_the_arn_of_an_endpoint_has_the_form_of_sns(push_stage: Stage) -> None:
+    made = endpoint(push_stage, "tok-1")
     assert made.startswith("arn:aws:sns:us-east-1:000000000000:endpoint/GCM/mailroom-local/")
-    assert endpoint(stage, "tok-1") == made
-    attributes = stage.sns.get_endpoint_attributes(EndpointArn=made)["Attributes"]
+    assert endpoint(push_stage, "tok-1") == made
+    attributes = push_stage.sns.get_endpoint_attributes(EndpointArn=made)["Attributes"]
     assert (attributes["Token"], attributes["Enabled"]) == ("tok-1", "true")
     with pytest.raises(ClientError, match=f"Endpoint {made} already exists with the same Token"):
-        stage.sns.create_platform_endpoint(PlatformApplicationArn=ANDROID, Token="tok-1", CustomUserData="x")
+        push_stage.sns.create_platform_endpoint(
+            PlatformApplicationArn=ANDROID, Token="tok-1", CustomUserData="x"
+        )
 
 
-def test_a_push_to_an_endpoint_is_stored_with_the_parsed_payload_of_each_platform(stage: Stage) -> None:
-    made = endpoint(stage, "tok-2")
+def test_a_push_to_an_endpoint_is_stored_with_the_parsed_payload_of_each_platform(push_stage: Stage) -> None:
+    made = endpoint(push_stage, "tok-2")
     name = "AWS.SNS.MOBILE.FCM.TTL"
-    answer = stage.sns.publish(
+    answer = push_stage.sns.publish(
         TargetArn=made,
         Message=MESSAGE,
         MessageStructure="json",
         MessageAttributes={name: {"DataType": "String", "StringValue": "60"}},
     )
-    (kept,) = [each for each in stage.inbox("push") if each["to"] == made]
+    (kept,) = [each for each in push_stage.inbox("push") if each["to"] == made]
     assert kept["provider_id"] == answer["MessageId"]
     assert kept["content"] == {
         "subject": "There",
@@ -69,57 +71,57 @@ def test_a_push_to_an_endpoint_is_stored_with_the_parsed_payload_of_each_platfor
     }
 
 
-def test_a_push_to_a_topic_is_stored_and_delivered_to_its_subscribers(stage: Stage) -> None:
-    stage.sns.publish(TopicArn=TOPIC, Message="plain")
-    (kept,) = [each for each in stage.inbox("push") if each["to"] == TOPIC]
+def test_a_push_to_a_topic_is_stored_and_delivered_to_its_subscribers(push_stage: Stage) -> None:
+    push_stage.sns.publish(TopicArn=TOPIC, Message="plain")
+    (kept,) = [each for each in push_stage.inbox("push") if each["to"] == TOPIC]
     assert (kept["content"]["subject"], kept["content"]["platform"]) == ("plain", "topic")
-    assert stage.heard(1) == ["plain"]
+    assert push_stage.heard(1) == ["plain"]
 
 
-def test_a_disabled_endpoint_is_refused_each_time(stage: Stage) -> None:
-    disabled, switched = endpoint(stage, "disabled-7"), endpoint(stage, "tok-3")
-    stage.sns.set_endpoint_attributes(EndpointArn=switched, Attributes={"Enabled": "false"})
+def test_a_disabled_endpoint_is_refused_each_time(push_stage: Stage) -> None:
+    disabled, switched = endpoint(push_stage, "disabled-7"), endpoint(push_stage, "tok-3")
+    push_stage.sns.set_endpoint_attributes(EndpointArn=switched, Attributes={"Enabled": "false"})
     for target in (disabled, switched, disabled):
-        assert refused(stage, target) == ("EndpointDisabled", 400, "Endpoint is disabled")
-    assert not [each for each in stage.inbox("push") if each["to"] in {disabled, switched}]
+        assert publish_error(push_stage, target) == ("EndpointDisabled", 400, "Endpoint is disabled")
+    assert not [each for each in push_stage.inbox("push") if each["to"] in {disabled, switched}]
 
 
 @pytest.mark.parametrize(
     ("word", "error"), [("throttled", ("Throttled", 429)), ("error", ("InternalError", 500))]
 )
 def test_a_token_determines_its_refusal_and_one_with_once_is_refused_the_first_time(
-    stage: Stage, word: str, error: tuple[str, int]
+    push_stage: Stage, word: str, error: tuple[str, int]
 ) -> None:
-    always, once = endpoint(stage, f"{word}-1"), endpoint(stage, f"{word}-once-1")
-    assert [refused(stage, always)[:2] for _ in range(2)] == [error, error]
-    assert refused(stage, once)[:2] == error
-    assert stage.sns.publish(TargetArn=once, Message="x")["MessageId"]
-    assert [each["to"] for each in stage.inbox("push") if each["to"] in {always, once}] == [once]
+    always, once = endpoint(push_stage, f"{word}-1"), endpoint(push_stage, f"{word}-once-1")
+    assert [publish_error(push_stage, always)[:2] for _ in range(2)] == [error, error]
+    assert publish_error(push_stage, once)[:2] == error
+    assert push_stage.sns.publish(TargetArn=once, Message="x")["MessageId"]
+    assert [each["to"] for each in push_stage.inbox("push") if each["to"] in {always, once}] == [once]
 
 
-def test_a_lost_answer_is_a_broken_connection_after_the_push(stage: Stage) -> None:
-    target = endpoint(stage, "lost-answer-once")
+def test_a_lost_answer_is_a_broken_connection_after_the_push(push_stage: Stage) -> None:
+    target = endpoint(push_stage, "lost-answer-once")
     with pytest.raises(HTTPClientError):
-        stage.sns.publish(TargetArn=target, Message="x")
-    stage.sns.publish(TargetArn=target, Message="x")
-    assert len([each for each in stage.inbox("push") if each["to"] == target]) == 2
+        push_stage.sns.publish(TargetArn=target, Message="x")
+    push_stage.sns.publish(TargetArn=target, Message="x")
+    assert len([each for each in push_stage.inbox("push") if each["to"] == target]) == 2
 
 
-def test_an_endpoint_or_topic_that_does_not_exist_is_refused_as_sns_does(stage: Stage) -> None:
-    gone = endpoint(stage, "tok-4")
-    stage.sns.delete_endpoint(EndpointArn=gone)
-    code, status, message = refused(stage, gone)
+def test_an_endpoint_or_topic_that_does_not_exist_is_refused_as_sns_does(push_stage: Stage) -> None:
+    gone = endpoint(push_stage, "tok-4")
+    push_stage.sns.delete_endpoint(EndpointArn=gone)
+    code, status, message = publish_error(push_stage, gone)
     assert (code, status) == ("InvalidParameter", 400)
     assert "No endpoint found" in message
     with pytest.raises(ClientError, match="NotFound"):
-        stage.sns.publish(TopicArn=TOPIC + "-not", Message="x")
+        push_stage.sns.publish(TopicArn=TOPIC + "-not", Message="x")
 
 
-def test_an_ios_token_is_hexadecimal(stage: Stage) -> None:
-    assert "/APNS_SANDBOX/" in endpoint(stage, "ab12" * 16, IOS)
+def test_the_sns_simulator_accepts_only_hexadecimal_tokens_for_ios(push_stage: Stage) -> None:
+    assert "/APNS_SANDBOX/" in endpoint(push_stage, "ab12" * 16, IOS)
     for token in ("not-hexadecimal", "a" * 401):
         with pytest.raises(ClientError, match="hexadecimal"):
-            endpoint(stage, token, IOS)
+            endpoint(push_stage, token, IOS)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +129,7 @@ def test_an_ios_token_is_hexadecimal(stage: Stage) -> None:
     [("{", "failed to parse"), ("[]", "failed to parse"), ('{"GCM": "{}"}', "No default entry")],
 )
 def test_a_message_for_several_platforms_is_json_with_a_default(
-    stage: Stage, message: str, sentence: str
+    push_stage: Stage, message: str, sentence: str
 ) -> None:
-    code, _, said = refused(stage, endpoint(stage, "tok-5"), Message=message)
+    code, _, said = publish_error(push_stage, endpoint(push_stage, "tok-5"), Message=message)
     assert (code, sentence in said) == ("InvalidParameter", True)

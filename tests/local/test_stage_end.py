@@ -1,4 +1,4 @@
-"""What the end of a stage leaves behind: nothing."""
+"""The end of a stage leaves no process and no file behind."""
 
 from pathlib import Path
 

@@ -12,9 +12,9 @@ from tests.support.local.stream import (
     RAISED,
     REFUSED,
     Run,
+    invoked_with_failed,
     raising_on,
     records,
-    reported,
     reporting,
 )
 
@@ -44,7 +44,7 @@ def test_bisecting_isolates_two_poisoned_records_from_each_other() -> None:
 
 
 def test_a_partial_failure_resumes_at_the_lowest_sequence_number() -> None:
-    answers = iter([reported(6, 4), DONE])
+    answers = iter([invoked_with_failed(6, 4), DONE])
     run = Run(lambda _: next(answers)).deliver(records(*EIGHT))
     assert run.invoked == [list(EIGHT), [4, 5, 6, 7, 8]]
 
@@ -61,7 +61,7 @@ def test_retries_are_bounded_and_a_split_costs_none() -> None:
     assert run.given_up[0].invocations == 4
 
 
-def test_a_throttled_invocation_uses_no_retry() -> None:
+def test_a_throttled_invocation_uses_none_of_the_retries_of_a_batch() -> None:
     answers = iter([REFUSED] * 10 + [RAISED, RAISED, DONE])
     run = Run(lambda _: next(answers)).deliver(records(1))
     assert len(run.invoked) == 13
@@ -77,7 +77,7 @@ def test_waits_grow_between_failures_and_stay_bounded() -> None:
 @pytest.mark.parametrize(
     "payload", [None, "", [], {}, {"batchItemFailures": []}, {"batchItemFailures": None}]
 )
-def test_an_empty_response_is_success(payload: object) -> None:
+def test_an_empty_response_of_a_function_counts_as_success_of_the_batch(payload: object) -> None:
     assert len(Run(lambda _: Invoked("request", payload)).deliver(records(1, 2)).invoked) == 1
 
 

@@ -1,4 +1,4 @@
-"""What lies in S3 for records that a stream gave up on."""
+"""Objects in S3 for records that a stream gave up on."""
 
 import json
 import re
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from mailroom_local.pump.driver import RETRIES_EXHAUSTED, failure_document, object_key
 from mailroom_local.pump.streams import GivenUp
-from tests.support.local.stream import MAPPING, NOW, RAISED, record
+from tests.support.local.stream import MAPPING, NOW, RAISED, stream_record
 
 SHARD = "shardId-00000000000000000000-00000000"
 WHEN = datetime.fromtimestamp(NOW + 60.5, UTC)
@@ -20,7 +20,7 @@ def test_the_key_names_mapping_shard_and_day() -> None:
 
 
 def test_the_document_contains_the_cause_and_the_whole_records() -> None:
-    lost = (record(7), record(8, NOW + 1))
+    lost = (stream_record(7), stream_record(8, NOW + 1))
     made = failure_document(MAPPING, SHARD, GivenUp(lost, RAISED, 3), WHEN)
     assert made["requestContext"] == {
         "requestId": "request",
@@ -42,6 +42,6 @@ def test_the_document_contains_the_cause_and_the_whole_records() -> None:
 
 
 def test_the_payload_is_the_functions_event_as_a_json_string() -> None:
-    made = failure_document(MAPPING, SHARD, GivenUp((record(7),), RAISED, 3), WHEN)
+    made = failure_document(MAPPING, SHARD, GivenUp((stream_record(7),), RAISED, 3), WHEN)
     event = json.loads(json.loads(json.dumps(made))["payload"])
     assert [each["eventID"] for each in event["Records"]] == ["7"]

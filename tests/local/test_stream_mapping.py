@@ -33,7 +33,7 @@ INSERTED: dict[str, Any] = {
 }
 
 
-def test_every_setting_of_the_mapping_is_taken_over() -> None:
+def test_every_setting_of_the_mapping_is_used_by_the_local_stage() -> None:
     mapping = StreamMapping.from_api(LISTED)
     assert (mapping.batch_size, mapping.max_retries, mapping.parallel) == (25, 3, 2)
     assert (mapping.failures_bucket, mapping.patterns) == ("unprocessed", ({"eventName": ["INSERT"]},))
@@ -58,7 +58,9 @@ def test_a_record_reaches_the_function_in_lambdas_own_form() -> None:
         ({"userIdentity": [{"exists": False}]}, True),
     ],
 )
-def test_filters_select_records_by_their_pattern(pattern: dict[str, Any], expected: bool) -> None:
+def test_the_filters_of_a_stream_select_records_by_their_pattern(
+    pattern: dict[str, Any], expected: bool
+) -> None:
     assert passes(INSERTED, [pattern]) is expected
 
 

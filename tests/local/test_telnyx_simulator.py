@@ -10,9 +10,18 @@ import pytest
 from mailroom.channels.fax.contract import Delivered, Pending, Undelivered
 from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import NotFound, Sent, Unknowable
-from tests.support.local.fax import NOW, PDF, SENDER, Bench, found, number, request, running
+from tests.support.local.fax import (
+    NOW,
+    PDF,
+    SENDER,
+    Bench,
+    evidence_of,
+    fax_request,
+    number,
+    running_fax_bench,
+)
 
-BENCH = running
+BENCH = running_fax_bench
 WISH: dict[str, Any] = {
     "to": number("01"),
     "from": SENDER,
@@ -22,7 +31,7 @@ WISH: dict[str, Any] = {
 }
 
 
-def call(
+def call_telnyx(
     bench: Bench, method: str, path: str = "/faxes", wish: Any = None, key: str | None = "key"
 ) -> tuple[int, Any]:
     asked = urllib.request.Request(
@@ -38,14 +47,14 @@ def call(
             return error.code, json.load(error)
 
 
-def sent(bench: Bench, ending: str = "01", reference: str = "ref") -> str:
-    outcome = bench.telnyx.submit(request(ending, reference=reference))
+def submit_fax(bench: Bench, ending: str = "01", reference: str = "ref") -> str:
+    outcome = bench.telnyx.submit(fax_request(ending, reference=reference))
     assert isinstance(outcome, Sent)
     return outcome.provider_id
 
 
 def test_a_fax_passes_through_its_states_to_delivered(bench: Bench) -> None:
-    fax = sent(bench)
+    fax = submit_fax(bench)
     states = []
     for seconds in (1.5, 3.5, 6):
         states.append(bench.telnyx.fetch(fax))
@@ -87,37 +96,37 @@ def test_a_fax_passes_through_its_states_to_delivered(bench: Bench) -> None:
     ],
 )
 def test_a_failed_fax_has_its_reason(bench: Bench, ending: str, state: Undelivered) -> None:
-    fax = sent(bench, ending)
+    fax = submit_fax(bench, ending)
     bench.wait(2)
     assert bench.telnyx.fetch(fax) == state
 
 
 def test_a_fax_with_a_lost_response_is_found_by_its_reference(bench: Bench) -> None:
-    other = request("14", "https://example.com/2.pdf", reference="other")
-    for lost in (request("14"), other):
+    other = fax_request("14", "https://example.com/2.pdf", reference="other")
+    for lost in (fax_request("14"), other):
         with pytest.raises(OutcomeUnknown):
             bench.telnyx.submit(lost)
         bench.wait(10)
     first, second = [kept["id"] for kept in bench.line.log()]
-    assert found(bench.telnyx, other, NOW) == Sent(second)
-    assert found(bench.telnyx, request("14"), NOW) == Sent(first)
+    assert evidence_of(bench.telnyx, other, NOW) == Sent(second)
+    assert evidence_of(bench.telnyx, fax_request("14"), NOW) == Sent(first)
     assert isinstance(bench.telnyx.fetch(first), Delivered)
 
 
 def test_faxes_are_found_by_reference_and_time_over_many_pages(bench: Bench) -> None:
-    sent(bench)
+    submit_fax(bench)
     bench.wait(11)
-    ids = [sent(bench) for _ in range(105)]
-    sent(bench, reference="other")
+    ids = [submit_fax(bench) for _ in range(105)]
+    submit_fax(bench, reference="other")
     for one in (ids[0], ids[104]):
         others = {*ids} - {one}
-        assert found(bench.telnyx, request(), bench.clock.now, others) == Sent(one)
-        assert found(bench.telnyx, request(), NOW, others) == Unknowable()
-    assert found(bench.telnyx, request(), bench.clock.now, ids) == NotFound()
+        assert evidence_of(bench.telnyx, fax_request(), bench.clock.now, others) == Sent(one)
+        assert evidence_of(bench.telnyx, fax_request(), NOW, others) == Unknowable()
+    assert evidence_of(bench.telnyx, fax_request(), bench.clock.now, ids) == NotFound()
 
 
 def test_a_fax_can_be_canceled_until_its_end(bench: Bench) -> None:
-    stuck, going, over = sent(bench, "20"), sent(bench, "01"), sent(bench, "10")
+    stuck, going, over = submit_fax(bench, "20"), submit_fax(bench, "01"), submit_fax(bench, "10")
     bench.wait(5)
     for fax in (stuck, going):
         bench.telnyx.cancel(fax)
@@ -127,7 +136,7 @@ def test_a_fax_can_be_canceled_until_its_end(bench: Bench) -> None:
 
 
 def test_a_fax_has_the_documented_shape(bench: Bench) -> None:
-    status, body = call(bench, "POST", wish=WISH)
+    status, body = call_telnyx(bench, "POST", wish=WISH)
     assert status == 202
     assert body["data"] == {
         "record_type": "fax",
@@ -150,20 +159,20 @@ def test_a_fax_has_the_documented_shape(bench: Bench) -> None:
         "updated_at": "2026-11-21T09:00:00Z",
     }
     bench.wait(10)
-    _, body = call(bench, "GET", f"/faxes/{body['data']['id']}")
+    _, body = call_telnyx(bench, "GET", f"/faxes/{body['data']['id']}")
     assert (body["data"]["status"], body["data"]["updated_at"]) == ("delivered", "2026-11-21T09:00:10Z")
     assert body["data"]["page_count"] == 1
 
 
 def test_a_list_has_the_documented_shape(bench: Bench) -> None:
-    ids = [sent(bench, ending) for ending in ("01", "02", "03")]
-    _, first = call(bench, "GET", "/faxes?page[size]=2")
+    ids = [submit_fax(bench, ending) for ending in ("01", "02", "03")]
+    _, first = call_telnyx(bench, "GET", "/faxes?page[size]=2")
     assert [fax["id"] for fax in first["data"]] == [ids[2], ids[1]]
     assert first["meta"] == {"total_pages": 2, "total_results": 3, "page_number": 1, "page_size": 2}
-    _, last = call(bench, "GET", "/faxes?page[size]=2&page[number]=2")
+    _, last = call_telnyx(bench, "GET", "/faxes?page[size]=2&page[number]=2")
     assert [fax["id"] for fax in last["data"]] == [ids[0]]
-    assert call(bench, "GET", "/faxes?filter[direction][eq]=inbound")[1]["data"] == []
-    assert call(bench, "GET", "/faxes?page[size]=x")[0] == 422
+    assert call_telnyx(bench, "GET", "/faxes?filter[direction][eq]=inbound")[1]["data"] == []
+    assert call_telnyx(bench, "GET", "/faxes?page[size]=x")[0] == 422
 
 
 @pytest.mark.parametrize(
@@ -182,7 +191,7 @@ def test_a_list_has_the_documented_shape(bench: Bench) -> None:
 def test_an_invalid_request_is_refused_as_by_the_api(
     bench: Bench, wrong: dict[str, Any], pointer: str
 ) -> None:
-    status, body = call(bench, "POST", wish=WISH | wrong)
+    status, body = call_telnyx(bench, "POST", wish=WISH | wrong)
     assert status == 422
     (error,) = body["errors"]
     assert error["source"] == {"pointer": pointer}
@@ -191,19 +200,19 @@ def test_an_invalid_request_is_refused_as_by_the_api(
 
 
 def test_a_cancel_with_a_body_is_refused(bench: Bench) -> None:
-    fax = sent(bench, "20")
-    assert call(bench, "POST", f"/faxes/{fax}/actions/cancel", wish={})[0] == 422
+    fax = submit_fax(bench, "20")
+    assert call_telnyx(bench, "POST", f"/faxes/{fax}/actions/cancel", wish={})[0] == 422
     assert bench.telnyx.fetch(fax) == Pending("queued")
-    assert call(bench, "POST", f"/faxes/{fax}/actions/cancel") == (202, {"data": {"result": "ok"}})
+    assert call_telnyx(bench, "POST", f"/faxes/{fax}/actions/cancel") == (202, {"data": {"result": "ok"}})
 
 
 def test_a_request_without_a_key_is_refused(bench: Bench) -> None:
-    status, body = call(bench, "POST", wish=WISH, key=None)
+    status, body = call_telnyx(bench, "POST", wish=WISH, key=None)
     assert (status, body["errors"][0]["code"]) == (401, "10009")
 
 
 def test_an_unknown_fax_or_path_is_answered_with_an_error(bench: Bench) -> None:
-    assert call(bench, "GET", "/faxes/1")[0] == 404
-    assert call(bench, "POST", "/faxes/1/actions/cancel")[0] == 404
-    assert call(bench, "GET", "/calls")[0] == 404
-    assert call(bench, "DELETE", f"/faxes/{sent(bench)}")[0] == 404
+    assert call_telnyx(bench, "GET", "/faxes/1")[0] == 404
+    assert call_telnyx(bench, "POST", "/faxes/1/actions/cancel")[0] == 404
+    assert call_telnyx(bench, "GET", "/calls")[0] == 404
+    assert call_telnyx(bench, "DELETE", f"/faxes/{submit_fax(bench)}")[0] == 404

@@ -1,4 +1,4 @@
-"""Providers in trouble: what befalls a submit, and that nothing befalls anything else."""
+"""Simulated trouble of providers: how it changes a submit, and that it changes no other request."""
 
 import json
 from typing import Any
@@ -59,31 +59,31 @@ class Bench:
 
 
 @pytest.fixture(params=PROVIDERS)
-def bench(request: pytest.FixtureRequest) -> Bench:
+def trouble_bench(request: pytest.FixtureRequest) -> Bench:
     return Bench(request.param)
 
 
 @pytest.mark.parametrize(("kind", "status"), [("throttled", 429), ("error", 500)])
-def test_a_refused_request_does_not_reach_the_provider(bench: Bench, kind: str, status: int) -> None:
-    bench.set(**{kind: 1})
-    assert (bench.submit().status, bench.asked) == (status, [])
+def test_a_refused_request_does_not_reach_the_provider(trouble_bench: Bench, kind: str, status: int) -> None:
+    trouble_bench.set(**{kind: 1})
+    assert (trouble_bench.submit().status, trouble_bench.asked) == (status, [])
 
 
-def test_a_request_that_times_out_reaches_the_provider_and_has_no_response(bench: Bench) -> None:
-    bench.set(timeout=1)
+def test_a_request_that_times_out_reaches_the_provider_and_has_no_response(trouble_bench: Bench) -> None:
+    trouble_bench.set(timeout=1)
     with pytest.raises(NoAnswer):
-        bench.submit()
-    assert (len(bench.asked), bench.slept) == (1, [TIMEOUT_SECONDS])
+        trouble_bench.submit()
+    assert (len(trouble_bench.asked), trouble_bench.slept) == (1, [TIMEOUT_SECONDS])
 
 
-def test_a_slow_provider_answers_late(bench: Bench) -> None:
-    bench.set(slow=1)
-    assert (bench.submit().body, bench.slept) == (b"taken", [SLOW_SECONDS])
+def test_a_provider_with_the_trouble_slow_responds_late(trouble_bench: Bench) -> None:
+    trouble_bench.set(slow=1)
+    assert (trouble_bench.submit().body, trouble_bench.slept) == (b"taken", [SLOW_SECONDS])
 
 
-def test_requests_other_than_a_submit_are_not_disturbed(bench: Bench) -> None:
-    bench.set(error=1)
-    assert bench.ask().body == b"taken"
+def test_simulated_trouble_of_a_provider_disturbs_only_submits(trouble_bench: Bench) -> None:
+    trouble_bench.set(error=1)
+    assert trouble_bench.ask().body == b"taken"
 
 
 def test_a_part_of_the_submits_has_trouble_until_the_provider_works_again() -> None:

@@ -12,14 +12,15 @@ from mailroom_local.providers.sms import SimulatedSms
 from mailroom_local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
 from mailroom_local.providers.twilio_callbacks import TRIES, StatusCallbacks, fields
 from tests.support.local.served import served
-from tests.support.local.twilio import SENDER, form, number, sms
+from tests.support.local.twilio import SENDER, accepted_sms, form, number
 
 PATH = "/api/callbacks/twilio/aGk.2"
 
 
 @dataclass
 class Receiver:
-    """Takes every callback, and answers as its list says; 204 once the list is empty, 0 is no answer."""
+    """Receiver that answers each callback with the next status of its list, and with 204 after the last. It
+    breaks the connection for 0."""
 
     answers: list[int] = field(default_factory=list)
     came: list[Request] = field(default_factory=list)
@@ -63,7 +64,7 @@ def bench_of(*answers: int) -> Iterator[Bench]:
 
 def test_each_status_of_a_message_is_called_back_signed_over_its_url() -> None:
     with bench_of() as bench:
-        bench.tell(sms("60", bench.url))
+        bench.tell(accepted_sms("60", bench.url))
         assert sorted(bench.statuses()) == ["delivered", "queued", "sent"]
         validator = RequestValidator(AUTH_TOKEN)
         for each in bench.receiver.came:
@@ -75,7 +76,7 @@ def test_each_status_of_a_message_is_called_back_signed_over_its_url() -> None:
 
 
 def test_a_callback_has_the_fields_that_twilio_sends() -> None:
-    message = sms("30")
+    message = accepted_sms("30")
     assert fields(message, "sent") == {
         "AccountSid": ACCOUNT_SID,
         "ApiVersion": "2010-04-01",
@@ -88,7 +89,7 @@ def test_a_callback_has_the_fields_that_twilio_sends() -> None:
     }
     ended = fields(message, "undelivered")
     assert (ended["ErrorCode"], ended["RawDlrDoneDate"]) == ("30003", "2611210900")
-    delivered = fields(sms("60", service="MG" + "a" * 32), "delivered")
+    delivered = fields(accepted_sms("60", service="MG" + "a" * 32), "delivered")
     assert (delivered["RawDlrDoneDate"], delivered["MessagingServiceSid"]) == ("2611210900", "MG" + "a" * 32)
     assert "ErrorCode" not in delivered
 
@@ -98,12 +99,16 @@ def test_server_errors_and_no_response_are_tried_again_a_few_times_and_a_refusal
     answers: list[int], tries: int
 ) -> None:
     with bench_of(*answers) as bench:
-        bench.tell(sms("34", bench.url))
+        bench.tell(accepted_sms("34", bench.url))
         assert {*bench.statuses()} == {"queued", "sent"}
         assert len(bench.receiver.came) == tries
 
 
 def test_a_callback_is_not_sent_without_a_url_or_to_another_machine() -> None:
     with bench_of() as bench:
-        bench.tell(sms("60"), sms("60", "https://example.com/callbacks"), sms("57", bench.url))
+        bench.tell(
+            accepted_sms("60"),
+            accepted_sms("60", "https://example.com/callbacks"),
+            accepted_sms("57", bench.url),
+        )
         assert (bench.receiver.came, bench.callbacks.queue.waiting) == ([], 0)

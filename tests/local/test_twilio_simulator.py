@@ -10,15 +10,15 @@ from twilio.base.exceptions import TwilioException, TwilioRestException
 from mailroom_local.providers.http import Reply, Request
 from mailroom_local.providers.twilio import ACCOUNT_SID, API_KEY, API_KEY_SECRET, REDACTING_SID
 from tests.support.local.fax import NOW
-from tests.support.local.twilio import DESCRIPTION, SENDER, Bench, number, running, sms
+from tests.support.local.twilio import DESCRIPTION, SENDER, Bench, accepted_sms, number, running_twilio_bench
 
-BENCH = running
+BENCH = running_twilio_bench
 SERVICE = "MG" + "0a" * 16
 CALLBACK = "https://abc.execute-api.us-east-1.amazonaws.com/callbacks/twilio/aGk"
 MESSAGES = f"/2010-04-01/Accounts/{ACCOUNT_SID}/Messages.json"
 
 
-def refused(bench: Bench, to: str, body: str = "Hello", **more: object) -> tuple[int, int]:
+def send_error(bench: Bench, to: str, body: str = "Hello", **more: object) -> tuple[int, int]:
     with pytest.raises(TwilioRestException) as caught:
         bench.send(to, body, **more)
     return caught.value.status, caught.value.code
@@ -90,7 +90,7 @@ def test_a_number_determines_the_outcome_of_its_message(
     ],
 )
 def test_a_number_determines_its_refusal_each_time(bench: Bench, ending: str, error: tuple[int, int]) -> None:
-    assert [refused(bench, number(ending)) for _ in range(2)] == [error, error]
+    assert [send_error(bench, number(ending)) for _ in range(2)] == [error, error]
     assert (bench.inbox.all(), bench.told) == ([], [])
 
 
@@ -99,7 +99,7 @@ def test_a_number_with_first_refuses_the_first_submit_of_each_content(
     bench: Bench, ending: str, error: tuple[int, int]
 ) -> None:
     for body in ("one", "two"):
-        assert refused(bench, number(ending), body) == error
+        assert send_error(bench, number(ending), body) == error
         assert bench.send(number(ending), body).status == "queued"
     assert len(bench.inbox.all()) == 2
 
@@ -146,7 +146,7 @@ def test_a_list_has_the_newest_first_and_keeps_its_place_while_more_come_in(benc
     assert len(bench.twilio.list(page_size=2)) == 6
 
 
-def test_a_list_is_filtered_by_number(bench: Bench) -> None:
+def test_the_list_of_the_twilio_simulator_is_filtered_by_number(bench: Bench) -> None:
     first = bench.send(number("60")).sid
     bench.wait(10)
     second = bench.send(number("60")).sid
@@ -211,4 +211,4 @@ def test_the_openapi_description_rejects_invalid_requests_and_replies() -> None:
 def test_a_message_passes_through_the_statuses_of_its_course(
     ending: str, service: str, statuses: tuple[str, ...]
 ) -> None:
-    assert sms(ending, service=service).statuses == statuses
+    assert accepted_sms(ending, service=service).statuses == statuses

@@ -5,22 +5,22 @@ import zipfile
 from pathlib import Path
 
 from mailroom_local.stage.deploy import Asset
-from tests.support.local.emulator import create_function, functions
+from tests.support.local.emulator import create_function, lambda_client
 
 CODE = "import os\n\ndef handler(event, context):\n    return os.path.realpath(__file__)\n"
 
 
-def place(url: str, function: str) -> str:
-    """Where a function's code lies."""
-    answer = functions(url).invoke(FunctionName=function)
+def code_path(url: str, function: str) -> str:
+    """Return the folder of a function's code."""
+    answer = lambda_client(url).invoke(FunctionName=function)
     return answer["Payload"].read().decode()
 
 
-def test_workers_of_the_same_code_share_a_folder(url: str) -> None:
+def test_workers_of_a_function_with_the_same_code_share_a_folder(url: str) -> None:
     for name in ("one", "same"):
         create_function(url, name, CODE, {})
     create_function(url, "other", f"{CODE}# other\n", {})
-    places = [place(url, name) for name in ("one", "same", "other")]
+    places = [code_path(url, name) for name in ("one", "same", "other")]
     assert places[0] == places[1] != places[2]
 
 
@@ -30,19 +30,19 @@ def test_a_function_runs_a_copy_of_the_folder_that_its_archive_names(url: str, t
     (code / "index.py").write_text(CODE)
     archive = Asset(code, zipped=True, bucket="assets", key="code.zip").content()
     create_function(url, "copied", "", {})
-    functions(url).update_function_code(FunctionName="copied", ZipFile=archive)
-    found = place(url, "copied")
+    lambda_client(url).update_function_code(FunctionName="copied", ZipFile=archive)
+    found = code_path(url, "copied")
     assert found.endswith('/index.py"')
     assert str(code) not in found
 
 
 def test_a_function_with_replaced_code_runs_the_new_code(url: str) -> None:
     create_function(url, "replaced", CODE, {})
-    before = place(url, "replaced")
+    before = code_path(url, "replaced")
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as bundle:
         bundle.writestr("index.py", f"{CODE}# new\n")
-    functions(url).update_function_code(FunctionName="replaced", ZipFile=archive.getvalue())
-    after = place(url, "replaced")
+    lambda_client(url).update_function_code(FunctionName="replaced", ZipFile=archive.getvalue())
+    after = code_path(url, "replaced")
     assert after.endswith('/index.py"')
     assert after != before

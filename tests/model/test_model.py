@@ -34,8 +34,8 @@ explored = cache(lambda name: explore(CHANNELS[name]))
 
 
 @pytest.fixture(scope="module")
-def calls() -> Made:
-    """All calls that the explorations made."""
+def calls_by_item() -> Made:
+    """Return all calls that the explorations made."""
     known = {pair: made for name in CHANNELS for pair, made in explored(name).model.known.items()}
     by_item: Made = defaultdict(list)
     for (item, call), (after, answer) in known.items():
@@ -43,68 +43,70 @@ def calls() -> Made:
     return by_item
 
 
-def told(found: Exploration) -> str:
+def report_of(found: Exploration) -> str:
     return "\n".join((found.broken, *found.trace))
 
 
 @pytest.mark.parametrize("name", CHANNELS)
-def test_no_promise_is_broken_in_any_world(name: str) -> None:
-    assert not explored(name).broken, told(explored(name))
+def test_no_promise_of_the_model_is_broken_in_any_order_of_steps(name: str) -> None:
+    assert not explored(name).broken, report_of(explored(name))
 
 
 @pytest.mark.parametrize(
     ("promise", "mutant"), [(promise, each) for promise, mutants in MUTANTS.items() for each in mutants]
 )
-def test_without_a_condition_a_promise_is_broken(promise: str, mutant: Mutant) -> None:
+def test_each_condition_of_the_ledger_is_needed_for_a_promise_of_the_model(
+    promise: str, mutant: Mutant
+) -> None:
     found = explore(CHANNELS[mutant.channel], mutant.without)
-    assert (len(found.trace), found.broken) == (mutant.steps, promise), told(found)
+    assert (len(found.trace), found.broken) == (mutant.steps, promise), report_of(found)
 
 
-def test_without_all_conditions_that_the_model_does_not_need_nothing_is_broken() -> None:
+def test_without_the_conditions_that_the_model_does_not_need_every_promise_still_holds() -> None:
     named = set()
     for name in UNPROTECTED:
         found = explore(CHANNELS[name], *[*SECOND_PROTECTION][:-1])
-        assert not found.broken, told(found)
+        assert not found.broken, report_of(found)
         named |= found.model.named
     assert named >= {*SECOND_PROTECTION}
 
 
-def test_what_stands_in_for_another_condition_is_not_needed_beside_it() -> None:
+def test_a_condition_is_not_needed_beside_another_condition_that_replaces_it() -> None:
     found = explore(CHANNELS["fax, settled"], [*SECOND_PROTECTION][-1])
-    assert not found.broken, told(found)
+    assert not found.broken, report_of(found)
 
 
-def test_every_condition_is_named_once() -> None:
+def test_each_condition_of_the_ledger_is_named_once_in_the_model() -> None:
     asked = {condition for name in CHANNELS for condition in explored(name).model.named}
     named = [each.without for mutants in MUTANTS.values() for each in mutants]
     assert sorted([*named, *SECOND_PROTECTION]) == sorted(asked)
 
 
-def test_every_call_does_in_the_ledger_what_it_does_in_the_model(calls: Made) -> None:
+def test_every_call_has_the_same_effect_in_the_ledger_and_in_the_model(calls_by_item: Made) -> None:
     replay, found, count = Replay(), {}, 0
     for start in STARTS:
         replay.begin(start)
         found[start] = replay.snapshot()
     items: list[Item | None] = [*STARTS]
     for item in items:  # grows meanwhile
-        for call, after, answer in calls[item]:
+        for call, after, answer in calls_by_item[item]:
             replay.restore(found[item])
             assert (replay.call(call), replay.item()) == (answer, after), (item, call)
             count += 1
             if after not in found:
                 found[after] = replay.snapshot()
                 items.append(after)
-    assert count == sum(map(len, calls.values()))
+    assert count == sum(map(len, calls_by_item.values()))
 
 
-def test_long_ways_through_the_model_are_ways_through_the_ledger(calls: Made) -> None:
+def test_long_sequences_of_steps_of_the_model_are_possible_in_the_ledger(calls_by_item: Made) -> None:
     """An item of the model may have come about in different ways."""
     chosen, replay = random.Random(1), Replay()
     for _ in range(200):
         item, way = chosen.choice(STARTS), []
         replay.begin(item)
         for _ in range(30):
-            call, after, answer = chosen.choice(calls[item])
+            call, after, answer = chosen.choice(calls_by_item[item])
             way.append(call)
             assert (replay.call(call), replay.item()) == (answer, after), way
             item = after

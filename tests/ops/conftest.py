@@ -26,7 +26,7 @@ def _stages_of_our_own() -> Iterator[None]:
 
 
 @pytest.fixture
-def shelf() -> Iterator[Shelf]:
+def shelf_in_s3() -> Iterator[Shelf]:
     with mock_aws(), in_memory_dynamodb():
         s3 = client("s3")
         s3.create_bucket(Bucket=BUCKET)

@@ -15,21 +15,20 @@ NO_ANSWER = {
     *("synth", "diff", "deploy", "destroy", "policy", "cdk"),
     *("docs", "update", "init"),
 }
-"""A server has none. What `schema` prints is JSON, and its own schema's is the standard's. The CDK's command
-line answers for itself. What `inbox` shows is JSON at an URL. `docs` shows pages, and `init` writes
-cdk.json."""
+"""Commands without a schema of their answer. A server prints none. `schema` prints a JSON schema, the CDK's
+command line its own text, `inbox` a message at a URL, `docs` pages, and `init` writes cdk.json."""
 
 
-def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-    """Every command as it is typed."""
+def typed_commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Yield every command as a person types it."""
     for name, each in subcommands(group).items():
         if subcommands(each):
-            yield from commands(each, (*path, name))
+            yield from typed_commands(each, (*path, name))
         else:
             yield " ".join((*path, name)), each
 
 
-COMMANDS = dict(commands(typer.main.get_command(cli.app)))
+COMMANDS = dict(typed_commands(typer.main.get_command(cli.app)))
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -49,7 +48,7 @@ def test_each_deed_has_one_command() -> None:
     assert len(COMMANDS) <= 48
 
 
-def test_all_commands_are_seen_on_one_screen() -> None:
+def test_the_list_of_commands_fits_one_screen() -> None:
     output = CliRunner().invoke(cli.app, ["--help"], env={"COLUMNS": "80"}).output
     assert len(output.strip("\n").splitlines()) <= 45, output
     assert "…" not in output

@@ -9,7 +9,7 @@ from mailroom_ops.campaigns.deployed import DeployedCampaigns
 from tests.support.ops.campaign import BY_HAND, CDK, COLLECT, RUN, World, run
 
 
-def listed() -> dict[str, dict[str, str]]:
+def campaigns_by_name() -> dict[str, dict[str, str]]:
     result = run("campaign", "list", "--json")
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
@@ -29,7 +29,7 @@ def test_the_list_contains_every_campaign_with_its_schedule_its_stage_and_its_la
         "news sms module by hand enabled",
         f"weekly mail file 0 13 ? * WED * Europe/Berlin enabled {RUN} collected",
     ]
-    assert listed()["weekly"]["schedule"] == "0 13 ? * WED * Europe/Berlin"
+    assert campaigns_by_name()["weekly"]["schedule"] == "0 13 ? * WED * Europe/Berlin"
     assert rows[-1] == "3 campaigns, 2 enabled in dev."
 
 
@@ -43,14 +43,14 @@ def test_the_list_of_campaigns_is_cut_at_the_limit_which_is_named(world: World) 
 
 
 def test_a_disabled_or_undeployed_schedule_is_listed_as_such(world: World) -> None:
-    assert listed()["weekly"]["standing"] == "not_deployed"
+    assert campaigns_by_name()["weekly"]["standing"] == "not_deployed"
     world.schedule("weekly", "DISABLED")
-    assert listed()["weekly"]["standing"] == "disabled"
+    assert campaigns_by_name()["weekly"]["standing"] == "disabled"
 
 
 def test_campaigns_that_are_enabled_but_not_deployed_are_listed_as_such(world: World) -> None:
     world.sqs.delete_queue(QueueUrl=world.sqs.get_queue_url(QueueName=COLLECT)["QueueUrl"])
-    found = listed()
+    found = campaigns_by_name()
     assert {name: each["standing"] for name, each in found.items()} == {
         "draft": "not_enabled",
         "news": "not_deployed",
@@ -60,10 +60,11 @@ def test_campaigns_that_are_enabled_but_not_deployed_are_listed_as_such(world: W
 
 
 def test_a_campaign_that_was_taken_out_of_the_settings_is_listed_as_still_deployed(world: World) -> None:
-    """Its stack leaves the app with the last campaign, and stays in the account until somebody deletes it."""
+    """The campaigns' stack leaves the app with the last campaign, and stays in the account until an operator
+    deletes it."""
     world.write("cdk.json", json.dumps({"context": {"mailroom": {"dev": {}}}}))
     world.schedule("weekly")
-    found = listed()
+    found = campaigns_by_name()
     assert (found["weekly"]["standing"], found["draft"]["standing"]) == ("still_deployed", "not_enabled")
     assert "still deployed" in run("campaign", "list").stdout
 
@@ -81,7 +82,7 @@ def test_the_list_fails_if_aws_cannot_be_asked_for_the_schedules(
 
 def test_a_schedule_without_a_time_zone_is_shown_in_utc(world: World) -> None:
     world.write("campaigns/news/campaign.toml", f'{BY_HAND}[schedule]\ncron = "5 8 ? * * *"\n')
-    assert listed()["news"]["schedule"] == "5 8 ? * * * UTC"
+    assert campaigns_by_name()["news"]["schedule"] == "5 8 ? * * * UTC"
 
 
 @pytest.mark.parametrize(
@@ -99,5 +100,5 @@ def test_an_override_of_the_stage_replaces_the_value_of_the_campaigns_file(
     cdk = json.loads(json.dumps(CDK))
     cdk["context"]["mailroom"]["dev"]["campaigns"]["overrides"] = {"weekly": overrides}
     world.write("cdk.json", json.dumps(cdk))
-    found = listed()["weekly"]
+    found = campaigns_by_name()["weekly"]
     assert (found["schedule"], found["audience"]) == (schedule, "file")

@@ -20,14 +20,14 @@ from mailroom_ops.console.pages.campaign_acts import StartJob
 from mailroom_ops.messages.failed_messages import Failure
 from mailroom_ops.messages.failures_csv import csv_lines
 from tests.support.campaign_start import start_in
-from tests.support.ops.campaign import NOW, RUN, World, answers, run
+from tests.support.ops.campaign import NOW, RUN, World, answer_with_two, run
 from tests.support.ops.console import Browser, Reply
 from tests.support.ops.shared import failure, make_table
 
 ENDED = {"sent": 2, "delivered": 30, "bounced": 3, "complained": 1, "failed": 2, "suppressed": 2}
 
 
-def results(world: World) -> dict[str, Any]:
+def results_of_run(world: World) -> dict[str, Any]:
     answer = json.loads(run("campaign", "status", "weekly", "--json").stdout)
     found: dict[str, Any] = answer["runs"][0]["results"]
     return found
@@ -36,7 +36,7 @@ def results(world: World) -> dict[str, Any]:
 def test_the_outcomes_of_a_run_are_shown_with_rates_beside_the_limits_of_ses(world: World) -> None:
     world.collected(recipients=42, composed=40, opted_out=1)
     world.counted(opted_out=3, **ENDED)
-    assert results(world) == {
+    assert results_of_run(world) == {
         "put": 40,
         "under_way": 1,
         "waiting": 0,
@@ -71,7 +71,7 @@ def test_a_run_counts_its_waiting_messages_and_a_stop_counts_the_cancelled_ones(
 
 def test_a_stage_without_search_shows_no_outcomes_of_a_run(world: World) -> None:
     world.collected()
-    assert results(world) is None
+    assert results_of_run(world) is None
     assert "bounced" not in run("campaign", "status", "weekly").stdout
 
 
@@ -89,11 +89,11 @@ def test_the_results_in_the_console_link_to_the_messages(world: World) -> None:
         assert said in page.words
     assert step(page) == "Done"
     assert "campaign=weekly%232026-11-21T14%3A00Z&amp;status=bounced" in page.text
-    assert "Stop …" not in page.words  # nothing is left to stop
+    assert "Stop …" not in page.words  # no further message can be stopped
 
 
 def test_the_console_starts_a_campaign_once_after_a_dry_run(world: World) -> None:
-    answers(world)
+    answer_with_two(world)
     browser = Browser(world.session).enter()
     assert "Start …" in browser.get("/campaigns", campaign="weekly").words
     first = browser.get("/campaigns/start", campaign="weekly")
@@ -241,7 +241,7 @@ def looked_at(browser: Browser, **run: str) -> Reply:
 
 
 def test_a_stopped_run_is_started_again_by_its_own_button(world: World) -> None:
-    answers(world)
+    answer_with_two(world)
     world.begun()
     browser = Browser(world.session).enter()
     assert "Start again …" not in browser.get("/campaigns", campaign="weekly").words
@@ -276,7 +276,7 @@ def test_the_console_pauses_a_run_with_a_reason_and_resumes_it(world: World) -> 
 
 
 def test_a_new_run_soon_after_another_requires_the_campaigns_name(world: World) -> None:
-    answers(world)
+    answer_with_two(world)
     world.collected(composed=4459)
     browser = Browser(world.session, clock=lambda: NOW + 60).enter()
     page = looked_at(browser)
@@ -290,7 +290,7 @@ def test_a_new_run_soon_after_another_requires_the_campaigns_name(world: World) 
 
 
 def test_a_dry_run_shows_each_mail_as_its_recipient_would_see_it(world: World) -> None:
-    answers(world)
+    answer_with_two(world)
     world.write("templates/mail/weekly/body.html", "<p>News for <b>{{ first_name }}</b></p>")
     browser = Browser(world.session).enter()
     page = looked_at(browser)
@@ -330,7 +330,7 @@ HEADER = '"to","status","reason","message","at","event_type","id"'
 
 
 def make_ledger(world: World) -> None:
-    """A ledger with its index of failures."""
+    """A ledger with an index of failures."""
     make_table(world.dynamodb, "mailroom-dev-ledger", "id", "event_type", failures=FAILURE_KEYS)
 
 
@@ -372,7 +372,7 @@ def test_a_text_that_a_spreadsheet_would_compute_stays_a_text() -> None:
 
 
 def test_a_download_that_aws_refuses_is_an_error_page(world: World) -> None:
-    world.begun()  # and the stage has no ledger
+    world.begun()  # the stage lacks a ledger
     reply = Browser(world.session).enter().get("/failures", campaign=f"weekly#{RUN}", csv="1")
     assert reply.status == 502
     assert "content-disposition" not in reply.headers

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from functools import partial
 
 import pytest
 from typer.testing import Result
@@ -12,18 +13,16 @@ from mailroom.ledger.items import RUN_UNKNOWN
 from mailroom.ledger.run_states import STOPPED, RunStates
 from mailroom.message.message import CampaignStart
 from mailroom_ops.campaigns.deployed import RESTART_SECONDS
-from tests.support.ops.campaign import COLLECT, NOW, RUN, World
-from tests.support.ops.campaign import run as cli
+from tests.support.ops.campaign import COLLECT, NOW, RUN, World, run
 from tests.support.ops.shared import RUNS
 
 WHY = ("--why", "a wrong list")
 
 
-def run(*arguments: str, typed: str | None = None) -> Result:
-    return cli("campaign", *arguments, typed=typed)
+run_campaign = partial(run, "campaign")
 
 
-def state(world: World) -> str:
+def state_of_run(world: World) -> str:
     found = world.runs.read("weekly", RUN)
     assert found is not None
     return found.state
@@ -33,7 +32,7 @@ def state(world: World) -> str:
 
 
 def test_a_start_is_a_message_with_this_minute_as_its_run_and_an_id_of_its_own(world: World) -> None:
-    result = run("start", "weekly", "--yes")
+    result = run_campaign("start", "weekly", "--yes")
     assert result.exit_code == 0, result.output
     (body,) = world.started()
     assert len(body.pop("start")) == 36
@@ -46,29 +45,29 @@ def test_a_start_is_a_message_with_this_minute_as_its_run_and_an_id_of_its_own(w
 
 
 def test_two_starts_of_one_run_have_different_ids(world: World) -> None:
-    run("start", "weekly", "--yes")
-    run("start", "weekly", "--yes")
+    run_campaign("start", "weekly", "--yes")
+    run_campaign("start", "weekly", "--yes")
     assert len({each["start"] for each in world.started()}) == 2
 
 
 def test_a_start_requires_a_confirmation(world: World) -> None:
-    result = run("start", "weekly", typed="n\n")
+    result = run_campaign("start", "weekly", typed="n\n")
     assert result.exit_code == 1
     assert "Start weekly in dev, run 2026-11-21T14:00Z?" in result.stderr
     assert not world.started()
-    assert run("start", "weekly", typed="y\n").exit_code == 0
+    assert run_campaign("start", "weekly", typed="y\n").exit_code == 0
     assert len(world.started()) == 1
 
 
 def test_the_question_before_a_start_contains_the_room_left_in_the_day(world: World) -> None:
     world.limited(2_000, sent=300)
-    result = run("start", "weekly", typed="n\n")
+    result = run_campaign("start", "weekly", typed="n\n")
     assert "? The daily limit allows 1,500 recipients now; the rest follow later." in result.stderr
 
 
 def test_a_restart_of_a_run_keeps_its_scheduled_time(world: World) -> None:
     world.collected()
-    result = run("start", "weekly", "--run", RUN, typed="y\n")
+    result = run_campaign("start", "weekly", "--run", RUN, typed="y\n")
     assert result.exit_code == 0
     question = f"Start weekly in dev, run {RUN} again? It has put 38 messages into the mailbox. People"
     assert question in result.stderr
@@ -85,19 +84,21 @@ def test_a_restart_of_a_run_keeps_its_scheduled_time(world: World) -> None:
 def test_a_new_run_gets_the_time_in_its_name_or_else_the_present_time(
     world: World, name: str, time: str
 ) -> None:
-    assert run("start", "weekly", "--run", name, "--new", "--yes").exit_code == 0
+    assert run_campaign("start", "weekly", "--run", name, "--new", "--yes").exit_code == 0
     (body,) = world.started()
     assert (body["run"], body["scheduled_at"]) == (name, time)
 
 
 def test_a_run_is_started_again_only_while_the_ledger_certainly_knows_its_messages(world: World) -> None:
     world.begun(seconds_ago=RESTART_SECONDS)
-    assert run("start", "weekly", "--run", RUN, "--yes").exit_code == 0
+    assert run_campaign("start", "weekly", "--run", RUN, "--yes").exit_code == 0
     world.begun("autumn", seconds_ago=RESTART_SECONDS + 1)
     days = f"{RESTART_SECONDS // 86_400} days"
-    assert f"A run can be started again for {days}." in " ".join(run("start", "--help").stdout.split())
+    assert f"A run can be started again for {days}." in " ".join(
+        run_campaign("start", "--help").stdout.split()
+    )
     for dry_run in ((), ("--dry-run",)):
-        result = run("start", "weekly", "--run", "autumn", "--yes", *dry_run)
+        result = run_campaign("start", "weekly", "--run", "autumn", "--yes", *dry_run)
         assert result.exit_code == 2
         assert f"Run autumn of weekly was first started over {days} ago" in result.stderr
     assert [each["run"] for each in world.started()] == [RUN]
@@ -105,7 +106,7 @@ def test_a_run_is_started_again_only_while_the_ledger_certainly_knows_its_messag
 
 def test_an_unknown_run_is_refused_with_the_latest_one(world: World) -> None:
     world.begun()
-    result = run("start", "weekly", "--run", "2026-11-21T13:00Z", "--yes")
+    result = run_campaign("start", "weekly", "--run", "2026-11-21T13:00Z", "--yes")
     assert result.exit_code == 2
     assert (
         f"There is no run of that name; the latest runs of weekly in dev: {RUN}. Use --new to start one."
@@ -116,17 +117,17 @@ def test_an_unknown_run_is_refused_with_the_latest_one(world: World) -> None:
 
 def test_an_existing_run_is_continued_despite_the_option_new(world: World) -> None:
     world.begun()
-    assert run("start", "weekly", "--run", RUN, "--new", "--yes").exit_code == 0
+    assert run_campaign("start", "weekly", "--run", RUN, "--new", "--yes").exit_code == 0
     assert world.started()[0]["scheduled_at"] == "2026-11-21T13:59:00Z"
 
 
 def test_the_json_of_a_start_contains_the_campaign_the_run_and_its_time(world: World) -> None:
-    result = run("start", "weekly", "--yes", "--json")
+    result = run_campaign("start", "weekly", "--yes", "--json")
     expected = {"campaign": "weekly", "run": RUN, "scheduled_at": "2026-11-21T14:00:00Z"}
     assert json.loads(result.stdout) == expected
 
 
-# what there is not
+# A missing resource.
 
 
 NONE = "There is no campaign 'nobody'; there are: draft, news, weekly."
@@ -147,13 +148,13 @@ MISSING: list[tuple[tuple[str, ...], str]] = [
 @pytest.mark.usefixtures("world")
 def test_an_unknown_name_exits_with_2_and_lists_the_existing_names() -> None:
     for arguments, sentence in MISSING:
-        result = run(*arguments)
+        result = run_campaign(*arguments)
         assert (result.exit_code, sentence in result.stderr, result.stdout) == (2, True, ""), arguments
 
 
 def test_a_stage_without_campaigns_exits_with_2_and_names_the_queue(world: World) -> None:
     world.sqs.delete_queue(QueueUrl=world.sqs.get_queue_url(QueueName=COLLECT)["QueueUrl"])
-    result = run("start", "weekly", "--yes")
+    result = run_campaign("start", "weekly", "--yes")
     assert result.exit_code == 2
     assert f"There is no queue {COLLECT} in this account and region" in result.stderr
 
@@ -164,14 +165,14 @@ def test_a_stage_without_the_table_of_runs_exits_with_2_and_names_the_table(
 ) -> None:
     world.dynamodb.delete_table(TableName=RUNS)
     command, *options = arguments
-    result = run(command, "weekly", *options)
+    result = run_campaign(command, "weekly", *options)
     assert result.exit_code == 2
     assert f"There is no table {RUNS} in this account and region. Deploy dev" in result.stderr
 
 
 def test_settings_that_cannot_be_read_exit_with_2_and_name_the_file(world: World) -> None:
     world.write("campaigns/weekly/campaign.toml", "channel =")
-    result = run("start", "weekly", "--yes")
+    result = run_campaign("start", "weekly", "--yes")
     assert result.exit_code == 2
     assert "campaigns/weekly/campaign.toml cannot be read" in result.stderr
 
@@ -181,7 +182,7 @@ def test_settings_that_cannot_be_read_exit_with_2_and_name_the_file(world: World
 
 def test_the_status_shows_the_progress_of_a_run_and_the_faults_of_its_audience(world: World) -> None:
     world.collected(Fault("line 17", "email", "is empty; [red]give[/red] one"))
-    result = run("status", "weekly")
+    result = run_campaign("status", "weekly")
     assert result.exit_code == 0
     words = [line.split() for line in result.stdout.splitlines()]
     assert ["state", "collected", "every", "page", "was", "read"] in words
@@ -192,19 +193,19 @@ def test_the_status_shows_the_progress_of_a_run_and_the_faults_of_its_audience(w
 
 def test_the_status_names_messages_whose_ids_other_messages_have(world: World) -> None:
     world.collected(recipients=40, composed=38, conflicts=2)
-    words = " ".join(run("status", "weekly").stdout.split())
+    words = " ".join(run_campaign("status", "weekly").stdout.split())
     assert "conflicts 2 were not put, because another message has their id" in words
-    (answer,) = json.loads(run("status", "weekly", "--json").stdout)["runs"]
+    (answer,) = json.loads(run_campaign("status", "weekly", "--json").stdout)["runs"]
     assert answer["conflicts"] == 2
     world.begun(start="s-2")
-    assert "conflicts" not in run("status", "weekly").stdout
+    assert "conflicts" not in run_campaign("status", "weekly").stdout
 
 
 def test_the_status_shows_the_latest_run_and_a_line_for_each_before(world: World) -> None:
     world.collected()
     world.begun("nov", "s-0", seconds_ago=60)
     world.begun("2026-12-24T13:00Z", "s-1", seconds_ago=120)
-    result = run("status", "weekly")
+    result = run_campaign("status", "weekly")
     assert result.stdout.startswith(f"weekly, run {RUN}\n")
     assert "Earlier runs:" in result.stdout
     rows = [line.split()[:2] for line in result.stdout.strip().splitlines()[-2:]]
@@ -216,27 +217,29 @@ def test_the_reason_of_an_uncollected_page_is_shown(world: World) -> None:
     claim = world.runs.claim("weekly", RUN, "s-1", 1)
     assert isinstance(claim, PageClaim)
     world.runs.release(claim, "the database is gone")
-    assert "Page 1 was not collected: the database is gone" in run("status", "weekly").stdout
+    assert "Page 1 was not collected: the database is gone" in run_campaign("status", "weekly").stdout
 
 
 def test_the_reason_is_shown_if_a_run_has_stopped_itself(world: World) -> None:
     world.begun()
     world.runs.stop("weekly", RUN, trouble="each of its first 54 messages has failed")
-    shown = run("status", "weekly").stdout
+    shown = run_campaign("status", "weekly").stdout
     assert "each of its first 54 messages has failed" in shown
     assert "was not collected" not in shown
 
 
 @pytest.mark.usefixtures("world")
 def test_a_campaign_without_a_run_exits_with_1() -> None:
-    result = run("status", "weekly")
+    result = run_campaign("status", "weekly")
     assert (result.exit_code, result.stdout) == (1, "weekly has had no run in dev.\n")
-    assert run("status", "weekly", "--json").stdout == '{"stage":"dev","campaign":"weekly","runs":[]}\n'
+    assert (
+        run_campaign("status", "weekly", "--json").stdout == '{"stage":"dev","campaign":"weekly","runs":[]}\n'
+    )
 
 
 def test_the_status_as_json_is_the_run_without_its_workers_claim(world: World) -> None:
     world.collected()
-    answer = json.loads(run("status", "weekly", "--run", RUN, "--json").stdout)
+    answer = json.loads(run_campaign("status", "weekly", "--run", RUN, "--json").stdout)
     assert (answer["stage"], answer["campaign"]) == ("dev", "weekly")
     (found,) = answer["runs"]
     assert (found["state"], found["recipients"], found["composed"]) == ("collected", 40, 38)
@@ -248,46 +251,46 @@ def test_the_status_as_json_is_the_run_without_its_workers_claim(world: World) -
 
 def test_a_stop_requires_a_confirmation(world: World) -> None:
     world.begun()
-    assert run("stop", "weekly", "--run", RUN, *WHY, typed="n\n").exit_code == 1
-    assert state(world) == "collecting"
-    result = run("stop", "weekly", "--run", "2026-11-21T15:00+01:00", *WHY, typed="y\n")
+    assert run_campaign("stop", "weekly", "--run", RUN, *WHY, typed="n\n").exit_code == 1
+    assert state_of_run(world) == "collecting"
+    result = run_campaign("stop", "weekly", "--run", "2026-11-21T15:00+01:00", *WHY, typed="y\n")
     assert result.exit_code == 0
     assert "Stop run 2026-11-21T14:00Z of weekly in dev" in result.stderr
     assert f"mailroom campaign start weekly --run {RUN} --stage dev" in result.stdout
-    assert state(world) == "stopped"
-    shown = " ".join(run("status", "weekly").stdout.split())
+    assert state_of_run(world) == "stopped"
+    shown = " ".join(run_campaign("status", "weekly").stdout.split())
     assert f"stop run {RUN} 2026-11-21 14:00:34 UTC by moto (command): a wrong list" in shown
 
 
 def test_a_paused_run_shows_its_time_its_operator_and_its_reason_until_the_resume(world: World) -> None:
     world.begun()
-    paused = run("pause", "weekly", "--run", RUN, "--why", "a wrong link")
-    for shown in (paused.stdout, run("status", "weekly").stdout):
+    paused = run_campaign("pause", "weekly", "--run", RUN, "--why", "a wrong link")
+    for shown in (paused.stdout, run_campaign("status", "weekly").stdout):
         words = " ".join(shown.split())
         assert "state paused nothing more is collected or sent until it is resumed" in words
         assert "paused since 2026-11-21T14:00" in words
         assert "by moto: a wrong link" in words
-    assert f"{RUN} paused" in " ".join(run("list").stdout.split())
-    (found,) = json.loads(run("status", "weekly", "--json").stdout)["runs"]
+    assert f"{RUN} paused" in " ".join(run_campaign("list").stdout.split())
+    (found,) = json.loads(run_campaign("status", "weekly", "--json").stdout)["runs"]
     reason = "by arn:aws:sts::123456789012:user/moto: a wrong link"
     assert (found["state"], found["paused"].partition("Z ")[2]) == ("collecting", reason)
-    assert run("resume", "weekly", "--run", RUN).exit_code == 2
-    resumed = run("resume", "weekly", "--run", RUN, "--why", "it is right")
-    assert ("paused" in resumed.stdout, state(world)) == (False, "collecting")
-    assert "by moto (command): it is right" in " ".join(run("status", "weekly").stdout.split())
+    assert run_campaign("resume", "weekly", "--run", RUN).exit_code == 2
+    resumed = run_campaign("resume", "weekly", "--run", RUN, "--why", "it is right")
+    assert ("paused" in resumed.stdout, state_of_run(world)) == (False, "collecting")
+    assert "by moto (command): it is right" in " ".join(run_campaign("status", "weekly").stdout.split())
 
 
 def test_a_pause_of_a_stopped_run_is_refused_with_the_command_that_continues_it(world: World) -> None:
     world.begun()
-    run("stop", "weekly", "--run", RUN, *WHY, "--yes")
-    result = run("pause", "weekly", "--run", RUN, "--why", "a wrong link")
+    run_campaign("stop", "weekly", "--run", RUN, *WHY, "--yes")
+    result = run_campaign("pause", "weekly", "--run", RUN, "--why", "a wrong link")
     assert (result.exit_code, "mailroom campaign start starts it again" in result.stderr) == (2, True)
 
 
 def test_a_run_that_is_stopped_already_exits_with_1(world: World) -> None:
     world.begun()
-    run("stop", "weekly", "--run", RUN, *WHY, "--yes")
-    result = run("stop", "weekly", "--run", RUN, *WHY, "--yes")
+    run_campaign("stop", "weekly", "--run", RUN, *WHY, "--yes")
+    result = run_campaign("stop", "weekly", "--run", RUN, *WHY, "--yes")
     assert result.exit_code == 1
     assert "is stopped already" in result.stdout
 
@@ -300,11 +303,11 @@ def test_a_run_is_paused_resumed_and_stopped_after_the_folder_of_its_campaign_wa
 ) -> None:
     world.collected()
     shutil.rmtree(world.root / "campaigns" / "weekly")
-    assert run("pause", "weekly", "--run", RUN, "--why", "it is over").exit_code == 0
-    assert run("resume", "weekly", "--run", RUN, "--why", "it is right").exit_code == 0
-    assert run("stop", "weekly", "--run", RUN, *WHY, "--yes").exit_code == 0
-    assert state(world) == "stopped"
-    assert f"weekly, run {RUN}" in run("status", "weekly").stdout
+    assert run_campaign("pause", "weekly", "--run", RUN, "--why", "it is over").exit_code == 0
+    assert run_campaign("resume", "weekly", "--run", RUN, "--why", "it is right").exit_code == 0
+    assert run_campaign("stop", "weekly", "--run", RUN, *WHY, "--yes").exit_code == 0
+    assert state_of_run(world) == "stopped"
+    assert f"weekly, run {RUN}" in run_campaign("status", "weekly").stdout
     assert "There is no campaign 'news'; there are: draft, weekly." in removed(world, "news").stderr
 
 
@@ -312,7 +315,7 @@ def removed(world: World, name: str) -> Result:
     """The status of a campaign without runs, after its folder was removed."""
     world.write("campaigns/weekly/campaign.toml", "")
     shutil.rmtree(world.root / "campaigns" / name)
-    return run("status", name)
+    return run_campaign("status", name)
 
 
 def test_the_stop_of_a_lost_run_ends_the_wait_of_its_messages(world: World) -> None:
@@ -322,20 +325,20 @@ def test_the_stop_of_a_lost_run_ends_the_wait_of_its_messages(world: World) -> N
         return RunStates(world.dynamodb, RUNS, lambda: NOW).halted([start])[start]
 
     assert halted() == RUN_UNKNOWN
-    refused = run("stop", "weekly", "--run", "autumn", *WHY, "--lost", typed="n\n")
+    refused = run_campaign("stop", "weekly", "--run", "autumn", *WHY, "--lost", typed="n\n")
     assert "Stop run autumn of weekly in dev, and cancel the messages that wait for it?" in refused.stderr
     assert (refused.exit_code, halted()) == (1, RUN_UNKNOWN)
-    result = run("stop", "weekly", "--run", "autumn", *WHY, "--lost", "--yes")
+    result = run_campaign("stop", "weekly", "--run", "autumn", *WHY, "--lost", "--yes")
     assert (result.exit_code, halted()) == (0, STOPPED)
     assert "Run autumn is recorded as stopped." in result.stdout
 
 
 def test_a_lost_run_is_shown_but_cannot_be_started(world: World) -> None:
     world.counted()
-    assert run("stop", "weekly", "--run", "autumn", *WHY, "--lost", "--yes").exit_code == 0
-    shown = run("status", "weekly", "--run", "autumn")
+    assert run_campaign("stop", "weekly", "--run", "autumn", *WHY, "--lost", "--yes").exit_code == 0
+    shown = run_campaign("status", "weekly", "--run", "autumn")
     assert (shown.exit_code, "stopped" in shown.stdout) == (0, True)
-    result = run("start", "weekly", "--run", "autumn", "--new", "--yes")
+    result = run_campaign("start", "weekly", "--run", "autumn", "--new", "--yes")
     assert result.exit_code == 2
     assert "Run autumn of weekly was recorded as stopped after the table of runs had lost it" in result.stderr
     assert "Start a run of another name" in result.stderr
@@ -345,8 +348,8 @@ def test_a_lost_run_is_shown_but_cannot_be_started(world: World) -> None:
 
 def test_the_option_lost_is_refused_for_a_run_that_the_table_has(world: World) -> None:
     world.begun()
-    result = run("stop", "weekly", "--run", RUN, *WHY, "--lost", "--yes")
-    assert (result.exit_code, state(world)) == (2, "collecting")
+    result = run_campaign("stop", "weekly", "--run", RUN, *WHY, "--lost", "--yes")
+    assert (result.exit_code, state_of_run(world)) == (2, "collecting")
     assert f"The table of runs has run {RUN} of weekly: stop it without --lost." in result.stderr
 
 
@@ -358,5 +361,5 @@ def test_the_option_lost_is_refused_if_the_run_is_restored_during_the_confirmati
         return True
 
     monkeypatch.setattr("typer.confirm", restores)
-    result = run("stop", "weekly", "--run", RUN, *WHY, "--lost")
-    assert (result.exit_code, state(world)) == (2, "collecting")
+    result = run_campaign("stop", "weekly", "--run", RUN, *WHY, "--lost")
+    assert (result.exit_code, state_of_run(world)) == (2, "collecting")

@@ -1,13 +1,14 @@
 """`mailroom messages cancel`: a message taken back, and `status` says so at once."""
 
 import json
+from functools import partial
 
 import typer
-from typer.testing import CliRunner, Result
 
 from mailroom_ops.messages.cancel import cancel
 from tests.support.ops.repair import RepairStage, repair_stage
-from tests.support.pipeline.items import mail
+from tests.support.ops.run_app import run_app
+from tests.support.pipeline.items import mail_item
 
 STAGE = repair_stage
 app = typer.Typer()
@@ -15,12 +16,11 @@ app.command()(cancel)
 LATER = "2099-01-01T00:00:00Z"
 
 
-def run(*words: str) -> Result:
-    return CliRunner().invoke(app, words, env={"COLUMNS": "200"})
+run = partial(run_app, app)
 
 
 def test_a_waiting_message_is_cancelled_and_its_status_is_printed(stage: RepairStage) -> None:
-    stage.put(mail("m", send_at=LATER))
+    stage.put(mail_item("m", send_at=LATER))
     for _ in range(2):
         result = run("m", "--json")
         assert (result.exit_code, json.loads(result.stdout)["counts"]) == (0, {"cancelled": 1})

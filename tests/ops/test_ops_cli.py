@@ -1,4 +1,5 @@
-"""What every command has from `mailroom` itself: its answer alone on standard output, and no metrics."""
+"""Properties of every command of `mailroom`: only its answer is on standard output, and it writes no
+metrics."""
 
 import subprocess
 import sys
@@ -30,7 +31,7 @@ class Refusing:
         raise client_error("ServiceUnavailable", status=503)
 
 
-def run(sqs: Any) -> Result:
+def give_up_letters(sqs: Any) -> Result:
     """A command of `mailroom` that gives up letters, and answers."""
     app = typer.Typer()
     app.callback()(cli.main)
@@ -52,7 +53,7 @@ def test_a_command_continues_despite_any_number_of_failed_calls(monkeypatch: pyt
     monkeypatch.delenv("POWERTOOLS_METRICS_NAMESPACE", raising=False)
     metrics.clear_metrics()
     sqs = Refusing()
-    result = run(sqs)
+    result = give_up_letters(sqs)
     assert (result.exception, result.exit_code) == (None, 0)
     assert sqs.calls == BATCHES
     assert not metrics.metric_set
@@ -60,7 +61,7 @@ def test_a_command_continues_despite_any_number_of_failed_calls(monkeypatch: pyt
 
 def test_log_lines_of_the_library_go_to_standard_error() -> None:
     before = [each.stream for each in logger.handlers]  # type: ignore[attr-defined]
-    result = run(Refusing())
+    result = give_up_letters(Refusing())
     assert result.stdout == "{}\n"
     assert result.stderr.count("visibility not set") == BATCHES
     assert [each.stream for each in logger.handlers] == before  # type: ignore[attr-defined]

@@ -1,15 +1,15 @@
 """The operator's commands: what they print, and the exit codes that scripts go by."""
 
 import os
-from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from mailroom_ops import cli
 from mailroom_ops.shared.screen import Refused, sentences_of
-from tests.support.ops.shared import FakeDispatch, Session, Shelf, document, event, key
+from tests.support.ops.run_app import run_app
+from tests.support.ops.shared import FakeDispatch, Session, Shelf, dispatch_event, document, key
 from tests.support.unit.fakes import client_error
 
 FAILED = {"batchItemFailures": [{"itemIdentifier": "0"}]}
@@ -27,8 +27,7 @@ def in_place_of_aws(monkeypatch: pytest.MonkeyPatch, dispatch: FakeDispatch) -> 
     return dispatch
 
 
-def run(*arguments: str, environment: Mapping[str, str | None] | None = None) -> Result:
-    return CliRunner().invoke(cli.app, arguments, env=environment)
+run = partial(run_app, cli.app, columns=80)
 
 
 @pytest.mark.parametrize(
@@ -46,19 +45,19 @@ def test_the_remedy_of_a_fault_depends_on_its_code(code: str, remedy: str) -> No
 
 
 def test_an_incomplete_replay_exits_with_1_and_names_the_logs_to_read(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    shelf_in_s3: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shelf.put("one", document(event("a")))
-    shelf.put("two", document(event("b")))
+    shelf_in_s3.put("one", document(dispatch_event("a")))
+    shelf_in_s3.put("two", document(dispatch_event("b")))
     in_place_of_aws(monkeypatch, FakeDispatch([FAILED]))
     result = run("messages", "resend", "--given-up", "--yes")
     assert result.exit_code == 1
     assert "1 batch replayed, 1 left." in result.stdout
     assert "logs of these functions" in result.stdout
-    assert shelf.keys() == [key("one"), f"replayed/{key('two')}"]
+    assert shelf_in_s3.keys() == [key("one"), f"replayed/{key('two')}"]
 
 
-@pytest.mark.usefixtures("shelf", "dispatch")
+@pytest.mark.usefixtures("shelf_in_s3", "dispatch")
 def test_an_undeployed_stage_exits_with_2_and_names_the_settings_to_check() -> None:
     result = run("messages", "resend", "--given-up", "--stage", "prod")
     assert result.exit_code == 2
@@ -67,7 +66,7 @@ def test_an_undeployed_stage_exits_with_2_and_names_the_settings_to_check() -> N
     assert not result.stdout
 
 
-@pytest.mark.usefixtures("shelf", "dispatch")
+@pytest.mark.usefixtures("shelf_in_s3", "dispatch")
 def test_the_stage_may_be_set_by_its_environment_variable() -> None:
     result = run("messages", "resend", "--given-up", environment={"MAILROOM_STAGE": "elsewhere"})
     assert "queue of elsewhere (" in result.stderr

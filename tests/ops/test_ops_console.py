@@ -25,7 +25,7 @@ from tests.support.ops.message import PAYLOADS, Stage, deployed, many
 from tests.support.ops.repair import RepairStage, repair_stage
 from tests.support.ops.search import index
 from tests.support.ops.shared import failure
-from tests.support.pipeline.items import mail
+from tests.support.pipeline.items import mail_item
 from tests.support.unit.fakes import client_error
 
 STAGE = repair_stage
@@ -35,7 +35,7 @@ HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
 HTML = f'<p>Hello</p><script>alert(1)</script><img src="https://evil.example/p.png"><form action="https://evil.example">{"x"}</form>'
 
 
-def message(browser: Browser, id_: str, channel: str = "mail", **more: str) -> Reply:
+def message_page(browser: Browser, id_: str, channel: str = "mail", **more: str) -> Reply:
     reply = browser.get("/message", id=id_, channel=channel, **more)
     assert reply.status == 200
     return reply
@@ -62,7 +62,7 @@ def test_a_message_shows_its_timeline_with_the_time_between_steps(
         ],
         callbacks={"sent.1": {"status": "delivered", "at": 1_795_269_607_000, "code": 200, "tries": 2}},
     )
-    words = message(browser, "m").words
+    words = message_page(browser, "m").words
     steps = (
         "came in",
         "sending began 2026-11-21 14:00:00 UTC",
@@ -83,12 +83,12 @@ def test_a_waiting_message_shows_its_reason_and_can_be_cancelled(
     wait = {"version": "v", "reason": "outside_window"}
     due = "2099-11-21T09:00:00Z"
     stage.know("m", status="scheduled", scheduledFor=due, wait=wait, to="ada@example.com")
-    page = message(browser, "m")
+    page = message_page(browser, "m")
     assert "It has to wait, and is not sent yet." in page.words
     assert "It waits until its window opens, 2099-11-21 09:00:00 UTC." in page.words
     assert ("Cancel …" in page.words, "Record its outcome …" in page.words) == (True, False)
     stage.know("n", status="scheduled", scheduledFor="2026-11-21T09:00:00Z")
-    page = message(browser, "n")
+    page = message_page(browser, "n")
     assert ("Cancel …" in page.words, "Record its outcome …" in page.words) == (False, True)
 
 
@@ -106,7 +106,7 @@ def test_a_follow_up_and_its_condition_link_to_each_other(stage: RepairStage, br
         **times,
     )
     index(stage.dynamodb)
-    page = message(browser, "m")
+    page = message_page(browser, "m")
     assert "Not sent if sms code is sent or delivered" in page.words
     assert (
         "It was not sent, because a condition of its unless was fulfilled. unless: sms code is delivered"
@@ -114,7 +114,7 @@ def test_a_follow_up_and_its_condition_link_to_each_other(stage: RepairStage, br
     )
     assert 'href="/message?id=code&amp;channel=sms"' in page.text
     assert "Send again" not in page.words
-    other = message(browser, "code", "sms")
+    other = message_page(browser, "code", "sms")
     assert "Follow-up mail m cancelled" in other.words
     assert 'href="/message?id=m&amp;channel=mail"' in other.text
 
@@ -124,9 +124,9 @@ def test_a_message_that_a_stop_of_its_run_has_cancelled_is_not_sent_again_by_han
 ) -> None:
     ended: dict[str, Any] = {"status": "cancelled", "completedAt": 1_795_269_600_000}
     stage.know("m", **ended, error={"code": "cancelled", "message": "it was taken back"})
-    assert "Send again" in message(browser, "m").words
+    assert "Send again" in message_page(browser, "m").words
     stage.know("m", **ended, error={"code": "stopped", "message": "its run was stopped"})
-    page = message(browser, "m")
+    page = message_page(browser, "m")
     assert "A start of its run sends it, if its person is still in the audience." in page.words
     assert "Send again" not in page.words
 
@@ -139,7 +139,7 @@ def test_a_message_whose_follow_ups_cannot_be_read_is_shown_without_them(
 
     monkeypatch.setattr("mailroom.search.finder.Finder.naming", refuse)
     stage.know("m", status="delivered")
-    assert "delivered" in message(browser, "m").words
+    assert "delivered" in message_page(browser, "m").words
 
 
 def test_an_empty_list_shows_the_number_of_messages_in_queues(stage: RepairStage, browser: Browser) -> None:
@@ -153,12 +153,12 @@ def test_an_empty_list_shows_the_number_of_messages_in_queues(stage: RepairStage
 
 def test_a_failed_message_shows_its_reason_and_its_remedy(stage: RepairStage, browser: Browser) -> None:
     stage.failed("m")
-    stage.put(mail("m"))
-    words = message(browser, "m").words
+    stage.put(mail_item("m"))
+    words = message_page(browser, "m").words
     assert "It was not sent. 550 no (rejected)" in words
     assert "Fix what the error says, then: send it again" in words
     assert "Send again …" in words
-    assert "mailroom " not in words  # a button stands where a command would
+    assert "mailroom " not in words  # the page has a button in place of the command
     assert "Dear Ada Lovelace" in words
     assert '"first_name": "Ada"' in words
 
@@ -167,7 +167,7 @@ def test_failed_recipients_are_listed_first_with_links_to_their_pages(
     stage: RepairStage, browser: Browser
 ) -> None:
     stage.know("m", status="bounced", to=["a@example.com"], recipients=many(), completedAt=1)
-    page = message(browser, "m")
+    page = message_page(browser, "m")
     assert "46 delivered, 1 bounced, 1 complained, 1 without a report" in page.words
     wrong, others = page.text.split("The other 47")
     for who in ("bob", "eve"):
@@ -177,8 +177,8 @@ def test_failed_recipients_are_listed_first_with_links_to_their_pages(
 
 
 def test_a_mail_is_shown_in_a_sandboxed_frame(stage: RepairStage, browser: Browser) -> None:
-    stage.put(mail("m", subject="Hi", html=HTML))
-    page = message(browser, "m")
+    stage.put(mail_item("m", subject="Hi", html=HTML))
+    page = message_page(browser, "m")
     assert '<iframe sandbox="allow-same-origin" src="/message/mail?id=m&amp;channel=mail"' in page.text
     assert "<script>alert" not in page.text
     frame = browser.get("/message/mail", id="m", channel="mail")
@@ -194,7 +194,7 @@ def test_elements_of_a_mail_that_make_a_browser_connect_are_removed(
 ) -> None:
     own = '<style>p > b { color: red }</style><p title="&lt;link&gt;">1 &lt; 2 &amp; 3<br /></p>'
     stage.put(
-        mail(
+        mail_item(
             "m",
             subject="Hi",
             html='<!DOCTYPE html><LINK rel="preconnect" href="https://evil.example"><Base/href=x>'
@@ -212,7 +212,7 @@ def test_elements_of_a_mail_that_make_a_browser_connect_are_removed(
 
 
 def test_text_of_others_is_escaped_on_every_page(stage: RepairStage, browser: Browser) -> None:
-    stage.put(mail(HOSTILE, subject=HOSTILE, text=HOSTILE, headers={"X-Own": HOSTILE}, topic=HOSTILE))
+    stage.put(mail_item(HOSTILE, subject=HOSTILE, text=HOSTILE, headers={"X-Own": HOSTILE}, topic=HOSTILE))
     stage.failed(
         HOSTILE,
         to=HOSTILE,
@@ -225,7 +225,7 @@ def test_text_of_others_is_escaped_on_every_page(stage: RepairStage, browser: Br
         bounce_type=HOSTILE,
     )
     pages = [
-        message(browser, HOSTILE),
+        message_page(browser, HOSTILE),
         browser.get("/message", id=HOSTILE + "x"),
         browser.get("/message/resend", id=HOSTILE, channel="mail"),
         browser.get("/message/settle", id=HOSTILE, channel="mail"),
@@ -241,10 +241,10 @@ def test_text_of_others_is_escaped_on_every_page(stage: RepairStage, browser: Br
 
 
 def test_an_override_of_the_text_direction_is_shown_as_a_mark(stage: RepairStage, browser: Browser) -> None:
-    stage.put(mail("m", subject="invoice\u202efdp.exe", text="x"))
-    assert "invoice\ufffdfdp.exe" in message(browser, "m").words
-    stage.put(mail("m", subject="\u200f\u05e9\u05dc\u05d5\u05dd", text="x"))
-    assert ">\u200f\u05e9\u05dc\u05d5\u05dd</dd>" in message(browser, "m").text
+    stage.put(mail_item("m", subject="invoice\u202efdp.exe", text="x"))
+    assert "invoice\ufffdfdp.exe" in message_page(browser, "m").words
+    stage.put(mail_item("m", subject="\u200f\u05e9\u05dc\u05d5\u05dd", text="x"))
+    assert ">\u200f\u05e9\u05dc\u05d5\u05dd</dd>" in message_page(browser, "m").text
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_an_override_of_the_text_direction_is_shown_as_a_mark(stage: RepairStage
 def test_an_action_changes_its_own_id_and_no_similar_one(
     stage: RepairStage, browser: Browser, id_: str, other: str
 ) -> None:
-    stage.put(*(mail(each, send_at="2099-01-01T00:00:00Z") for each in (id_, other)))
+    stage.put(*(mail_item(each, send_at="2099-01-01T00:00:00Z") for each in (id_, other)))
     plan = browser.get("/message/cancel", id=id_, channel="mail")
     assert browser.post("/message/cancel", plan.hidden()).status == 303
     assert stage.ledger(other) == {}
@@ -279,7 +279,7 @@ def test_an_unknown_id_is_answered_with_404(browser: Browser) -> None:
 def test_a_send_at_of_any_year_leaves_its_page_and_its_neighbours_readable(
     stage: RepairStage, browser: Browser, send_at: str
 ) -> None:
-    stage.put(mail("m", send_at=send_at))
+    stage.put(mail_item("m", send_at=send_at))
     stage.failed("m", "sms")
     assert browser.get("/message", id="m", channel="mail").status == 200
     assert "2 channels have a message" in browser.get("/message", id="m").words
@@ -291,16 +291,16 @@ def test_an_unreadable_payload_is_reported_on_an_otherwise_whole_page(
     def refuse(*_: Any) -> bytes:
         raise client_error("AccessDenied")
 
-    stage.put(mail("m", payload_ref="s3://mailroom-dev-payloads/x"))
+    stage.put(mail_item("m", payload_ref="s3://mailroom-dev-payloads/x"))
     monkeypatch.setattr("mailroom.content.payloads.Payloads.read", refuse)
-    words = message(browser, "m").words
+    words = message_page(browser, "m").words
     assert "It cannot be rendered: An error occurred (AccessDenied)" in words
     assert "Timeline" in words
 
 
 def test_a_long_text_is_shortened_and_not_part_of_updates(stage: RepairStage, browser: Browser) -> None:
-    stage.put(mail("m", subject="Hi", html="'" * 300_000, text="x"))
-    page = message(browser, "m")
+    stage.put(mail_item("m", subject="Hi", html="'" * 300_000, text="x"))
+    page = message_page(browser, "m")
     assert "These are the first 100,000 of 300,000 characters." in page.words
     assert len(page.text) < 1_500_000
     update = browser.get("/message", {"hx-request": "true"}, id="m", channel="mail")
@@ -309,8 +309,8 @@ def test_a_long_text_is_shortened_and_not_part_of_updates(stage: RepairStage, br
 
 
 def test_numbers_of_an_item_are_shown_as_json_numbers(stage: RepairStage, browser: Browser) -> None:
-    stage.put(mail("m", price=Decimal("1.5")))
-    assert '"price": 1.5' in message(browser, "m").words
+    stage.put(mail_item("m", price=Decimal("1.5")))
+    assert '"price": 1.5' in message_page(browser, "m").words
 
 
 def test_the_page_of_a_message_shows_its_subject_its_recipient_and_its_attachments(
@@ -325,7 +325,7 @@ def test_the_page_of_a_message_shows_its_subject_its_recipient_and_its_attachmen
         {"ref": f"s3://{PAYLOADS}/x", "filename": "terms.pdf"},
     ]
     shop = {"from": "Shop <shop@example.com>", "cc": "bob@example.com", "attachments": attached}
-    stage.put(mail("spring#2026#ada", **shop))
+    stage.put(mail_item("spring#2026#ada", **shop))
     known: dict[str, Any] = {"to": "ada@example.com", "subject": "Your invoice", "template": "invoice"}
     stage.know("spring#2026#ada", status="bounced", completedAt=1, **known)
     assert "Campaign spring" not in browser.get("/message", id="spring#2026#ada", channel="mail").words
@@ -351,25 +351,25 @@ FOLLOWERS = {"template": "weekly-followers", "first_name": "Ada", "new_followers
 @pytest.mark.parametrize(
     ("item", "remarks"),
     [
-        (mail("m", subject="Hi", text="Hello", topic="news"), []),
+        (mail_item("m", subject="Hi", text="Hello", topic="news"), []),
         ({"id": "m", "event_type": "sms", "to": "+16175551234", "text": "Hello"}, []),
         (
             {"id": "m", "event_type": "fax", "to": "+16175551234", "pdf_url": "https://files.example/f.pdf"},
             [],
         ),
-        (mail("m", template="default"), [f"{AGAIN} {CHECKOUT}"]),
-        (mail("m", template="default", topic="news"), [f"{AGAIN} {CHECKOUT}"]),
-        ({**mail("m"), **FOLLOWERS, "topic": "followers"}, [f"{AGAIN} {CHECKOUT} {EXAMPLE}"]),
+        (mail_item("m", template="default"), [f"{AGAIN} {CHECKOUT}"]),
+        (mail_item("m", template="default", topic="news"), [f"{AGAIN} {CHECKOUT}"]),
+        ({**mail_item("m"), **FOLLOWERS, "topic": "followers"}, [f"{AGAIN} {CHECKOUT} {EXAMPLE}"]),
     ],
 )
-def test_only_content_of_a_template_is_called_rendered_again_and_only_a_shown_link_an_example(
+def test_the_page_marks_content_of_a_template_as_rendered_again_and_a_shown_link_as_an_example(
     stage: RepairStage, browser: Browser, item: dict[str, Any], remarks: list[str]
 ) -> None:
     """Some mails with a topic have the link in their headers only, which the page does not show."""
     stage.put(item)
     template = {"template": item["template"]} if "template" in item else {}
     stage.know("m", item["event_type"], status="sent", completedAt=1, attempts=1, ttl=TTL, **template)
-    page = message(browser, "m", item["event_type"])
+    page = message_page(browser, "m", item["event_type"])
     assert "cannot be rendered" not in page.words
     found = [
         each
@@ -400,7 +400,9 @@ def test_a_delivered_fax_has_a_receipt_with_its_facts_and_no_signature_of_its_do
     stage: RepairStage, browser: Browser
 ) -> None:
     stage.know("f", "fax", status="delivered", **FAXED)
-    assert 'href="/message/receipt?id=f&amp;channel=fax">Receipt</a>' in message(browser, "f", "fax").text
+    assert (
+        'href="/message/receipt?id=f&amp;channel=fax">Receipt</a>' in message_page(browser, "f", "fax").text
+    )
     receipt = browser.get("/message/receipt", id="f", channel="fax")
     for fact in (
         *("Receipt of the fax f", "Status delivered, as telnyx reported", "To +16175551234", "Pages 3"),
@@ -417,14 +419,14 @@ def test_a_message_that_is_not_a_delivered_fax_has_no_receipt(
     stage: RepairStage, browser: Browser, channel: str, status: str
 ) -> None:
     stage.know("f", channel, status=status, **FAXED)
-    assert "Receipt" not in message(browser, "f", channel).words
+    assert "Receipt" not in message_page(browser, "f", channel).words
     assert browser.get("/message/receipt", id="f", channel=channel).status == 400
 
 
 def test_the_text_for_a_ticket_has_the_recipient_the_subject_and_the_providers_id_but_no_content(
     stage: RepairStage, browser: Browser
 ) -> None:
-    stage.put(mail("m", text="The secret is 42", code="42"))
+    stage.put(mail_item("m", text="The secret is 42", code="42"))
     error = {"code": "rejected", "message": "550 no ada@example.com"}
     facts = {"to": "ada@example.com", "subject": "Hello", "provider": "ses", "provider_id": "0102-7"}
     stage.know("m", status="failed", completedAt=1_795_269_602_000, error=error, **facts)
@@ -442,8 +444,8 @@ def test_the_earlier_tries_of_a_fax_are_folded_and_its_last_one_is_shown(
     history = [{"at": 1_000_000 * number, "status": "retrying", "code": "busy"} for number in range(1, 6)]
     for id_, tries in (("few", 2), ("many", 5)):
         stage.know(id_, "fax", status="retrying", to="+16175551234", history=history[:tries])
-    assert "earlier tries" not in message(browser, "few", "fax").text
-    page = message(browser, "many", "fax").text
+    assert "earlier tries" not in message_page(browser, "few", "fax").text
+    page = message_page(browser, "many", "fax").text
     (fold,) = re.findall("<details><summary>4 earlier tries</summary>(.*?)</details>", page, re.DOTALL)
     assert re.findall("number [0-9]", fold) == [f"number {number}" for number in range(1, 5)]
     assert re.findall("number [0-9]", page.replace(fold, "")) == ["number 5"]
@@ -454,23 +456,23 @@ def test_the_earlier_tries_of_a_fax_are_folded_and_its_last_one_is_shown(
 
 def test_a_resend_is_executed_after_its_plan_was_shown(stage: RepairStage, browser: Browser) -> None:
     stage.failed("m")
-    stage.put(mail("m"))
+    stage.put(mail_item("m"))
     plan = browser.get("/message/resend", id="m", channel="mail")
     assert "Failed: rejected: 550 no. It is sent again with its present content, as try 2." in plan.words
     assert stage.bodies("mail") == []
     done = browser.post("/message/resend", plan.hidden())
     assert (done.status, done.headers["location"]) == (303, "/message?id=m&channel=mail&done=resend")
-    assert stage.bodies("mail") == [mail("m") | {"attempt": 2}]
-    assert "It is on its way again." in message(browser, "m", done="resend").words
+    assert stage.bodies("mail") == [mail_item("m") | {"attempt": 2}]
+    assert "It is on its way again." in message_page(browser, "m", done="resend").words
 
 
 def test_a_resend_is_refused_if_the_item_or_the_risk_has_changed_since_the_plan(
     stage: RepairStage, browser: Browser
 ) -> None:
     stage.failed("m")
-    stage.put(mail("m"))
+    stage.put(mail_item("m"))
     plan = browser.get("/message/resend", id="m", channel="mail")
-    stage.put(mail("m", to="somebody.else@example.com"))
+    stage.put(mail_item("m", to="somebody.else@example.com"))
     assert browser.post("/message/resend", plan.hidden()).status == 400
     plan = browser.get("/message/resend", id="m", channel="mail")
     stage.failed("m", error={"code": "outcome_unknown", "message": "?"})
@@ -483,7 +485,7 @@ def test_a_resend_that_sqs_refused_is_reported_as_reopened(
     stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.failed("m")
-    stage.put(mail("m"))
+    stage.put(mail_item("m"))
     plan = browser.get("/message/resend", id="m", channel="mail")
     monkeypatch.setattr(Requeuer, "send", lambda _, queued: {str(at) for at, _ in enumerate(queued)})
     reply = browser.post("/message/resend", plan.hidden())
@@ -500,7 +502,7 @@ def test_a_fax_is_resent_from_the_content_in_the_ledger(stage: RepairStage, brow
 
 def test_a_delivered_message_is_resent_only_with_force(stage: RepairStage, browser: Browser) -> None:
     stage.know("m", status="delivered", completedAt=1, attempts=1)
-    stage.put(mail("m"))
+    stage.put(mail_item("m"))
     plan = browser.get("/message/resend", id="m", channel="mail")
     assert "it would arrive twice" in plan.words
     assert "<form method" not in plan.text
@@ -516,7 +518,7 @@ def test_a_suppressed_message_requires_a_lift_and_cannot_be_forced(
     stage: RepairStage, browser: Browser
 ) -> None:
     stage.know("m", status="suppressed", completedAt=1, attempts=1, to="ada@example.com")
-    stage.put(mail("m"))
+    stage.put(mail_item("m"))
     suppressions = Suppressions(stage.dynamodb, "mailroom-dev-suppressions")
     suppressions.mark(Suppression("ada@example.com", "mail", "bounce", 1_795_251_600_000))
     plan = browser.get("/message/resend", id="m", channel="mail")
@@ -544,7 +546,7 @@ def test_an_outcome_is_recorded_only_if_it_is_unknown_or_the_message_cannot_be_s
     stage.know("paused", status="sending", dead_lettered_at=old)
     stage.know("doubt", status="sending", dead_lettered_at=old, unsettled_tries={f"{old} a"})
     for id_ in ("paused", "doubt"):
-        stage.put(mail(id_))
+        stage.put(mail_item(id_))
     paused = browser.get("/message/settle", id="paused", channel="mail")
     assert "Its outcome cannot be recorded: it was not sent: send it again." in paused.words
     assert "<form method" not in paused.text
@@ -578,7 +580,7 @@ def test_the_outcome_of_a_message_is_not_recorded_again(stage: RepairStage, brow
 def test_a_waiting_message_is_cancelled_and_a_sent_one_is_refused(
     stage: RepairStage, browser: Browser
 ) -> None:
-    stage.put(mail("later", send_at="2099-01-01T00:00:00Z"), mail("now"))
+    stage.put(mail_item("later", send_at="2099-01-01T00:00:00Z"), mail_item("now"))
     plan = browser.get("/message/cancel", id="later", channel="mail")
     assert "ends as cancelled" in plan.words
     assert browser.post("/message/cancel", plan.hidden()).status == 303
@@ -591,10 +593,10 @@ def test_a_waiting_message_is_cancelled_and_a_sent_one_is_refused(
 def test_a_cancellation_is_refused_if_the_message_has_changed_since_the_plan(
     stage: RepairStage, browser: Browser
 ) -> None:
-    stage.put(mail("m", send_at="2099-01-01T00:00:00Z"))
-    assert "Cancel …" in message(browser, "m").words
+    stage.put(mail_item("m", send_at="2099-01-01T00:00:00Z"))
+    assert "Cancel …" in message_page(browser, "m").words
     plan = browser.get("/message/cancel", id="m", channel="mail")
-    stage.put(mail("m", send_at="2098-01-01T00:00:00Z"))
+    stage.put(mail_item("m", send_at="2098-01-01T00:00:00Z"))
     refused = browser.post("/message/cancel", plan.hidden())
     assert (refused.status, "it has changed since it was shown" in refused.words) == (400, True)
     assert stage.ledger("m") == {}
@@ -611,10 +613,10 @@ def test_live_updates_of_a_page_can_be_switched_off(browser: Browser) -> None:
 
 def test_failures_are_shown_as_a_list_and_as_bars_that_filter_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with deployed(monkeypatch) as stage:
-        failed(stage, "a", "invalid", error={"code": "invalid", "message": "no", "field": "to"})
+        put_failed(stage, "a", "invalid", error={"code": "invalid", "message": "no", "field": "to"})
         bounced = {"status": "bounced", "bounce_type": "Permanent", "template": "welcome"}
-        failed(stage, "spring#1#b", "x", **bounced, **start_in("spring#1#b"))
-        failed(stage, "c", "rejected", "sms", to="+16175551234")
+        put_failed(stage, "spring#1#b", "x", **bounced, **start_in("spring#1#b"))
+        put_failed(stage, "c", "rejected", "sms", to="+16175551234")
         browser = Browser(stage.session).enter()
         page = browser.get("/failures")
         for said in (
@@ -647,9 +649,9 @@ def test_failures_with_equal_sentences_are_a_group_with_its_reason_its_list_and_
     with deployed(monkeypatch) as stage:
         for number in range(3):
             missing = {"code": "invalid", "message": f"line.price of {number}", "field": "variable"}
-            failed(stage, f"m{number}", "invalid", template="order", error=missing)
+            put_failed(stage, f"m{number}", "invalid", template="order", error=missing)
         total = {"code": "invalid", "message": "no total"}
-        failed(stage, "other", "invalid", template="order", error=total)
+        put_failed(stage, "other", "invalid", template="order", error=total)
         browser = Browser(stage.session).enter()
         page = browser.get("/failures")
         assert "mail 3 messages line.price of" in page.words
@@ -671,8 +673,8 @@ def test_types_of_bounces_and_complaints_are_shown_as_words(
 ) -> None:
     with deployed(monkeypatch) as stage:
         name = "complaint_type" if status == "complained" else "bounce_type"
-        failed(stage, "m", "x", status=status, **{name: kind})
-        failed(stage, "n", "y")
+        put_failed(stage, "m", "x", status=status, **{name: kind})
+        put_failed(stage, "n", "y")
         browser = Browser(stage.session).enter()
         for page in (browser.get("/failures"), browser.get("/message", id="m", channel="mail")):
             assert KINDS[kind] in page.words
@@ -699,7 +701,7 @@ def test_two_messages_of_a_day_with_the_same_template_and_subject_are_named_toge
     assert "the same template" not in browser.get("/messages").words
 
 
-def failed(stage: Stage, id_: str, code: str, channel: str = "mail", **more: Any) -> str:
+def put_failed(stage: Stage, id_: str, code: str, channel: str = "mail", **more: Any) -> str:
     """A message that failed a moment ago, as the ledger has it; the day of that."""
     at = time.time() - 1
     day = time.strftime("%Y-%m-%d", time.gmtime(at))
@@ -766,8 +768,8 @@ def test_a_message_whose_dead_letter_is_missing_is_put_back_from_its_page(
     stage: RepairStage, browser: Browser
 ) -> None:
     stage.know("m", status="sending", dead_lettered_at=1)
-    stage.put(mail("m"))
-    page = message(browser, "m").words
+    stage.put(mail_item("m"))
+    page = message_page(browser, "m").words
     assert ("dead-letter mail" in page, "Send again …" in page) == (True, True)
     plan = browser.get("/message/resend", id="m", channel="mail")
     assert "unchanged for too long: if it is put back, it is sent once." in plan.words

@@ -44,7 +44,7 @@ BESIDE_QUEUES = {
 
 
 def quiet(_: RepairStage) -> None:
-    """Leave a stage as it is."""
+    """Leave a stage unchanged."""
 
 
 def troubled(stage: RepairStage) -> None:
@@ -62,7 +62,7 @@ def troubled(stage: RepairStage) -> None:
         stage.sqs.send_message(QueueUrl=stage.urls[queue], MessageBody="{}")
 
 
-def sent(count: int) -> Callable[[RepairStage], None]:
+def fill_with_sent(count: int) -> Callable[[RepairStage], None]:
     """Let a stage have sent so many messages, all of which are in the search."""
 
     def fill(stage: RepairStage) -> None:
@@ -115,7 +115,7 @@ TROUBLED = (
 
 @pytest.mark.parametrize(
     ("happened", "shown"),
-    [(quiet, QUIET), (troubled, TROUBLED), (sent(20_000), QUIET)],
+    [(quiet, QUIET), (troubled, TROUBLED), (fill_with_sent(20_000), QUIET)],
     ids=["quiet", "troubled", "20,000"],
 )
 def test_the_overview_costs_a_call_for_each_queue_and_eight_more(

@@ -10,7 +10,7 @@ import pytest
 from mailroom_ops.console.server import PAGES
 from tests.support.ops.campaign import RUN
 from tests.support.ops.console import Browser, Reply
-from tests.support.ops.whole import ADA, look, whole_stage
+from tests.support.ops.whole import ADA, begin_jobs, whole_stage
 
 WHOLE = {"id": "whole", "channel": "mail"}
 QUERIES: dict[str, list[dict[str, str]]] = {
@@ -81,7 +81,7 @@ def leads_on(reply: Reply) -> bool:
     return reply.status in (200, 303) or (reply.status < 500 and '<form class="row"' in reply.text)
 
 
-def fault(browser: Browser, path: str, query: dict[str, str]) -> str:
+def fault_of_page(browser: Browser, path: str, query: dict[str, str]) -> str:
     """Return a sentence about a fault, or about a refusal that is a dead end."""
     try:
         reply = browser.get(path, **query)
@@ -101,17 +101,17 @@ def test_every_page_responds_or_refuses_with_a_next_step(
         if full:
             stage.fill()
             stage.close_the_day()
-        look(browser)
+        begin_jobs(browser)
         asked = [(path, query) for path, queries in QUERIES.items() for query in ({}, *queries)]
-        assert "\n".join(filter(None, (fault(browser, *page) for page in asked))) == ""
+        assert "\n".join(filter(None, (fault_of_page(browser, *page) for page in asked))) == ""
 
 
-def test_no_page_fails_on_a_value_that_cannot_be_a_key(
+def test_no_page_of_the_console_fails_on_a_value_that_cannot_be_a_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with whole_stage(tmp_path, monkeypatch) as (stage, browser):
         stage.fill()
-        look(browser)
+        begin_jobs(browser)
         pages = [(path, query) for path, queries in QUERIES.items() for query in queries]
         changed = [(path, {**query, name: key}) for path, query in pages for name in query for key in NO_KEYS]
         statuses = {f"{path} {query}": browser.get(path, **query).status for path, query in changed}

@@ -24,7 +24,7 @@ def stage(stage: Stage) -> Stage:
     return stage
 
 
-def posted(site: Site, step: str, channel: str = "mail", **fields: str) -> Any:
+def post_step(site: Site, step: str, channel: str = "mail", **fields: str) -> Any:
     return form.show(site, Request({"channel": channel}, {**fields, "step": step}))
 
 
@@ -33,7 +33,7 @@ def test_a_channels_form_has_a_field_for_each_attribute_of_its_schema(site: Site
     shown = form.show(site, Request({"channel": channel}))
     assert isinstance(shown, Shown)
     fields = [each.name for each in [*values_of(shown)["first"], *values_of(shown)["more"]]]
-    # One names the same as `to`, and one is the HTTP API's own.
+    # `email` names the same as `to`, and `sender` belongs to the HTTP API.
     left_out = {"event_type", "email", "payload_prefix"}
     assert sorted(fields) == sorted({*schema_of(channel)["properties"]} - left_out)
 
@@ -44,7 +44,9 @@ def test_a_channel_that_the_console_does_not_know_is_refused_and_gets_no_other_c
 ) -> None:
     """A console knows the channels that cdk.json had at its start."""
     with pytest.raises(Refused, match="Start the console again: it does not know the channel 'telegram'"):
-        posted(site, step, "telegram", **HELLO) if step else form.show(site, Request({"channel": "telegram"}))
+        post_step(site, step, "telegram", **HELLO) if step else form.show(
+            site, Request({"channel": "telegram"})
+        )
     assert stage.mailbox() == {}
 
 
@@ -62,7 +64,7 @@ def test_the_command_contains_the_whole_item_and_the_preview_puts_no_message(
         "variables": 'first_name=O\'Hara\nlast_name=-x\ncode="42"\nlines=[1]',
         "lane": "bulk",
     }
-    shown = posted(site, "preview", **HELLO, **more)
+    shown = post_step(site, "preview", **HELLO, **more)
     item = json.loads(values_of(shown)["item"])
     assert item["text"] == HELLO["text"]
     words = shlex.split(values_of(shown)["put_command"])
@@ -79,7 +81,7 @@ def test_lines_of_a_text_end_as_they_do_in_a_file(stage: Stage) -> None:
 
 def test_the_send_button_puts_the_message_and_opens_its_page(site: Site, stage: Stage) -> None:
     recipients = {**HELLO, "to": "ada@example.com\r\nBob, the second <bob@example.com>\r\n"}
-    assert posted(site, "send", **recipients) == Goto("/message?id=m&channel=mail")
+    assert post_step(site, "send", **recipients) == Goto("/message?id=m&channel=mail")
     assert stage.mailbox()["m"]["to"] == ["ada@example.com", "Bob, the second <bob@example.com>"]
 
 
@@ -99,7 +101,7 @@ def test_the_send_button_puts_the_message_and_opens_its_page(site: Site, stage: 
 def test_a_refusal_is_shown_at_its_field_and_the_message_is_not_put(
     site: Site, stage: Stage, wrong: dict[str, str], field: str
 ) -> None:
-    shown = posted(site, "send", **{**HELLO, **wrong})
+    shown = post_step(site, "send", **{**HELLO, **wrong})
     assert (shown.view.file_name(), shown.status, [*values_of(shown)["faults"]]) == (
         "form.html",
         400,
@@ -115,13 +117,13 @@ def test_a_refusal_is_shown_at_its_field_and_the_message_is_not_put(
 def test_json_that_dynamodb_does_not_take_is_refused_at_its_field(
     site: Site, stage: Stage, payload: str
 ) -> None:
-    shown = posted(site, "preview", "webhook", url="https://hooks.example.com/orders", payload=payload)
+    shown = post_step(site, "preview", "webhook", url="https://hooks.example.com/orders", payload=payload)
     assert (shown.status, [*values_of(shown)["faults"]]) == (400, ["payload"])
 
 
 def test_the_id_of_another_message_is_refused_at_its_field(site: Site, stage: Stage) -> None:
     stage.put(MAILBOX, **{**HELLO, "event_type": "mail", "text": "another"})
-    shown = posted(site, "send", **HELLO)
+    shown = post_step(site, "send", **HELLO)
     assert [*values_of(shown)["faults"]] == ["id"]
 
 
@@ -151,7 +153,7 @@ def test_the_page_before_sending_shows_the_reachable_recipients(
 
 def test_line_breaks_of_a_form_are_normalized_in_a_text(site: Site, stage: Stage) -> None:
     stage.functions.environments = {**stage.functions.environments, "send-sms": {}}
-    shown = posted(site, "preview", "sms", id="s", to="+16175551234", text="Hi\r\n\r\nit\u2019s you\t!")
+    shown = post_step(site, "preview", "sms", id="s", to="+16175551234", text="Hi\r\n\r\nit\u2019s you\t!")
     assert values_of(shown)["preview"].text == "Hi\n\nit\u2019s you !"
     assert values_of(shown)["preview"].encoding_reason.startswith("'\u2019' (U+2019) makes this text UCS-2")
 
@@ -181,7 +183,7 @@ def test_a_message_is_copied_to_another_address_under_an_id_derived_from_the_fir
     id_ = values["id"]
     assert id_.startswith("order-42-again-")
     typed = {name: text.replace("\n", "\r\n") for name, text in values.items()}  # as a browser sends them
-    assert posted(site, "send", **typed, to="ada@example.com") == Goto(f"/message?id={id_}&channel=mail")
+    assert post_step(site, "send", **typed, to="ada@example.com") == Goto(f"/message?id={id_}&channel=mail")
     assert stage.mailbox()[id_] == {"id": id_, "event_type": "mail", "to": "ada@example.com", **ORDER}
 
 
@@ -194,10 +196,10 @@ def test_a_copy_is_previewed_before_its_recipient_is_typed(site: Site, stage: St
 
 def test_a_template_adds_a_field_for_each_variable_and_a_fault_is_shown_at_its_field(site: Site) -> None:
     chosen = {"to": "ada@example.com", "template": "weekly-followers", "topic": "followers"}
-    shown = values_of(posted(site, "change", **chosen))
+    shown = values_of(post_step(site, "change", **chosen))
     assert shown["variables"]["first_name"] == {"": {"": "var.first_name"}}
     assert [*shown["variables"]["followers"]] == ["0", "1", "2"]
     assert shown["problem"].startswith("first_name: is missing; ")
     followers = {"var.first_name": "Ada", "var.new_followers": "1"}
-    faults = values_of(posted(site, "send", **chosen, **followers))["faults"]
+    faults = values_of(post_step(site, "send", **chosen, **followers))["faults"]
     assert [*faults] == ["var.followers"]

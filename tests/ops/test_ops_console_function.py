@@ -25,7 +25,7 @@ SETTINGS = ConsoleSettings(
 )
 
 
-def event(path: str, method: str = "GET", **more: Any) -> dict[str, Any]:
+def function_event(path: str, method: str = "GET", **more: Any) -> dict[str, Any]:
     """An event of an HTTP API, as AWS documents it for the payload format 2.0."""
     return {
         "version": "2.0",
@@ -51,12 +51,12 @@ def echo(body: bytes, *headers: tuple[bytes, bytes]) -> Any:
     return app
 
 
-def test_an_event_becomes_a_request() -> None:
+def test_an_event_of_api_gateway_becomes_a_request_of_the_console() -> None:
     app = echo(b"")
     form = base64.b64encode(b"q=ada%40example.com").decode()
     more = {"cookies": ["a=1", "b=2"], "rawQueryString": "id=a%2Fb", "body": form, "isBase64Encoded": True}
     more["headers"] = {"host": "console.example.com", "transfer-encoding": "chunked"}
-    asyncio.run(answer(app, event("/message%20x", "POST", **more)))
+    asyncio.run(answer(app, function_event("/message%20x", "POST", **more)))
     seen = vars(app)["seen"]
     assert (seen["method"], seen["path"], seen["query_string"]) == ("POST", "/message x", b"id=a%2Fb")
     assert dict(seen["headers"])[b"cookie"] == b"a=1; b=2"
@@ -65,27 +65,27 @@ def test_an_event_becomes_a_request() -> None:
     assert b"transfer-encoding" not in dict(seen["headers"])
 
 
-def test_each_cookie_of_a_response_is_its_own() -> None:
+def test_each_cookie_of_a_response_has_a_separate_field() -> None:
     app = echo(b"Hi", (b"set-cookie", b"a=1"), (b"set-cookie", b"b=2"), (b"content-type", b"text/html"))
-    reply = asyncio.run(answer(app, event("/")))
+    reply = asyncio.run(answer(app, function_event("/")))
     assert (reply["cookies"], reply["headers"]) == (["a=1", "b=2"], {"content-type": "text/html"})
     assert base64.b64decode(reply["body"]) == b"Hi"
 
 
-def test_a_style_sheet_is_sent_whole() -> None:
+def test_the_function_sends_the_complete_style_sheet() -> None:
     app = application(Site(None, "dev"), "", READING)  # type: ignore[arg-type]
-    reply = asyncio.run(asyncio.wait_for(answer(app, event("/assets/console.css")), 10))
+    reply = asyncio.run(asyncio.wait_for(answer(app, function_event("/assets/console.css")), 10))
     assert (reply["statusCode"], reply["headers"]["content-type"]) == (200, "text/css; charset=utf-8")
     assert len(base64.b64decode(reply["body"])) == int(reply["headers"]["content-length"])
 
 
-def test_a_page_that_is_too_large_says_so() -> None:
-    reply = asyncio.run(answer(echo(b"x" * (MAX_BODY + 1)), event("/")))
+def test_a_page_that_is_too_large_is_replaced_by_an_error_page() -> None:
+    reply = asyncio.run(answer(echo(b"x" * (MAX_BODY + 1)), function_event("/")))
     assert reply["statusCode"] == 503
     assert "mailroom messages list" in reply["body"]
 
 
-def test_a_page_that_takes_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_takes_too_long_is_replaced_by_an_error_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
     monkeypatch.setattr(function, "ANSWER_SECONDS", 0.0)
     released = threading.Event()
@@ -95,15 +95,15 @@ def test_a_page_that_takes_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(function, "Team", lambda *_: late)
     try:
-        reply = handler_of(SETTINGS, "dev")(event("/"), None)
+        reply = handler_of(SETTINGS, "dev")(function_event("/"), None)
     finally:
         released.set()
     assert reply["statusCode"] == 503
     assert "20 seconds" in reply["body"]
 
 
-def test_the_handler_offers_to_sign_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_handler_of_the_teams_console_offers_to_sign_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-    reply = handler_of(SETTINGS, "dev")(event("/"), None)
+    reply = handler_of(SETTINGS, "dev")(function_event("/"), None)
     assert reply["statusCode"] == 403
     assert b"Sign in" in base64.b64decode(reply["body"])

@@ -1,4 +1,4 @@
-"""Who gets into the console, and who does not."""
+"""Requests that the console accepts, and requests that it refuses."""
 
 import re
 import signal
@@ -27,15 +27,15 @@ PAGES = (
 
 
 @pytest.fixture
-def browser() -> Browser:
-    """A browser that was let in; of a console whose pages nobody reads."""
+def browser_without_pages() -> Browser:
+    """A browser that was let in, of a console without a stage."""
     return Browser(boto3.Session(region_name="us-east-1")).enter()
 
 
 def test_the_token_is_exchanged_for_a_cookie_that_scripts_and_other_sites_do_not_get(
-    browser: Browser,
+    browser_without_pages: Browser,
 ) -> None:
-    reply = Browser(browser.session).get(f"/?token={TOKEN}")
+    reply = Browser(browser_without_pages.session).get(f"/?token={TOKEN}")
     assert reply.status == 200
     cookie = reply.headers["set-cookie"]
     assert cookie.startswith(f"mailroom-console-{PORT}=")
@@ -44,28 +44,35 @@ def test_the_token_is_exchanged_for_a_cookie_that_scripts_and_other_sites_do_not
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_without_the_cookie_every_page_is_refused(browser: Browser, path: str) -> None:
-    browser.cookie = ""
-    assert browser.get(path).status == 403
-    browser.cookie = f"mailroom-console-{PORT}=guessed"
-    assert browser.get(path).status == 403
-    browser.cookie = "no=cookie; ="
-    assert browser.get(path).status == 403
+def test_without_the_cookie_every_page_is_refused(browser_without_pages: Browser, path: str) -> None:
+    browser_without_pages.cookie = ""
+    assert browser_without_pages.get(path).status == 403
+    browser_without_pages.cookie = f"mailroom-console-{PORT}=guessed"
+    assert browser_without_pages.get(path).status == 403
+    browser_without_pages.cookie = "no=cookie; ="
+    assert browser_without_pages.get(path).status == 403
 
 
 @pytest.mark.parametrize(
     "url", ["/", HOME, "/message", "/another-home/", f"/before{HOME}/", "/assets/console.css"]
 )
-def test_a_path_without_the_secret_prefix_is_refused_and_sets_no_cookie(browser: Browser, url: str) -> None:
+def test_a_path_without_the_secret_prefix_is_refused_and_sets_no_cookie(
+    browser_without_pages: Browser, url: str
+) -> None:
     """A cookie for such a path would go to the servers of other ports too."""
-    reply = browser.ask_anywhere("GET", url, {})
+    reply = browser_without_pages.ask_anywhere("GET", url, {})
     assert reply.status == 403
     assert HOME not in reply.text
-    assert "set-cookie" not in browser.ask_anywhere("GET", f"{url}?token={TOKEN}", {"cookie": ""}).headers
+    assert (
+        "set-cookie"
+        not in browser_without_pages.ask_anywhere("GET", f"{url}?token={TOKEN}", {"cookie": ""}).headers
+    )
 
 
-def test_a_tab_of_an_ended_console_cannot_act_on_a_later_one_on_the_same_port(browser: Browser) -> None:
-    following = Browser(browser.session, "prod")
+def test_a_tab_of_an_ended_console_cannot_act_on_a_later_one_on_the_same_port(
+    browser_without_pages: Browser,
+) -> None:
+    following = Browser(browser_without_pages.session, "prod")
     following._app = Guard(application(following.site, "/another", PAGES_OF_ALL), PORT, "/another", TOKEN)
     entered = following.ask_anywhere("GET", f"/another/?token={TOKEN}", {})
     cookie = entered.headers["set-cookie"].partition(";")[0]
@@ -80,20 +87,22 @@ def test_a_tab_of_an_ended_console_cannot_act_on_a_later_one_on_the_same_port(br
     "neighbour",
     ["theme=dark mode; {}", "a b=c; {}", '"; {}', "é=1; {}", "{}; x", "mailroom-console-4711=old; {}"],
 )
-def test_cookies_of_other_ports_do_not_lock_a_browser_out(browser: Browser, neighbour: str) -> None:
-    browser.cookie = neighbour.format(browser.cookie)
-    assert browser.get("/assets/console.css").status == 200
+def test_cookies_of_other_ports_do_not_lock_a_browser_out(
+    browser_without_pages: Browser, neighbour: str
+) -> None:
+    browser_without_pages.cookie = neighbour.format(browser_without_pages.cookie)
+    assert browser_without_pages.get("/assets/console.css").status == 200
 
 
-def test_a_page_accepts_a_query_named_path(browser: Browser) -> None:
-    assert browser.get("/message", path="x").status == 200
-    assert browser.get("/failures", path="x").status != 500
+def test_a_page_accepts_a_query_named_path(browser_without_pages: Browser) -> None:
+    assert browser_without_pages.get("/message", path="x").status == 200
+    assert browser_without_pages.get("/failures", path="x").status != 500
 
 
 @pytest.mark.parametrize("query", ["token=wrong", "token=", "token", f"nekot={TOKEN}", f"token=%00{TOKEN}"])
-def test_a_wrong_token_is_refused(browser: Browser, query: str) -> None:
-    browser.cookie = ""
-    reply = browser.get(f"/?{query}")
+def test_the_console_refuses_a_wrong_token(browser_without_pages: Browser, query: str) -> None:
+    browser_without_pages.cookie = ""
+    reply = browser_without_pages.get(f"/?{query}")
     assert (reply.status, "set-cookie" in reply.headers) == (403, False)
 
 
@@ -110,17 +119,22 @@ def test_a_wrong_token_is_refused(browser: Browser, query: str) -> None:
         "",
     ],
 )
-def test_another_host_is_refused_despite_a_valid_token(browser: Browser, host: str) -> None:
-    assert browser.get("/assets/console.css", {"host": host}).status == 403
-    assert "set-cookie" not in browser.get(f"/?token={TOKEN}", {"host": host}).headers
+def test_another_host_is_refused_despite_a_valid_token(browser_without_pages: Browser, host: str) -> None:
+    assert browser_without_pages.get("/assets/console.css", {"host": host}).status == 403
+    assert "set-cookie" not in browser_without_pages.get(f"/?token={TOKEN}", {"host": host}).headers
 
 
-def test_a_host_header_without_a_port_is_accepted_on_port_80(browser: Browser) -> None:
-    browser._app = Guard(application(browser.site, HOME, PAGES_OF_ALL), 80, HOME, TOKEN)
-    entered = browser.get(f"/?token={TOKEN}", {"host": "127.0.0.1"})
+def test_a_host_header_without_a_port_is_accepted_on_port_80(browser_without_pages: Browser) -> None:
+    browser_without_pages._app = Guard(
+        application(browser_without_pages.site, HOME, PAGES_OF_ALL), 80, HOME, TOKEN
+    )
+    entered = browser_without_pages.get(f"/?token={TOKEN}", {"host": "127.0.0.1"})
     cookie = entered.headers["set-cookie"].partition(";")[0]
-    assert browser.get("/assets/console.css", {"host": "127.0.0.1", "cookie": cookie}).status == 200
-    assert browser.get("/assets/console.css", {"host": HOST, "cookie": cookie}).status == 403
+    assert (
+        browser_without_pages.get("/assets/console.css", {"host": "127.0.0.1", "cookie": cookie}).status
+        == 200
+    )
+    assert browser_without_pages.get("/assets/console.css", {"host": HOST, "cookie": cookie}).status == 403
 
 
 @pytest.mark.parametrize(
@@ -136,46 +150,50 @@ def test_a_host_header_without_a_port_is_accepted_on_port_80(browser: Browser) -
     ],
     ids=lambda each: " ".join(each.values()),
 )
-def test_a_request_from_another_page_is_refused(browser: Browser, headers: dict[str, str]) -> None:
-    assert browser.get("/assets/console.css", headers).status == 403
-    assert browser.post("/message/resend", FORM, headers).status == 403
+def test_the_console_refuses_a_request_of_another_sites_page(
+    browser_without_pages: Browser, headers: dict[str, str]
+) -> None:
+    assert browser_without_pages.get("/assets/console.css", headers).status == 403
+    assert browser_without_pages.post("/message/resend", FORM, headers).status == 403
 
 
-def test_a_form_without_an_origin_is_refused(browser: Browser) -> None:
-    assert browser.post("/message/resend", FORM, {}).status == 403
-    assert browser.post("/message/resend", FORM, {"sec-fetch-site": "none"}).status == 403
+def test_a_form_without_an_origin_is_refused(browser_without_pages: Browser) -> None:
+    assert browser_without_pages.post("/message/resend", FORM, {}).status == 403
+    assert browser_without_pages.post("/message/resend", FORM, {"sec-fetch-site": "none"}).status == 403
 
 
-def test_a_form_that_is_too_large_or_of_no_length_is_refused(browser: Browser) -> None:
+def test_a_form_that_is_too_large_or_of_no_length_is_refused(browser_without_pages: Browser) -> None:
     for length in ("5000000", "", "many", "9" * 40):
         headers = {"origin": ORIGIN, "content-length": length}
-        assert browser.post("/message/resend", FORM, headers).status == 413
+        assert browser_without_pages.post("/message/resend", FORM, headers).status == 413
     in_chunks = {"origin": ORIGIN, "transfer-encoding": "chunked"}
-    assert browser.post("/message/resend", FORM, in_chunks).status == 413
+    assert browser_without_pages.post("/message/resend", FORM, in_chunks).status == 413
 
 
-def test_a_read_only_page_refuses_a_form(browser: Browser) -> None:
+def test_a_read_only_page_refuses_a_form(browser_without_pages: Browser) -> None:
     for path in PAGES[:-1]:
-        assert browser.post(path, FORM).status == 405
+        assert browser_without_pages.post(path, FORM).status == 405
 
 
-def test_the_url_opens_a_second_browser_too(browser: Browser) -> None:
-    assert Browser(browser.session).enter().get("/assets/console.css").status == 200
-    cookie, browser.cookie = browser.cookie, ""
-    assert browser.enter().cookie == cookie
+def test_the_url_opens_a_second_browser_too(browser_without_pages: Browser) -> None:
+    assert Browser(browser_without_pages.session).enter().get("/assets/console.css").status == 200
+    cookie, browser_without_pages.cookie = browser_without_pages.cookie, ""
+    assert browser_without_pages.enter().cookie == cookie
 
 
-def test_the_link_may_be_opened_from_elsewhere(browser: Browser) -> None:
-    browser.cookie = ""
-    reply = browser.get(f"/?token={TOKEN}", {"sec-fetch-site": "cross-site", **NAVIGATION})
+def test_the_link_may_be_opened_from_elsewhere(browser_without_pages: Browser) -> None:
+    browser_without_pages.cookie = ""
+    reply = browser_without_pages.get(f"/?token={TOKEN}", {"sec-fetch-site": "cross-site", **NAVIGATION})
     assert reply.status == 200
     # A redirect would belong to the visit from elsewhere, and the browser would keep the cookie back.
     assert 'http-equiv="refresh"' in reply.text
 
 
 @pytest.mark.parametrize("path", ["/assets/console.css", "/nowhere", f"/?token={TOKEN}", "/?token=no"])
-def test_every_response_has_a_strict_content_security_policy(browser: Browser, path: str) -> None:
-    headers = browser.get(path).headers
+def test_every_response_has_a_strict_content_security_policy(
+    browser_without_pages: Browser, path: str
+) -> None:
+    headers = browser_without_pages.get(path).headers
     policy = headers["content-security-policy"]
     for rule in ("default-src 'none'", "script-src 'self'", "form-action 'self'", "frame-ancestors 'none'"):
         assert rule in policy
@@ -184,9 +202,9 @@ def test_every_response_has_a_strict_content_security_policy(browser: Browser, p
     assert headers["x-content-type-options"] == "nosniff"
 
 
-def test_a_path_outside_the_assets_is_answered_with_404(browser: Browser) -> None:
+def test_a_path_outside_the_assets_is_answered_with_404(browser_without_pages: Browser) -> None:
     for path in ("/assets/../guard.py", "/assets/..%2fguard.py", "/assets/guard.py", "/assets/"):
-        assert browser.get(path).status == 404
+        assert browser_without_pages.get(path).status == 404
 
 
 def test_a_stage_that_is_not_deployed_is_refused_before_anything_is_served(stage: RepairStage) -> None:
@@ -212,7 +230,7 @@ def test_the_url_is_printed_alone_with_the_loopback_address_and_a_random_path(
     assert another.split("/")[3] != result.stdout.split("/")[3]
 
 
-def test_a_port_in_use_is_refused(stage: RepairStage) -> None:
+def test_the_console_does_not_start_on_a_port_in_use(stage: RepairStage) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

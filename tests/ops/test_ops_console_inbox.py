@@ -47,7 +47,7 @@ def site() -> Iterator[Site]:
         yield Site(session, "local")
 
 
-def shown(site: Site, **query: str) -> dict[str, Any]:
+def inbox_values(site: Site, **query: str) -> dict[str, Any]:
     """The values of the page."""
     return values_of(inbox.show(site, Request(query)))
 
@@ -59,7 +59,7 @@ def test_a_channels_newest_messages_come_first_and_each_tab_shows_its_count(
     for at in range(inbox.LISTED + 3):
         store.add(Accepted("mail", "ada@example.com", f"m-{at}", {"subject": f"Mail {at}"}))
     store.add(Accepted("sms", "+16175551234", "s-1", {"text": "Hello"}))
-    values = shown(site)
+    values = inbox_values(site)
     assert [each["provider_id"] for each in values["found"]] == [f"m-{at}" for at in range(52, 2, -1)]
     assert values["counts"] == {"mail": 53, "sms": 1, "webhook": 0}
 
@@ -68,7 +68,7 @@ def test_a_channels_newest_messages_come_first_and_each_tab_shows_its_count(
 def test_texts_are_grouped_by_number_in_the_order_of_their_arrival(site: Site, store: InboxStore) -> None:
     for number, text in (("+1", "one"), ("+2", "two"), ("+1", "three")):
         store.add(Accepted("sms", number, text, {"text": text}))
-    groups = shown(site, channel="sms")["found"]
+    groups = inbox_values(site, channel="sms")["found"]
     assert [(each.to, [text["provider_id"] for text in each.items]) for each in groups] == [
         ("+1", ["one", "three"]),
         ("+2", ["two"]),
@@ -82,7 +82,7 @@ def test_an_old_signature_is_valid_and_a_signature_of_another_body_is_not(site: 
         headers = signer.headers("127.0.0.1", webhook_id, '{"order":42}')
         posted = urllib.request.Request(f"{providers}/receiver/ok", body.encode(), headers)
         open_url(posted, 5).close()
-    found = {each.webhook_id: each.verified for each in shown(site, channel="webhook")["found"]}
+    found = {each.webhook_id: each.verified for each in inbox_values(site, channel="webhook")["found"]}
     assert found == {"msg_1": True, "msg_2": False}
 
 
@@ -90,7 +90,7 @@ def test_tries_of_one_webhook_are_one_entry(site: Site, providers: str) -> None:
     for webhook_id in ("msg_1", "msg_2", "msg_1"):
         posted = urllib.request.Request(f"{providers}/receiver/ok", b"{}", {"webhook-id": webhook_id})
         open_url(posted, 5).close()
-    found = shown(site, channel="webhook")["found"]
+    found = inbox_values(site, channel="webhook")["found"]
     assert [(each.webhook_id, each.tries) for each in found] == [("msg_1", 2), ("msg_2", 1)]
 
 
@@ -111,9 +111,9 @@ def test_a_post_of_a_stranger_to_the_receiver_is_shown_as_not_verified(
     site: Site, providers: str, body: bytes, headers: dict[str, str]
 ) -> None:
     open_url(urllib.request.Request(f"{providers}/receiver/ok", body, headers, method="POST"), 5).close()
-    (found,) = shown(site, channel="webhook")["found"]
+    (found,) = inbox_values(site, channel="webhook")["found"]
     assert not found.verified
-    f"{found.url}{found.body}".encode()  # what a page is made of
+    f"{found.url}{found.body}".encode()  # assets of the page
 
 
 @pytest.mark.usefixtures("providers")
@@ -130,7 +130,7 @@ def test_a_push_is_shown_as_on_its_device(
     site: Site, store: InboxStore, payloads: dict[str, Any], title: str | None
 ) -> None:
     store.add(Accepted("push", "arn", "p-1", {"subject": "text", "payloads": payloads}))
-    (found,) = shown(site, channel="push")["found"]
+    (found,) = inbox_values(site, channel="push")["found"]
     assert found["shown"].get("title") == title
 
 
@@ -139,4 +139,4 @@ def test_the_page_names_the_command_that_starts_the_local_stage(
 ) -> None:
     monkeypatch.delenv("MAILROOM_PROVIDERS", raising=False)
     with pytest.raises(Refused, match="mailroom up"):
-        shown(site)
+        inbox_values(site)

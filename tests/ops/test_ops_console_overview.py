@@ -323,7 +323,7 @@ def test_the_newest_paused_runs_are_listed_with_their_reasons_until_they_go_on(
     )
 
 
-def test_a_quiet_stage_lists_no_work(stage: RepairStage, browser: Browser) -> None:
+def test_the_overview_of_a_quiet_stage_lists_no_work(stage: RepairStage, browser: Browser) -> None:
     words = browser.get("/").words
     assert "Nothing: no alarm rings, there is no dead letter, and nothing is paused." in words
     assert "No message waits, and none is being sent." in words

@@ -162,7 +162,7 @@ def test_a_run_whose_ids_conflict_with_other_messages_reports_their_number(world
 
 def test_a_run_can_be_stopped_unless_it_is_stopped_or_expired(world: World) -> None:
     browser = Browser(world.session).enter()
-    world.collected(recipients=40, composed=40)  # one may count twice: the sum proves nothing
+    world.collected(recipients=40, composed=40)  # a page may count twice, so the sum is unreliable
     assert "Stop …" in browser.get("/campaigns", campaign="weekly").words
     world.runs.stop("weekly", RUN)
     assert "Stop …" not in browser.get("/campaigns", campaign="weekly").words
@@ -220,7 +220,7 @@ def test_unknown_paths_and_faults_are_answered_with_the_common_error_page(
         raise ZeroDivisionError
 
     monkeypatch.setattr("mailroom_ops.console.pages.failures.failed", fail)
-    with pytest.raises(ZeroDivisionError):  # on its way to the terminal, after the answer
+    with pytest.raises(ZeroDivisionError):  # the error is printed at the terminal, after the response
         browser.get("/failures")
 
 

@@ -10,7 +10,7 @@ import pytest
 from mailroom.clock import epoch
 from mailroom_ops.console.pages.erasing import EraseJob
 from mailroom_ops.people.erase import GOES
-from tests.support.ops.campaign import run as cli
+from tests.support.ops.campaign import run
 from tests.support.ops.console import Browser
 from tests.support.ops.dead_letters import Stage, erasable
 from tests.support.ops.search import index
@@ -21,12 +21,12 @@ ME = "arn:aws:sts::123456789012:user/moto"
 
 
 @pytest.fixture
-def browser(stage: Stage) -> Browser:
+def people_browser(stage: Stage) -> Browser:
     return Browser(stage).enter()
 
 
 def bounced(stage: Stage) -> None:
-    """A mail to Ada that bounced, for which she gets nothing more."""
+    """Put a mail to Ada that bounced, so that she gets no further mail."""
     known = {"to": ADA, "subject": "Your invoice", "putAt": int(time.time() * 1000), "ttl": 9_999_999_999}
     over = {"completedAt": 2, "updatedAt": "2026-11-21T09:00:00.000Z", "attempts": 1}
     stage.put("ledger", id="m-1", event_type="mail", status="bounced", **known, **over)
@@ -35,11 +35,11 @@ def bounced(stage: Stage) -> None:
 
 
 def test_the_page_of_a_person_shows_suppressions_opt_outs_and_messages(
-    stage: Stage, browser: Browser
+    stage: Stage, people_browser: Browser
 ) -> None:
     bounced(stage)
     stage.put("preferences", recipient=ADA, topic="news", opted_out_at=1, by="page")
-    page = browser.get("/people", recipient=" Ada <ADA@example.com> ")
+    page = people_browser.get("/people", recipient=" Ada <ADA@example.com> ")
     for said in (
         "mail Off since",
         "a message to it bounced permanently",
@@ -51,66 +51,66 @@ def test_the_page_of_a_person_shows_suppressions_opt_outs_and_messages(
 
 
 def test_a_dialled_number_is_the_same_person_on_the_page_and_in_every_command(
-    stage: Stage, browser: Browser
+    stage: Stage, people_browser: Browser
 ) -> None:
     number, typed = "+16175551234", "(617) 555-1234"
     known = {"to": number, "putAt": int(time.time() * 1000), "ttl": 9_999_999_999, "completedAt": 2}
     stage.put("ledger", id="s-1", event_type="sms", status="delivered", attempts=1, **known)
     index(stage.dynamodb)
-    plan = browser.get("/people/change", do="suppress", recipient=typed, channel="sms", why="by phone")
-    browser.post("/people/change", plan.hidden())
-    assert cli("people", "stop", typed, "--topic", "news").exit_code == 0
-    page = browser.get("/people", recipient=typed).words
+    plan = people_browser.get("/people/change", do="suppress", recipient=typed, channel="sms", why="by phone")
+    people_browser.post("/people/change", plan.hidden())
+    assert run("people", "stop", typed, "--topic", "news").exit_code == 0
+    page = people_browser.get("/people", recipient=typed).words
     for sentence in ("sms Off since", "news Opted out since", "sms +16175551234 s-1 delivered"):
         assert sentence in page
-    survey = json.loads(cli("people", "erase", typed, "--dry-run", "--json").stdout)
+    survey = json.loads(run("people", "erase", typed, "--dry-run", "--json").stdout)
     places = {place["place"]: place["found"] for place in survey["places"]}
     assert (places["ledger"], places["suppressions"], places["preferences"]) == (1, 1, 1)
-    assert cli("people", "allow", typed, "--channel", "sms", "--yes").exit_code == 0
-    assert cli("people", "allow", typed, "--topic", "news", "--yes").exit_code == 0
+    assert run("people", "allow", typed, "--channel", "sms", "--yes").exit_code == 0
+    assert run("people", "allow", typed, "--topic", "news", "--yes").exit_code == 0
 
 
 @pytest.mark.parametrize(("who", "channels"), [(ADA, ["mail"]), ("+16175551234", ["sms", "push"])])
 def test_a_person_has_a_switch_for_each_channel_that_can_reach_the_recipient(
-    browser: Browser, who: str, channels: list[str]
+    people_browser: Browser, who: str, channels: list[str]
 ) -> None:
-    page = browser.get("/people", recipient=who)
+    page = people_browser.get("/people", recipient=who)
     assert re.findall('id="switch-(mail|sms|push)"', page.text) == channels
 
 
 def test_a_suppression_is_lifted_with_a_reason_after_its_consequences_were_shown(
-    stage: Stage, browser: Browser
+    stage: Stage, people_browser: Browser
 ) -> None:
     bounced(stage)
     stage.ses.listed.add(ADA)
-    plan = browser.get("/people/change", do="lift", recipient=ADA, channel="mail", why="new mailbox")
+    plan = people_browser.get("/people/change", do="lift", recipient=ADA, channel="mail", why="new mailbox")
     assert "ada@example.com gets mail of this stage again, until" in plan.words
     assert "the mail provider's own suppression list too" in plan.words
     assert stage.ses.listed == {ADA}
-    done = browser.post("/people/change", plan.hidden())
-    assert "ada@example.com gets mail again." in browser.get(done.headers["location"]).words
+    done = people_browser.post("/people/change", plan.hidden())
+    assert "ada@example.com gets mail again." in people_browser.get(done.headers["location"]).words
     (row,) = stage.items("suppressions")
     assert ("reason" in row, row["lifted_why"]) == (False, "new mailbox")
     assert stage.ses.listed == set()
 
 
-def test_a_person_is_suppressed_opted_out_and_opted_in_by_hand(stage: Stage, browser: Browser) -> None:
+def test_a_person_is_suppressed_opted_out_and_opted_in_by_hand(stage: Stage, people_browser: Browser) -> None:
     for do, more, left in (
         ("suppress", {"channel": "mail", "why": "asked by phone"}, ("suppressions", 1)),
         ("opt-out", {"topic": "news"}, ("preferences", 1)),
     ):
-        plan = browser.get("/people/change", do=do, recipient=f"Ada <{ADA}>", **more)
+        plan = people_browser.get("/people/change", do=do, recipient=f"Ada <{ADA}>", **more)
         assert len(stage.items(left[0])) == 0
-        browser.post("/people/change", plan.hidden())
+        people_browser.post("/people/change", plan.hidden())
         assert len(stage.items(left[0])) == left[1]
-    page = browser.get("/people", recipient=ADA)
+    page = people_browser.get("/people", recipient=ADA)
     assert "moto put it on the list. asked by phone" in page.words
     assert "Suppress mail by moto (console): asked by phone" in page.words
     assert "Opt out of news by moto (console)" in page.words
     assert ", by moto (console)" in page.words.partition("All others")[0]
-    plan = browser.get("/people/change", do="opt-in", recipient=ADA, topic="news")
-    browser.post("/people/change", plan.hidden())
-    assert "All topics On" in browser.get("/people", recipient=ADA).words
+    plan = people_browser.get("/people/change", do="opt-in", recipient=ADA, topic="news")
+    people_browser.post("/people/change", plan.hidden())
+    assert "All topics On" in people_browser.get("/people", recipient=ADA).words
 
 
 @pytest.mark.parametrize(
@@ -124,25 +124,32 @@ def test_a_person_is_suppressed_opted_out_and_opted_in_by_hand(stage: Stage, bro
     ],
 )
 def test_an_invalid_change_is_refused_before_and_after_the_question_and_writes_nothing(
-    stage: Stage, browser: Browser, form: dict[str, str], said: str
+    stage: Stage, people_browser: Browser, form: dict[str, str], said: str
 ) -> None:
-    for refused in (browser.get("/people/change", **form), browser.post("/people/change", form)):
+    for refused in (
+        people_browser.get("/people/change", **form),
+        people_browser.post("/people/change", form),
+    ):
         assert (refused.status, said in refused.words) == (400, True)
     assert stage.items("suppressions") == stage.items("preferences") == []
 
 
-def test_a_person_is_erased_after_a_survey_and_a_typed_confirmation(stage: Stage, browser: Browser) -> None:
+def test_a_person_is_erased_after_a_survey_and_a_typed_confirmation(
+    stage: Stage, people_browser: Browser
+) -> None:
     bounced(stage)
-    assert "Nothing is changed." in browser.get("/people/erase", recipient=ADA).words
-    looked = browser.post("/people/erase", {"recipient": ADA, "step": "look"})
-    browser.site.jobs[EraseJob, ADA].wait()
-    page = browser.get(looked.headers["location"])
+    assert "Nothing is changed." in people_browser.get("/people/erase", recipient=ADA).words
+    looked = people_browser.post("/people/erase", {"recipient": ADA, "step": "look"})
+    people_browser.site.jobs[EraseJob, ADA].wait()
+    page = people_browser.get(looked.headers["location"])
     assert "records 1 payloads 0 preferences 0 suppressions 1 search 1" in page.words
-    refused = browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": "bob@example.com"})
+    refused = people_browser.post(
+        "/people/erase", {"recipient": ADA, "step": "erase", "typed": "bob@example.com"}
+    )
     assert (refused.status, len(stage.items("suppressions"))) == (400, 1)
-    erased = browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": ADA})
-    browser.site.jobs[EraseJob, ADA].wait()
-    page = browser.get(erased.headers["location"])
+    erased = people_browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": ADA})
+    people_browser.site.jobs[EraseJob, ADA].wait()
+    page = people_browser.get(erased.headers["location"])
     assert f"{ADA} is erased from dev." in page.words
     (receipt,) = re.findall('href="data:application/json,([^"]*)"', page.text)
     facts = json.loads(unquote(receipt))
@@ -153,23 +160,23 @@ def test_a_person_is_erased_after_a_survey_and_a_typed_confirmation(stage: Stage
     assert "to" not in stage.item("ledger", "m-1")
 
 
-def test_choices_are_kept_if_the_operator_selects_it(stage: Stage, browser: Browser) -> None:
+def test_choices_are_kept_if_the_operator_selects_it(stage: Stage, people_browser: Browser) -> None:
     bounced(stage)
-    browser.post("/people/erase", {"recipient": ADA, "step": "look"})
-    browser.site.jobs[EraseJob, ADA].wait()
-    browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": ADA, "keep": "1"})
-    browser.site.jobs[EraseJob, ADA].wait()
+    people_browser.post("/people/erase", {"recipient": ADA, "step": "look"})
+    people_browser.site.jobs[EraseJob, ADA].wait()
+    people_browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": ADA, "keep": "1"})
+    people_browser.site.jobs[EraseJob, ADA].wait()
     assert len(stage.items("suppressions")) == 1
 
 
-def test_an_erasure_without_a_survey_is_refused(stage: Stage, browser: Browser) -> None:
+def test_an_erasure_without_a_survey_is_refused(stage: Stage, people_browser: Browser) -> None:
     bounced(stage)
-    refused = browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": ADA})
+    refused = people_browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": ADA})
     assert (refused.status, "Look first, then erase." in refused.words) == (400, True)
     assert len(stage.items("search")) == 2
 
 
-def test_an_invalid_recipient_is_refused_by_the_survey(browser: Browser) -> None:
-    looked = browser.post("/people/erase", {"recipient": "ada", "step": "look"})
-    browser.site.jobs[EraseJob, "ada"].wait()
-    assert "is not a mail address" in browser.get(looked.headers["location"]).words
+def test_an_invalid_recipient_is_refused_by_the_survey(people_browser: Browser) -> None:
+    looked = people_browser.post("/people/erase", {"recipient": "ada", "step": "look"})
+    people_browser.site.jobs[EraseJob, "ada"].wait()
+    assert "is not a mail address" in people_browser.get(looked.headers["location"]).words

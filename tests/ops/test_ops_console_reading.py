@@ -114,7 +114,7 @@ def gossip(stage: WholeStage) -> None:
 
 
 @pytest.fixture
-def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TeamBrowser]:
+def team_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TeamBrowser]:
     """A browser at the team's console of a stage with a message of each kind."""
     with whole_stage(tmp_path, monkeypatch) as (stage, _):
         stage.fill()
@@ -123,18 +123,18 @@ def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TeamBro
         yield TeamBrowser(stage.session, clock=lambda: NOW)
 
 
-def read(browser: TeamBrowser) -> TeamBrowser:
+def desk_browser(browser: TeamBrowser) -> TeamBrowser:
     browser.sign_in(groups=["desk"], name="Grace")
     return browser
 
 
-def contents(browser: TeamBrowser) -> TeamBrowser:
+def leads_browser(browser: TeamBrowser) -> TeamBrowser:
     browser.sign_in(groups=["leads"], name="Grace")
     return browser
 
 
-def asked() -> list[tuple[str, dict[str, str]]]:
-    """Every page with its queries."""
+def every_query() -> list[tuple[str, dict[str, str]]]:
+    """Return every page with each of its queries."""
     own: dict[str, list[dict[str, str]]] = {
         "/messages": [{"q": EVE}, {"q": NUMBER}, {"q": IN_ID}, {"template": EVE}, {"status": "failed"}],
         "/message": [
@@ -152,27 +152,27 @@ def asked() -> list[tuple[str, dict[str, str]]]:
     return [(path, query) for path in pages for query in ({}, *QUERIES[path], *own.get(path, []))]
 
 
-def test_no_page_that_acts_is_registered() -> None:
+def test_the_teams_console_has_no_page_that_changes_the_stage() -> None:
     assert [page for page in READING if page.writes] == []
     table = {page.path: page for page in PAGES}
     assert {page.path for page in READING} <= table.keys()
 
 
-def test_every_form_that_is_sent_is_refused_but_find_and_sign_out(browser: TeamBrowser) -> None:
-    contents(browser)
+def test_every_form_that_is_sent_is_refused_but_find_and_sign_out(team_browser: TeamBrowser) -> None:
+    leads_browser(team_browser)
     finds = {page.path for page in READING if page.finds}
     for page in PAGES:
-        status = browser.post(page.path, {"id": "whole", "channel": "mail"}).status
+        status = team_browser.post(page.path, {"id": "whole", "channel": "mail"}).status
         known = page.path in {row.path for row in READING}
         assert status == (303 if page.path in finds else 405 if known else 404), page.path
     assert finds == {"/messages", "/people"}
 
 
-def test_no_page_has_a_form_or_a_link_to_what_is_not_there(browser: TeamBrowser) -> None:
-    contents(browser)
+def test_the_teams_console_has_no_form_or_link_to_a_missing_page(team_browser: TeamBrowser) -> None:
+    leads_browser(team_browser)
     paths = {page.path for page in READING} | {"/sign-out"}
-    for path, query in asked():
-        text = browser.get(path, **query).text
+    for path, query in every_query():
+        text = team_browser.get(path, **query).text
         urls = re.findall(r'\s(?:href|action|src)="(/[^"?]*)', text)
         assert {url for url in urls if not url.startswith("/assets/")} <= paths, path
         assert set(re.findall(r'<form[^>]* method="post"[^>]*>', text)) <= {
@@ -182,88 +182,88 @@ def test_no_page_has_a_form_or_a_link_to_what_is_not_there(browser: TeamBrowser)
         }, path
 
 
-def test_each_page_answers_for_each_right(browser: TeamBrowser) -> None:
-    for right in (contents, read):
-        right(browser)
-        for path, query in asked():
-            status = browser.get(path, **query).status
+def test_each_page_of_the_teams_console_opens_with_each_right(team_browser: TeamBrowser) -> None:
+    for right in (leads_browser, desk_browser):
+        right(team_browser)
+        for path, query in every_query():
+            status = team_browser.get(path, **query).status
             assert status in (200, 303, 400, 404), (path, query)
 
 
-def test_by_read_no_page_has_an_address_a_number_or_a_token(browser: TeamBrowser) -> None:
+def test_with_the_right_read_no_page_shows_an_address_a_number_or_a_token(team_browser: TeamBrowser) -> None:
     seen = set[str]()
-    contents(browser)
-    for path, query in asked():
-        seen.update(PRIVATE.findall(unquote(unescape(browser.get(path, **query).text))))
+    leads_browser(team_browser)
+    for path, query in every_query():
+        seen.update(PRIVATE.findall(unquote(unescape(team_browser.get(path, **query).text))))
     assert {EVE, ADA} <= seen  # the pages would have them
-    read(browser)
-    for path, query in asked():
-        reply = browser.get(path, **query)
+    desk_browser(team_browser)
+    for path, query in every_query():
+        reply = team_browser.get(path, **query)
         plain = unquote(unescape(reply.text + reply.headers.get("location", "")))
         assert PRIVATE.findall(plain) == [], (path, query)
 
 
-def test_a_masked_link_leads_on(browser: TeamBrowser) -> None:
-    read(browser)
-    page = browser.get("/failures", since="30d")
+def test_a_link_with_a_masked_recipient_opens_the_recipients_page(team_browser: TeamBrowser) -> None:
+    desk_browser(team_browser)
+    page = team_browser.get("/failures", since="30d")
     links = [unescape(url) for url in re.findall(r'href="(/message\?[^"]+)"', page.text) if "sealed-" in url]
     assert links
-    reply = browser.get(links[0])
+    reply = team_browser.get(links[0])
     assert reply.status == 200
     assert "order" not in links[0]
     assert "550" in reply.words
 
 
-def test_a_sealed_link_of_another_session_is_refused(browser: TeamBrowser) -> None:
-    read(browser)
-    page = browser.get("/failures", since="30d")
+def test_a_sealed_link_of_another_session_is_refused(team_browser: TeamBrowser) -> None:
+    desk_browser(team_browser)
+    page = team_browser.get("/failures", since="30d")
     (link, *_) = [
         unescape(url) for url in re.findall(r'href="(/message\?[^"]+)"', page.text) if "sealed-" in url
     ]
-    read(browser)
-    reply = browser.get(link)
+    desk_browser(team_browser)
+    reply = team_browser.get(link)
     assert (reply.status, "another sign-in" in reply.words) == (400, True)
 
 
-def test_by_read_a_whole_address_is_found_by_a_form_and_no_part_of_one(browser: TeamBrowser) -> None:
-    read(browser)
-    reply = browser.post("/messages", {"q": EVE})
+def test_by_read_a_whole_address_is_found_by_a_form_and_no_part_of_one(team_browser: TeamBrowser) -> None:
+    desk_browser(team_browser)
+    reply = team_browser.post("/messages", {"q": EVE})
     assert reply.status == 303
     assert EVE not in unquote(reply.headers["location"])
-    assert "o***@example.com" in browser.get(reply.headers["location"]).words
+    assert "o***@example.com" in team_browser.get(reply.headers["location"]).words
     for part in ("eve.a", "order-eve", "example.com"):
-        found = browser.get(browser.post("/messages", {"q": part}).headers["location"])
+        found = team_browser.get(team_browser.post("/messages", {"q": part}).headers["location"])
         assert "o***@example.com" not in found.words
-    assert "No matching entry" in browser.get("/deeds", text="eve.adams").words
+    assert "No matching entry" in team_browser.get("/deeds", text="eve.adams").words
 
 
-def test_by_contents_an_address_stays_in_the_url_so_that_it_can_be_shared(browser: TeamBrowser) -> None:
-    contents(browser)
-    assert browser.post("/messages", {"q": ADA}).headers["location"] == "/messages?q=ada%40example.com"
+def test_by_contents_an_address_stays_in_the_url_so_that_it_can_be_shared(team_browser: TeamBrowser) -> None:
+    leads_browser(team_browser)
+    assert team_browser.post("/messages", {"q": ADA}).headers["location"] == "/messages?q=ada%40example.com"
 
 
-def test_by_read_there_is_no_content(browser: TeamBrowser) -> None:
-    read(browser)
-    page = browser.get("/message", id="whole", channel="mail")
+def test_the_right_read_shows_no_content_of_messages(team_browser: TeamBrowser) -> None:
+    desk_browser(team_browser)
+    page = team_browser.get("/message", id="whole", channel="mail")
     assert "Your right does not include the contents" in page.words
     assert "<iframe" not in page.text
     assert "first_name" not in page.text
-    assert browser.get("/message/mail", id="whole", channel="mail").status == 400
+    assert team_browser.get("/message/mail", id="whole", channel="mail").status == 400
 
 
 def test_each_view_of_a_content_is_a_line_of_the_log(
-    browser: TeamBrowser, monkeypatch: pytest.MonkeyPatch
+    team_browser: TeamBrowser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    contents(browser)
+    leads_browser(team_browser)
     stream = io.StringIO()
     monkeypatch.setattr(logger.registered_handler, "stream", stream)
-    browser.get("/message", id="whole", channel="mail")
-    browser.get("/message/mail", id="whole", channel="mail")
-    browser.get("/message", id="whole", channel="mail", live="off")
-    browser.ask("GET", "/message?id=whole&channel=mail", {"hx-request": "true"})
-    browser.get("/messages")
-    read(browser)
-    browser.get("/message", id="whole", channel="mail")
+    team_browser.get("/message", id="whole", channel="mail")
+    team_browser.get("/message/mail", id="whole", channel="mail")
+    team_browser.get("/message", id="whole", channel="mail", live="off")
+    team_browser.ask("GET", "/message?id=whole&channel=mail", {"hx-request": "true"})
+    team_browser.get("/messages")
+    desk_browser(team_browser)
+    team_browser.get("/message", id="whole", channel="mail")
     lines = [json.loads(line) for line in stream.getvalue().splitlines() if "content viewed" in line]
     assert [(line["page"], line["id"], line["event_type"]) for line in lines] == [
         ("/message", "whole", "mail"),
@@ -273,30 +273,30 @@ def test_each_view_of_a_content_is_a_line_of_the_log(
     assert {line["who"] for line in lines} == {"https://sign-in.example.com 00u1"}
 
 
-def test_a_deed_is_shown_as_the_command_to_copy(browser: TeamBrowser) -> None:
-    contents(browser)
-    failed, dead = browser.get("/message", id="failed").words, browser.get("/dead-letters").words
+def test_a_deed_is_shown_as_the_command_to_copy(team_browser: TeamBrowser) -> None:
+    leads_browser(team_browser)
+    failed, dead = team_browser.get("/message", id="failed").words, team_browser.get("/dead-letters").words
     assert "mailroom messages resend failed --channel mail --stage dev" in failed
     assert "mailroom messages resend --dead-letters mail --stage dev" in dead
 
 
-def test_the_page_of_an_alarm_is_the_command_that_shows_it(browser: TeamBrowser) -> None:
-    contents(browser)
-    assert "What to do: mailroom docs webhooks-failing" in browser.get("/").words
+def test_the_page_of_an_alarm_is_the_command_that_shows_it(team_browser: TeamBrowser) -> None:
+    leads_browser(team_browser)
+    assert "What to do: mailroom docs webhooks-failing" in team_browser.get("/").words
 
 
-def test_a_csv_is_refused_with_the_command(browser: TeamBrowser) -> None:
-    contents(browser)
+def test_a_csv_is_refused_with_the_command(team_browser: TeamBrowser) -> None:
+    leads_browser(team_browser)
     for path in ("/messages", "/failures"):
-        reply = browser.get(path, csv="1")
+        reply = team_browser.get(path, csv="1")
         assert (reply.status, "--csv --stage dev" in reply.words) == (400, True)
 
 
-def test_the_application_keeps_nothing_between_requests(browser: TeamBrowser) -> None:
-    contents(browser)
-    for path, query in asked():
-        browser.get(path, **query)
-    assert (browser.site.jobs, browser.site.documents) == ({}, {})
+def test_the_teams_console_stores_no_data_between_requests(team_browser: TeamBrowser) -> None:
+    leads_browser(team_browser)
+    for path, query in every_query():
+        team_browser.get(path, **query)
+    assert (team_browser.site.jobs, team_browser.site.documents) == ({}, {})
 
 
 @pytest.mark.process
@@ -311,7 +311,7 @@ def test_a_cold_start_imports_at_most_600_modules_and_no_terminal() -> None:
 
 
 def test_the_role_of_the_function_allows_each_call_of_each_page(
-    browser: TeamBrowser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    team_browser: TeamBrowser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = Judge([variant(EVERYTHING, campaigns=of_each_kind(tmp_path / "campaigns"))])
     # The policy restricts the keys of sessions; all other calls need a grant without a condition.
@@ -333,20 +333,20 @@ def test_the_role_of_the_function_allows_each_call_of_each_page(
 
     monkeypatch.setattr(BaseClient, "_emit_api_params", by_botocore)
     monkeypatch.setattr(InMemoryDynamoDB, "_make_api_call", by_double)
-    contents(browser)
-    for path, query in asked():
-        browser.get(path, **query)
-    browser.post("/sign-out", {})
+    leads_browser(team_browser)
+    for path, query in every_query():
+        team_browser.get(path, **query)
+    team_browser.post("/sign-out", {})
     assert sorted(refused) == []
     put = {"TableName": "mailroom-dev-ledger", "Item": {}}
     assert judge.refusals("console", "dynamodb", "PutItem", put)
 
 
-def test_the_mask_leaves_times_figures_and_drawings(browser: TeamBrowser) -> None:
-    read(browser)
-    for path, query in asked():
-        text = browser.get(path, **query).text
+def test_the_mask_leaves_times_figures_and_drawings(team_browser: TeamBrowser) -> None:
+    desk_browser(team_browser)
+    for path, query in every_query():
+        text = team_browser.get(path, **query).text
         drawn = re.findall(r'\s(?:d|viewBox|width|height|x|y|datetime|class|id)="([^"]*)"', text)
         masked = [value for value in drawn if "…" in value]
         assert masked == [], (path, query)
-    assert "2026-11-21" in browser.get("/messages").words
+    assert "2026-11-21" in team_browser.get("/messages").words

@@ -13,20 +13,20 @@ from mailroom_ops.console.pages.selected import SetJob
 from tests.support.ops.console import Browser, Reply
 from tests.support.ops.repair import RepairStage, repair_stage
 from tests.support.ops.search import index
-from tests.support.pipeline.items import mail
+from tests.support.pipeline.items import mail_item
 
 STAGE = repair_stage
 LATER = "2099-01-01T00:00:00Z"
 
 
-def lines(*ids: str, channel: str = "mail") -> str:
+def checkbox_value(*ids: str, channel: str = "mail") -> str:
     """The value of the form's checkboxes."""
     return "\n".join(json.dumps([channel, id_]) for id_ in ids)
 
 
-def look(browser: Browser, act: str, ids: Sequence[str], **fields: str) -> tuple[str, Reply]:
+def look_at_selected(browser: Browser, act: str, ids: Sequence[str], **fields: str) -> tuple[str, Reply]:
     """The URL of a set, and its page after the dry run."""
-    started = browser.post("/selected/act", {"act": act, "m": lines(*ids), **fields})
+    started = browser.post("/selected/act", {"act": act, "m": checkbox_value(*ids), **fields})
     assert started.status == 303, started.words
     url = started.headers["location"]
     finish(browser)
@@ -60,8 +60,8 @@ def test_selected_messages_are_sent_again_except_those_that_may_have_arrived(
     stage.failed("a")
     stage.failed("b", error={"code": "outcome_unknown", "message": "x"})
     stage.know("c", status="sent", completedAt=1)
-    stage.put(*map(mail, "abc"))
-    url, page = look(browser, "resend", "abc")
+    stage.put(*map(mail_item, "abc"))
+    url, page = look_at_selected(browser, "resend", "abc")
     assert "Send again: 1 of 3 messages. 2 are left out: the reasons are below." in page.words
     assert "it may arrive twice; open it to decide" in page.words
     assert stage.bodies("mail") == []
@@ -75,14 +75,14 @@ def test_selected_messages_are_sent_again_except_those_that_may_have_arrived(
 
 
 def test_selected_messages_that_wait_are_cancelled(stage: RepairStage, browser: Browser) -> None:
-    stage.put(mail("a", send_at=LATER), mail("b"))
+    stage.put(mail_item("a", send_at=LATER), mail_item("b"))
     stage.failed("b")
-    url, page = look(browser, "cancel", "ab")
+    url, page = look_at_selected(browser, "cancel", "ab")
     assert "Cancel: 1 of 2 messages." in page.words
     assert "the message is failed and does not wait" in page.words
     do(browser, url)
     assert stage.ledger("a")["status"] == "cancelled"
-    _, again = look(browser, "cancel", "ab")
+    _, again = look_at_selected(browser, "cancel", "ab")
     assert "1 was done before." in again.words
 
 
@@ -91,12 +91,12 @@ def test_a_correction_asks_for_its_changes_and_shows_the_first_one(
 ) -> None:
     for id_ in "ab":
         stage.know(id_, status="sent", completedAt=1)
-        stage.put(mail(id_, subject="Old prices", html=f"<p>{id_}</p>", text=f"{id_} at x.example"))
-    asked = browser.post("/selected/act", {"act": "correct", "m": lines("a", "b")})
+        stage.put(mail_item(id_, subject="Old prices", html=f"<p>{id_}</p>", text=f"{id_} at x.example"))
+    asked = browser.post("/selected/act", {"act": "correct", "m": checkbox_value("a", "b")})
     assert "Each recipient of the 2 messages gets a new message" in asked.words
     assert "subject Old prices" in asked.words
     assert "email" not in asked.words
-    url, page = look(browser, "correct", "ab", name="new-link", changes="subject=New prices\n")
+    url, page = look_at_selected(browser, "correct", "ab", name="new-link", changes="subject=New prices\n")
     assert "Correct: 2 of 2 messages." in page.words
     assert "New prices" in page.words
     (frame,) = re.findall(r'src="(/send/mail[^"]*)"', page.text)
@@ -111,9 +111,9 @@ def test_a_set_over_a_hundred_needs_its_size_typed(stage: RepairStage, browser: 
     ids = [f"m-{number}" for number in range(102)]
     for id_ in ids:
         stage.failed(id_)
-        stage.put(mail(id_))
+        stage.put(mail_item(id_))
     stage.know("m-0", status="sent", completedAt=1)
-    url, page = look(browser, "resend", ids)
+    url, page = look_at_selected(browser, "resend", ids)
     assert "type the number of messages: 101" in page.words
     for typed in ("", "102", "yes"):
         refused = browser.post(url, {"step": "do", "typed": typed})
@@ -127,8 +127,8 @@ def test_a_set_that_is_stopped_does_no_further_message(
     monkeypatch.setattr("mailroom_ops.console.pages.selected.AT_ONCE", 1)
     for id_ in "abc":
         stage.failed(id_)
-        stage.put(mail(id_))
-    url, _ = look(browser, "resend", "abc")
+        stage.put(mail_item(id_))
+    url, _ = look_at_selected(browser, "resend", "abc")
     (job,) = (each for each in browser.site.jobs.values() if isinstance(each, SetJob))
     send = job.act.send
 
@@ -153,9 +153,10 @@ def test_an_unexpected_error_is_shown_and_the_set_cannot_go_on(
         raise KeyError("a reason of a newer version")
 
     raised: list[object] = []
-    monkeypatch.setattr("threading.excepthook", raised.append)  # it would print the error at the terminal
+    # The job would print the error at the terminal.
+    monkeypatch.setattr("threading.excepthook", raised.append)
     monkeypatch.setattr("mailroom_ops.repair.again.SendAgain.evaluate", broken)
-    url, page = look(browser, "resend", "a")
+    url, page = look_at_selected(browser, "resend", "a")
     assert "It ended with an error of the console; see its terminal." in page.words
     assert len(raised) == 1
     assert browser.post(url, {"step": "do"}).status == 400
@@ -173,7 +174,7 @@ def test_an_unexpected_error_is_shown_and_the_set_cannot_go_on(
         ({"job": "gone"}, "This set is not in the console any more."),
     ],
 )
-def test_an_incomplete_form_does_nothing(
+def test_an_incomplete_form_about_selected_messages_changes_no_message(
     stage: RepairStage, browser: Browser, form: dict[str, str], words: str
 ) -> None:
     refused = browser.post("/selected/act", form)
@@ -222,7 +223,7 @@ def test_a_pasted_list_finds_messages_by_ids_addresses_and_the_rows_of_a_csv_fil
 def test_selected_messages_are_downloaded_with_full_addresses(
     found_stage: RepairStage, browser: Browser
 ) -> None:
-    reply = browser.post("/selected/act", {"act": "csv", "m": lines("c", "a")})
+    reply = browser.post("/selected/act", {"act": "csv", "m": checkbox_value("c", "a")})
     assert [row["to"] for row in csv.DictReader(reply.text.removeprefix("\ufeff").splitlines())] == [
         "'+14155550100",
         "ada@example.com",
@@ -238,7 +239,9 @@ def test_days_count_for_ids_too_and_a_csv_file_gives_back_each_id(
     for id_ in ids:
         times: dict[str, Any] = {"completedAt": 1, "putAt": 1_700_000_000_000, "ttl": 9_999_999_999}
         stage.know(id_, status="sent", to="x@y.example", **times)
-    text = browser.post("/selected/act", {"act": "csv", "m": lines(*ids)}).text.removeprefix("\ufeff")
+    text = browser.post("/selected/act", {"act": "csv", "m": checkbox_value(*ids)}).text.removeprefix(
+        "\ufeff"
+    )
     page = browser.post("/selected", {"list": text.replace("\r\n", "\n")})
     values = re.findall(r'name="m" value="([^"]*)"', page.text)
     assert [json.loads(html.unescape(value))[1] for value in values] == ids

@@ -1,4 +1,4 @@
-"""One look at a stage's queues, dead letters and alarms, as the console's overview has it."""
+"""A snapshot of a stage's queues, dead letters and alarms, as the console's overview shows it."""
 
 from typing import Any
 
@@ -25,21 +25,21 @@ def stage(stage: Stage) -> Stage:
     return stage
 
 
-def look(stage: Stage) -> Snapshot:
+def look_at_stage(stage: Stage) -> Snapshot:
     sqs = stage.session.client("sqs")
     return look_at(sqs, stage.session.client("cloudwatch"), "dev", queue_urls(sqs, "dev"))
 
 
-def url(stage: Stage, short: str) -> str:
+def queue_url(stage: Stage, short: str) -> str:
     return stage.sqs.get_queue_url(QueueName=f"mailroom-dev-{short}")["QueueUrl"]
 
 
-def waiting(stage: Stage, short: str, count: int = 1, delay: int = 0) -> None:
+def queue_messages(stage: Stage, short: str, count: int = 1, delay: int = 0) -> None:
     for _ in range(count):
-        stage.sqs.send_message(QueueUrl=url(stage, short), MessageBody="{}", DelaySeconds=delay)
+        stage.sqs.send_message(QueueUrl=queue_url(stage, short), MessageBody="{}", DelaySeconds=delay)
 
 
-def alarm(name: str, state: Any) -> None:
+def put_alarm_in(name: str, state: Any) -> None:
     cloudwatch = boto3.client("cloudwatch", region_name=REGION)
     cloudwatch.put_metric_alarm(
         AlarmName=name,
@@ -55,11 +55,11 @@ def alarm(name: str, state: Any) -> None:
 
 
 def test_a_snapshot_counts_the_messages_in_each_queue_of_the_stage(stage: Stage) -> None:
-    waiting(stage, "mail", 3)
-    waiting(stage, "mail", 1, delay=60)
-    waiting(stage, "webhook-dlq", 2)
-    stage.sqs.receive_message(QueueUrl=url(stage, "mail"), MaxNumberOfMessages=1)
-    found = look(stage)
+    queue_messages(stage, "mail", 3)
+    queue_messages(stage, "mail", 1, delay=60)
+    queue_messages(stage, "webhook-dlq", 2)
+    stage.sqs.receive_message(QueueUrl=queue_url(stage, "mail"), MaxNumberOfMessages=1)
+    found = look_at_stage(stage)
     queues = {each.name: each for each in found.queues}
     assert list(queues) == [
         *("fax.fifo", "fax-dlq.fifo", "mail", "mail-dlq", "mail-bulk", "mail-bulk-dlq"),
@@ -71,10 +71,10 @@ def test_a_snapshot_counts_the_messages_in_each_queue_of_the_stage(stage: Stage)
 
 
 def test_the_ringing_alarms_of_this_stage_only_are_named(stage: Stage) -> None:
-    alarm("mailroom-dev-mail-dlq-not-empty", "ALARM")
-    alarm("mailroom-dev-mail-waiting-long", "OK")
-    alarm("mailroom-dev2-mail-dlq-not-empty", "ALARM")
-    assert [each.name for each in look(stage).alarms or ()] == ["mailroom-dev-mail-dlq-not-empty"]
+    put_alarm_in("mailroom-dev-mail-dlq-not-empty", "ALARM")
+    put_alarm_in("mailroom-dev-mail-waiting-long", "OK")
+    put_alarm_in("mailroom-dev2-mail-dlq-not-empty", "ALARM")
+    assert [each.name for each in look_at_stage(stage).alarms or ()] == ["mailroom-dev-mail-dlq-not-empty"]
 
 
 def test_the_queues_are_shown_with_a_note_if_cloudwatch_is_unreachable(stage: Stage) -> None:
@@ -85,8 +85,8 @@ def test_the_queues_are_shown_with_a_note_if_cloudwatch_is_unreachable(stage: St
         def paginate(self, **_: Any) -> Any:
             raise EndpointConnectionError(endpoint_url="https://monitoring.example")
 
-    waiting(stage, "mail")
+    queue_messages(stage, "mail")
     stage.instead["cloudwatch"] = Away()
-    found = look(stage)
+    found = look_at_stage(stage)
     assert (found.alarms, [each.depth.all for each in found.queues if each.name == "mail"]) == (None, [1])
     assert found.note == "CloudWatch cannot be read (EndpointConnectionError): no figures, no alarms."

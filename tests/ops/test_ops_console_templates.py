@@ -20,7 +20,7 @@ def stage(stage: Stage) -> Stage:
 
 
 @pytest.fixture(autouse=True)
-def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Shelf:
+def shelf_of_stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Shelf:
     root = tmp_path / "templates"
     shelf = Shelf(root / "mail")
     shelf.put("a", subject="Hello {{ name }}", html="<p>{{ name }}</p>", text="Dear {{ name }}")
@@ -40,7 +40,7 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Shelf:
     return shelf
 
 
-def shown(site: Site, **query: str) -> Any:
+def template_values(site: Site, **query: str) -> Any:
     found = templates.show(site, Request({"name": "a", **query}))
     assert isinstance(found, Shown)
     return values_of(found)
@@ -57,10 +57,10 @@ def test_the_list_shows_each_template_with_its_examples_languages_and_version(si
 
 
 def test_a_template_is_shown_with_its_first_or_the_selected_example(site: Site) -> None:
-    assert shown(site)["preview"].headers["Subject"] == "Hello Ada"
-    assert shown(site, example="bob", locale="fr")["preview"].headers["Subject"] == "Bonjour Bob"
-    assert shown(site)["variables"] == ["name"]
-    assert shown(site)["sources"]["a/body.txt"] == "  1  Dear {{ name }}"
+    assert template_values(site)["preview"].headers["Subject"] == "Hello Ada"
+    assert template_values(site, example="bob", locale="fr")["preview"].headers["Subject"] == "Bonjour Bob"
+    assert template_values(site)["variables"] == ["name"]
+    assert template_values(site)["sources"]["a/body.txt"] == "  1  Dear {{ name }}"
 
 
 def test_the_html_of_a_template_is_shown_in_a_frame(site: Site) -> None:
@@ -68,22 +68,22 @@ def test_the_html_of_a_template_is_shown_in_a_frame(site: Site) -> None:
 
 
 def test_an_example_that_does_not_render_shows_its_error_with_file_and_line(
-    site: Site, folder: Shelf
+    site: Site, shelf_of_stage: Shelf
 ) -> None:
-    folder.put("a", text="{{ city }}")
-    assert "city: is missing" in shown(site)["problem"]
-    assert shown(site)["faults"][0].startswith("templates/mail/a/body.txt:1: city: is missing")
+    shelf_of_stage.put("a", text="{{ city }}")
+    assert "city: is missing" in template_values(site)["problem"]
+    assert template_values(site)["faults"][0].startswith("templates/mail/a/body.txt:1: city: is missing")
     assert templates.frame(site, Request({"name": "a"})) == Frame("")
 
 
-def sent(site: Site, to: str, **query: str) -> Any:
+def send_to(site: Site, to: str, **query: str) -> Any:
     return templates.show(site, Request({"name": "a", **query}, {"step": "send", "to": to}))
 
 
 def test_a_test_mail_goes_to_one_recipient_through_the_normal_lane_and_is_marked(
     site: Site, stage: Stage
 ) -> None:
-    assert isinstance(sent(site, "eve@example.com", example="bob"), Goto)
+    assert isinstance(send_to(site, "eve@example.com", example="bob"), Goto)
     ((id_, item),) = stage.mailbox().items()
     assert id_.startswith("test-mail-")
     assert (item["to"], item["name"], item["template"]) == ("eve@example.com", "Bob", "a")
@@ -94,7 +94,7 @@ def test_a_test_mail_goes_to_one_recipient_through_the_normal_lane_and_is_marked
 @pytest.mark.parametrize("to", ["", "eve@", "a@example.com\nBcc: x@example.com"])
 def test_a_test_mail_to_an_invalid_address_is_refused(site: Site, stage: Stage, to: str) -> None:
     with pytest.raises(Refused):
-        sent(site, to)
+        send_to(site, to)
     assert stage.mailbox() == {}
 
 

@@ -1,7 +1,6 @@
 """Variables that are lists and maps in the console's form: rows and groups of cells instead of JSON."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from markupsafe import escape
 from mailroom_ops.console.pages import form
 from mailroom_ops.console.site import Goto, Request, Site
 from tests.support.ops.console import Browser, values_of
-from tests.support.ops.message import MAILBOX, Stage, deployed
+from tests.support.ops.message import MAILBOX, Stage
 
 LINES = [{"item": "Engine", "count": 1, "gift": False}, {"item": "007", "count": 2, "gift": True}]
 EXAMPLE: dict[str, Any] = {
@@ -29,8 +28,8 @@ LINE = {"var.lines[0][item]": "Engine", "var.lines[0][count]": "1", "var.lines[0
 
 
 @pytest.fixture
-def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    """A stage whose template `order` has lists and a map."""
+def stage(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    """Return a stage whose template `order` has lists and a map."""
     folder = tmp_path / "mail" / "order"
     (folder / "examples").mkdir(parents=True)
     (folder / "subject.txt").write_text("Your order")
@@ -38,12 +37,11 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     (folder / "examples" / "one.json").write_text(json.dumps(EXAMPLE))
     for module in ("console.pages.form", "messages.items"):
         monkeypatch.setattr(f"mailroom_ops.{module}.TEMPLATES", tmp_path)
-    with deployed(monkeypatch) as stage:
-        stage.functions.environments = {"send-mail": {}}
-        yield stage
+    stage.functions.environments = {"send-mail": {}}
+    return stage
 
 
-def posted(site: Site, step: str, **fields: str) -> Any:
+def post_step(site: Site, step: str, **fields: str) -> Any:
     return form.show(site, Request({"channel": "mail"}, {**fields, "step": step}))
 
 
@@ -55,7 +53,7 @@ def rows_of(shown: dict[str, Any]) -> dict[str, list[list[str]]]:
 
 
 def test_a_list_and_a_map_of_the_templates_example_are_cells_and_a_nested_list_is_json(site: Site) -> None:
-    shown = values_of(posted(site, "change", **CHOSEN))
+    shown = values_of(post_step(site, "change", **CHOSEN))
     cells = [[f"var.lines[{row}][{key}]" for key in ("item", "count", "gift")] for row in range(2)]
     assert rows_of(shown) == {
         "lines": cells,
@@ -83,7 +81,7 @@ def test_cells_become_a_list_and_a_map_of_the_types_of_the_example_without_blank
         "var.address[city]": "",
         "var.address[floor]": "-1",
     }
-    assert posted(site, "send", **CHOSEN, **cells) == Goto("/message?id=m&channel=mail")
+    assert post_step(site, "send", **CHOSEN, **cells) == Goto("/message?id=m&channel=mail")
     item = stage.mailbox()["m"]
     second = {"item": "42", "count": 2.5, "gift": True}
     assert item["lines"] == [{"item": "Engine", "count": 1, "gift": False}, second]
@@ -114,7 +112,7 @@ def test_a_cell_of_another_type_than_the_examples_is_refused_at_its_field(
 
 
 def test_a_list_without_any_row_is_refused_at_its_rows(site: Site) -> None:
-    shown = values_of(posted(site, "send", **CHOSEN, **dict.fromkeys(LINE, "")))
+    shown = values_of(post_step(site, "send", **CHOSEN, **dict.fromkeys(LINE, "")))
     assert [*shown["faults"]] == ["var.lines"]
     assert shown["elsewhere"] == []
 
@@ -163,7 +161,7 @@ def test_a_copy_keeps_its_rows_and_sends_the_same_variables(site: Site, stage: S
         [["var.odd"]],
     ]
     values = shown["values"]
-    assert isinstance(posted(site, "send", **values, to="ada@example.com"), Goto)
+    assert isinstance(post_step(site, "send", **values, to="ada@example.com"), Goto)
     copied = stage.mailbox()[values["id"]]
     assert {name: copied[name] for name in COPIED} == COPIED
 

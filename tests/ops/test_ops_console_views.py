@@ -25,7 +25,7 @@ class Stranger(View, frozen=True):
 
 
 @pytest.fixture
-def environment() -> Environment:
+def jinja_environment() -> Environment:
     return environment_of(Site(None, "dev"), HOME, PAGES)  # type: ignore[arg-type]
 
 
@@ -34,18 +34,18 @@ VIEWS = sorted(
 )
 
 
-def test_each_template_has_a_view_of_its_name(environment: Environment) -> None:
-    pages = {*environment.list_templates()} - {"base.html", "parts.html"}
+def test_each_template_has_a_view_of_its_name(jinja_environment: Environment) -> None:
+    pages = {*jinja_environment.list_templates()} - {"base.html", "parts.html"}
     assert pages == {view.file_name() for view in VIEWS}
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.file_name())
-def test_a_template_uses_only_fields_of_its_view(environment: Environment, view: type[View]) -> None:
-    assert Walk(environment).through(view) == []
+def test_a_template_uses_only_fields_of_its_view(jinja_environment: Environment, view: type[View]) -> None:
+    assert Walk(jinja_environment).through(view) == []
 
 
-def test_names_and_attributes_that_a_view_lacks_are_faults(environment: Environment) -> None:
+def test_names_and_attributes_that_a_view_lacks_are_faults(jinja_environment: Environment) -> None:
     source = "{{ done }}{% for entry in entries %}{{ entry.code }}{{ entry.count }}{% endfor %}{{ name[0] }}"
-    environment.loader = DictLoader({"stranger.html": source})
-    faults = [fault.partition(": ")[2] for fault in Walk(environment).through(Stranger)]
+    jinja_environment.loader = DictLoader({"stranger.html": source})
+    faults = [fault.partition(": ")[2] for fault in Walk(jinja_environment).through(Stranger)]
     assert faults == ["its view has no done", f"{Entry} has no count"]

@@ -17,7 +17,7 @@ from mailroom_ops.console.site import Site
 from mailroom_ops.messages import advice, timeline, waiting
 from mailroom_ops.repair import again, judge, put_back, resender, settle, stuck
 from tests.ops.test_ops_console_every_page import QUERIES
-from tests.support.ops.whole import look, whole_stage
+from tests.support.ops.whole import begin_jobs, whole_stage
 
 OF_CODE = re.compile(
     r"\b(ledger|re-?driv\w*|re-?queu\w*|workers?|items?|claim\w*|checkout|unsent|tombstones?|Permanent|Transient"
@@ -45,7 +45,7 @@ def sentences(file: Path) -> Iterator[str]:
             yield part.value if " " in part.value else ""
 
 
-def texts(template: nodes.Template) -> str:
+def texts_of_template(template: nodes.Template) -> str:
     """Return the texts of a template: between tags, in attributes for people, and of its expressions."""
     source = "".join(
         part.data if isinstance(part, nodes.TemplateData) else f" {text} "
@@ -57,31 +57,31 @@ def texts(template: nodes.Template) -> str:
 
 
 @pytest.mark.parametrize("file", [*sorted(FOLDER.glob("*.py")), *SAYING], ids=lambda file: file.stem)
-def test_the_sentences_of_a_page_have_the_words_of_a_desk(file: Path) -> None:
+def test_the_sentences_of_a_page_use_only_words_of_a_support_team(file: Path) -> None:
     assert [text for text in sentences(file) if OF_CODE.search(text)] == []
 
 
-def test_the_sentences_about_stuck_messages_have_the_words_of_a_desk() -> None:
+def test_the_sentences_about_stuck_messages_use_only_words_of_a_support_team() -> None:
     texts = [*judge.SENTENCES.values(), *settle.FOLLOWS.values()]
     assert [text for text in texts if OF_CODE.search(text)] == []
 
 
-def test_the_texts_of_the_templates_have_the_words_of_a_desk() -> None:
+def test_the_texts_of_the_pages_templates_use_only_words_of_a_support_team() -> None:
     environment = environment_of(Site(None, "dev"), "", PAGES)  # type: ignore[arg-type]
     assert environment.loader is not None
     found = {}
     for name in environment.list_templates():
         source, _, _ = environment.loader.get_source(environment, name)
-        if words := [match[0] for match in OF_CODE.finditer(texts(environment.parse(source)))]:
+        if words := [match[0] for match in OF_CODE.finditer(texts_of_template(environment.parse(source)))]:
             found[name] = words
     assert "\n".join(f"{page}: {words}" for page, words in found.items()) == ""
 
 
-def test_no_page_shows_a_word_of_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_page_shows_a_technical_word_of_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with whole_stage(tmp_path, monkeypatch) as (stage, browser):
         stage.fill()
         stage.close_the_day()
-        look(browser)
+        begin_jobs(browser)
         found = {}
         for path, queries in QUERIES.items():
             for query in ({}, *queries):

@@ -1,25 +1,25 @@
 """`correct`: which messages get a correction, what it contains, and what is refused."""
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 import typer
-from typer.testing import CliRunner, Result
 
 from mailroom.aws.dynamo_values import plain
 from mailroom.ledger.items import ERASED_AT
 from mailroom_ops.repair.correct import correct
 from tests.support.ops.repair import MAILBOX, RepairStage, repair_stage
-from tests.support.pipeline.items import mail
+from tests.support.ops.run_app import run_app
+from tests.support.pipeline.items import mail_item
 
 STAGE = repair_stage
 app = typer.Typer()
 app.command()(correct)
 
 
-def run(*words: str, typed: str | None = None) -> Result:
-    return CliRunner().invoke(app, words, input=typed, env={"COLUMNS": "200"})
+run = partial(run_app, app)
 
 
 def corrected(*words: str) -> tuple[int, dict[str, dict[str, Any]]]:
@@ -35,22 +35,22 @@ def item_of(stage: RepairStage, id_: str) -> dict[str, Any]:
     return item
 
 
-def sent(stage: RepairStage, id_: str, **attributes: Any) -> None:
+def put_sent_mail(stage: RepairStage, id_: str, **attributes: Any) -> None:
     stage.know(id_, status="sent", completedAt=1, attempts=1)
-    stage.put(mail(id_, **attributes))
+    stage.put(mail_item(id_, **attributes))
 
 
 def test_a_correction_is_a_copy_with_the_changes_and_without_times_and_conditions(stage: RepairStage) -> None:
     past = {"send_at": "2026-01-01T00:00:00Z", "expires_at": "2026-01-02T00:00:00Z", "ttl": 1}
-    sent(stage, "a", **past, unless=[{"id": "x", "event_type": "sms", "status": "delivered"}])
+    put_sent_mail(stage, "a", **past, unless=[{"id": "x", "event_type": "sms", "status": "delivered"}])
     code, results = corrected("new-link", "a", "--set", "first_name=Countess", "--set", "lane=bulk")
     assert (code, results["a"]["result"]) == (0, "corrected")
-    assert item_of(stage, "a~new-link") == mail("a~new-link", first_name="Countess", lane="bulk")
+    assert item_of(stage, "a~new-link") == mail_item("a~new-link", first_name="Countess", lane="bulk")
     assert stage.ledger("a")["status"] == "sent"
 
 
 def test_the_same_correction_again_is_harmless_and_another_of_its_name_is_refused(stage: RepairStage) -> None:
-    sent(stage, "a")
+    put_sent_mail(stage, "a")
     for _ in range(2):
         assert corrected("fix", "a", "--set", "first_name=Eve")[1]["a"]["result"] == "corrected"
     looked = corrected("fix", "a", "--set", "first_name=Eve", "--dry-run")[1]["a"]
@@ -76,7 +76,7 @@ def test_the_same_correction_again_is_harmless_and_another_of_its_name_is_refuse
 def test_a_message_that_is_under_way_cancelled_or_erased_gets_no_correction(
     stage: RepairStage, ledger: dict[str, Any], why: str
 ) -> None:
-    stage.put(mail("a"))
+    stage.put(mail_item("a"))
     stage.know("a", **ledger)
     assert corrected("fix", "a")[1]["a"]["why"] == why
     assert item_of(stage, "a~fix") == {}
@@ -84,7 +84,7 @@ def test_a_message_that_is_under_way_cancelled_or_erased_gets_no_correction(
 
 def test_a_message_without_an_item_and_a_correction_that_would_fail_are_refused(stage: RepairStage) -> None:
     stage.failed("gone")
-    sent(stage, "a")
+    put_sent_mail(stage, "a")
     code, results = corrected("fix", "gone", "a", "unknown", "--set", "lane=nowhere")
     assert code == 1
     assert results["gone"]["why"] == "its item is no longer in the mailbox"
@@ -107,7 +107,7 @@ def test_a_message_without_an_item_and_a_correction_that_would_fail_are_refused(
 def test_an_invalid_correction_is_refused_before_anything_is_put(
     stage: RepairStage, words: tuple[str, ...], refusal: str
 ) -> None:
-    sent(stage, "a")
+    put_sent_mail(stage, "a")
     result = run(*words, "--yes")
     assert result.exit_code == 2
     assert refusal in " ".join(result.stderr.split())
@@ -119,7 +119,7 @@ def test_ids_are_read_from_a_file_and_over_a_hundred_need_their_number_typed(
 ) -> None:
     ids = [f"m-{number}" for number in range(101)]
     for id_ in ids:
-        sent(stage, id_)
+        put_sent_mail(stage, id_)
     (tmp_path / "ids.txt").write_text("\n".join([*ids, "", ids[0]]))
     options = ("fix", "--ids", str(tmp_path / "ids.txt"), "--set", "first_name=New")
     refused = run(*options, typed="y\n")

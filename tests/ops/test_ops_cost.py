@@ -1,4 +1,4 @@
-"""What a month costs: formulas against examples that were reckoned by hand, in dollars a million."""
+"""Costs of a month: formulas against examples that were calculated by hand, in dollars per million."""
 
 from typing import Any
 
@@ -78,7 +78,9 @@ def test_twilio_and_resend_call_the_api_instead_of_a_topic(
 
 
 @pytest.mark.parametrize(("channel", "units"), [("sms", 4), ("fax", 4), ("webhook", 3)])
-def test_the_price_of_another_provider_is_not_guessed(channel: str, units: int) -> None:
+def test_the_cost_of_a_message_by_another_provider_is_without_the_providers_price(
+    channel: str, units: int
+) -> None:
     found = reckoned(channel)
     assert found.pop("mailbox and ledger writes") == pytest.approx(units * 0.625)
     ours = {"queue requests", "sender's time", "provider's events", "kept in tables", "search"}
@@ -122,12 +124,12 @@ def test_a_stage_without_messages_costs_its_alarms_dashboards_keys_and_secrets()
         "dashboards": 0,  # the first three are free
         "metrics": pytest.approx(3 * 0.30),  # the first ten are free
         "polling of queues": pytest.approx((8 * 5 * 30.4 * 86_400 / 20 - MILLION) * 0.40 / MILLION),
-        # Each minute it reads the names of the channels, and two lists of each of eight shards. Each of two
-        # channels has three lists in eight shards, and a budget. To read an empty list costs half of 0.125.
+        # Each minute release reads the names of the channels, and two lists of each of eight shards. Each of
+        # two channels has three lists in eight shards, and a budget. A read of an empty list costs 0.125 / 2.
         "rounds of release": pytest.approx(
             30.4 * 1440 * ((1 + 8 * 2 + 2 * 3 * 8) * 0.125 / 2 + 2 * 0.125) / MILLION, abs=1e-5
         ),
-        "keys": 3 + 2 * 2,  # two of them with two rotations
+        "keys": 3 + 2 * 2,  # two canaries with two rotations
         "secrets": pytest.approx(1.60),
     }
     sending = stage_cost.stage_parts(TEMPLATES, senders=2)

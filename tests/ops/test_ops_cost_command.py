@@ -1,15 +1,16 @@
 """`cost` as an operator runs it."""
 
 import json
+from functools import partial
 
 import jsonschema  # type: ignore[import-untyped]
 import msgspec
 import pytest
 import typer
-from typer.testing import CliRunner, Result
 
 from mailroom_ops.costs.cost import Cost, cost, money
 from tests.ops.test_ops_cost import TEMPLATES
+from tests.support.ops.run_app import run_app
 
 app = typer.Typer()
 app.command()(cost)
@@ -20,8 +21,7 @@ def _synthesized(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mailroom_stacks.deploy_policy.policies.read", lambda *_: (None, TEMPLATES))
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, [*arguments], env={"COLUMNS": "100"})
+run = partial(run_app, app, columns=100)
 
 
 def said(*arguments: str) -> Cost:
@@ -38,7 +38,7 @@ def test_json_is_one_object_of_its_schema() -> None:
     assert [each["queue"] for each in document["queues"]] == ["mail", "webhook"]
 
 
-def test_a_table_a_queue_and_one_for_the_stage() -> None:
+def test_the_cost_command_prints_a_table_for_each_queue_and_one_for_the_stage() -> None:
     result = run("mail-bulk=1000000", "sms=10", "--stage", "prod")
     assert result.exit_code == 0
     for part in ("messages of mail-bulk (ses)", "10 messages of sms (twilio)", "The stage prod itself"):

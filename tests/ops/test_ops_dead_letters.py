@@ -7,7 +7,8 @@ import pytest
 from typer import Typer
 
 from mailroom_ops.repair.dead_letters import dead_letters
-from tests.support.ops.dead_letters import Stage, run, with_dead_letters
+from tests.support.ops.dead_letters import Stage, with_dead_letters
+from tests.support.ops.run_app import run_app
 
 STAGE = with_dead_letters
 MAIL = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
@@ -17,7 +18,7 @@ app.command()(dead_letters)
 
 def counts(queue: str, *options: str) -> dict[str, Any]:
     """The counts of a queue."""
-    queues = json.loads(run(app, *options, "--json").stdout)["queues"]
+    queues = json.loads(run_app(app, *options, "--json").stdout)["queues"]
     (of_queue,) = (each for each in queues if each["queue"] == queue)
     return dict(of_queue)
 
@@ -25,7 +26,7 @@ def counts(queue: str, *options: str) -> dict[str, Any]:
 def test_each_queue_is_listed_with_its_count_its_oldest_letter_and_its_causes(stage: Stage) -> None:
     stage.send("mail-dlq", MAIL)
     stage.send("mail-dlq", "nonsense")
-    result = run(app, "--json")
+    result = run_app(app, "--json")
     assert result.exit_code == 0
     answer = json.loads(result.stdout)
     assert (answer["stage"], answer["letters"]) == ("dev", 2)
@@ -48,7 +49,7 @@ def test_the_cause_of_a_dead_letter_is_read_from_the_ledger(stage: Stage) -> Non
     stage.send("mail-dlq", MAIL)
     trouble = {"code": "misconfigured", "message": "the sender is not verified"}
     stage.put("ledger", id="m-1", event_type="mail", status="sending", trouble=trouble)
-    (found,) = json.loads(run(app, "--queue", "all", "--json").stdout)["letters"]
+    (found,) = json.loads(run_app(app, "--queue", "all", "--json").stdout)["letters"]
     assert found["cause"]["code"] == "misconfigured"
     assert found["cause"]["message"].startswith("the sender is not verified")
     assert (found["status"], found["last_error"]) == ("sending", trouble)
@@ -58,13 +59,13 @@ def test_the_cause_of_a_dead_letter_is_read_from_the_ledger(stage: Stage) -> Non
 def test_a_queue_may_be_given_by_any_of_its_names(stage: Stage, name: str) -> None:
     group = {"MessageGroupId": "+16175551234", "MessageDeduplicationId": "d-1"}
     stage.send("fax-dlq.fifo", {"fax_id": "f-1", "to": "+16175551234"}, **group)
-    answer = json.loads(run(app, "--queue", name, "--json").stdout)
+    answer = json.loads(run_app(app, "--queue", name, "--json").stdout)
     assert [(each["queue"], each["id"]) for each in answer["letters"]] == [("fax", "f-1")]
 
 
 @pytest.mark.usefixtures("stage")
 def test_an_unknown_queue_exits_with_2_and_lists_the_queues() -> None:
-    result = run(app, "--queue", "pigeon")
+    result = run_app(app, "--queue", "pigeon")
     assert result.exit_code == 2
     assert "use one of audience, collect, fax, mail, webhook" in result.stderr
 
@@ -73,14 +74,14 @@ def test_a_letter_is_found_by_its_messages_id_and_by_its_own(stage: Stage) -> No
     own = stage.send("mail-dlq", MAIL)
     stage.send("mail-dlq", {**MAIL, "id": "m-2"})
     for which in ("m-1", own):
-        answer = json.loads(run(app, which, "--json").stdout)
+        answer = json.loads(run_app(app, which, "--json").stdout)
         assert [each["message_id"] for each in answer["letters"]] == [own]
         assert answer["looked_at"] == 2
 
 
 @pytest.mark.usefixtures("stage")
 def test_an_unknown_dead_letter_exits_with_1() -> None:
-    result = run(app, "nobody")
+    result = run_app(app, "nobody")
     assert (result.exit_code, result.stdout) == (
         1,
         "No such dead letter among the 0 that were read in dev.\n",
@@ -89,9 +90,9 @@ def test_an_unknown_dead_letter_exits_with_1() -> None:
 
 def test_a_body_is_printed_only_with_its_option(stage: Stage) -> None:
     stage.send("mail-dlq", MAIL)
-    assert "ada@example.com" not in run(app, "--queue", "all").stdout
-    assert "ada@example.com" not in run(app, "--queue", "all", "--json").stdout
-    assert "ada@example.com" in run(app, "--queue", "all", "--body").stdout
+    assert "ada@example.com" not in run_app(app, "--queue", "all").stdout
+    assert "ada@example.com" not in run_app(app, "--queue", "all", "--json").stdout
+    assert "ada@example.com" in run_app(app, "--queue", "all", "--body").stdout
 
 
 def test_a_queue_that_cannot_be_read_to_its_end_is_named(
@@ -100,15 +101,15 @@ def test_a_queue_that_cannot_be_read_to_its_end_is_named(
     monkeypatch.setattr("mailroom.dead_letters.queue.MAX_HELD", 10)
     for number in range(12):
         stage.send("mail-dlq", {**MAIL, "id": f"m-{number}"})
-    answer = json.loads(run(app, "nobody", "--json").stdout)
+    answer = json.loads(run_app(app, "nobody", "--json").stdout)
     assert (answer["looked_at"], answer["incomplete"]) == (10, ["mail"])
-    assert "Some dead letters in mail could not be read" in run(app, "nobody").stdout
+    assert "Some dead letters in mail could not be read" in run_app(app, "nobody").stdout
     listed = counts("mail")
     assert (listed["letters"], listed["looked_at"]) == (12, 10)
     assert len(stage.waiting("mail-dlq")) == 10  # of one call: none was kept hidden
 
 
-def test_letters_locked_behind_others_of_their_line_make_a_look_incomplete(stage: Stage) -> None:
+def test_dead_letters_locked_behind_others_of_their_line_are_reported_as_unread(stage: Stage) -> None:
     for number in range(12):
         more = {"MessageGroupId": "+1", "MessageDeduplicationId": f"d-{number}"}
         stage.send("fax-dlq.fifo", {"fax_id": f"f-{number}"}, **more)
@@ -119,11 +120,11 @@ def test_letters_locked_behind_others_of_their_line_make_a_look_incomplete(stage
         return stage.sqs.receive_message(**arguments) if len(received) == 1 else {}
 
     stage.sqs_calls = {"receive_message": first_ten}
-    answer = json.loads(run(app, "nobody", "--queue", "fax", "--json").stdout)
+    answer = json.loads(run_app(app, "nobody", "--queue", "fax", "--json").stdout)
     assert (answer["looked_at"], answer["incomplete"]) == (10, ["fax"])
 
 
-def test_letters_that_are_received_again_do_not_end_a_look(stage: Stage) -> None:
+def test_dead_letters_that_are_received_again_do_not_end_the_reading_of_a_queue(stage: Stage) -> None:
     """In a large queue the first letters are visible again before the last were seen."""
     stage.send("mail-dlq", MAIL)
     again: list[dict[str, object]] = []
@@ -139,19 +140,19 @@ def test_letters_that_are_received_again_do_not_end_a_look(stage: Stage) -> None
         return reply
 
     stage.sqs_calls = {"receive_message": receive}
-    answer = json.loads(run(app, "m-2", "--queue", "mail", "--json").stdout)
+    answer = json.loads(run_app(app, "m-2", "--queue", "mail", "--json").stdout)
     assert ([each["id"] for each in answer["letters"]], answer["incomplete"]) == (["m-2"], [])
 
 
 def test_the_limit_bounds_the_number_of_printed_letters(stage: Stage) -> None:
     for number in range(4):
         stage.send("mail-dlq", {**MAIL, "id": f"m-{number}"})
-    shown = json.loads(run(app, "--queue", "all", "--limit", "3", "--json").stdout)
+    shown = json.loads(run_app(app, "--queue", "all", "--limit", "3", "--json").stdout)
     assert (len(shown["letters"]), shown["more"]) == (3, True)
-    assert "More: --limit 30" in run(app, "--queue", "all", "--limit", "3").stdout
-    shown = json.loads(run(app, "--queue", "all", "--limit", "4", "--json").stdout)
+    assert "More: --limit 30" in run_app(app, "--queue", "all", "--limit", "3").stdout
+    shown = json.loads(run_app(app, "--queue", "all", "--limit", "4", "--json").stdout)
     assert (len(shown["letters"]), shown["more"]) == (4, False)
-    assert "More" not in run(app, "--queue", "all", "--limit", "4").stdout
+    assert "More" not in run_app(app, "--queue", "all", "--limit", "4").stdout
     assert len(stage.waiting("mail-dlq")) == 4
 
 
@@ -160,8 +161,8 @@ def test_the_limit_bounds_the_number_of_letters_that_a_count_reads(stage: Stage)
         stage.send("mail-dlq", {**MAIL, "id": f"m-{number}"})
     mail = counts("mail", "--limit", "5")
     assert (mail["letters"], mail["looked_at"], mail["causes"]) == (12, 5, {"unclaimed": 5})
-    assert "More: --limit 12" in run(app, "--limit", "5").stdout
-    assert "More" not in run(app).stdout
+    assert "More: --limit 12" in run_app(app, "--limit", "5").stdout
+    assert "More" not in run_app(app).stdout
 
 
 def test_letters_are_selected_by_the_time_when_they_were_queued(stage: Stage) -> None:
@@ -183,7 +184,7 @@ def test_letters_are_selected_by_the_time_when_they_were_queued(stage: Stage) ->
         (("--since", "1970-01-01T00:00:02Z", "--until", "1970-01-01T00:00:06Z"), ["m-1", "m-2"]),
         (("--since", "1970-01-01T00:00:06Z"), []),
     ):
-        shown = json.loads(run(app, "--queue", "mail", *options, "--json").stdout)
+        shown = json.loads(run_app(app, "--queue", "mail", *options, "--json").stdout)
         assert sorted(letter["id"] for letter in shown["letters"]) == names
         mail = counts("mail", *options)
         assert (mail["letters"], mail["causes"]) == (2, {"unclaimed": len(names)} if names else {})

@@ -9,7 +9,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from mailroom.message.message import Key
 from mailroom_ops import cli
@@ -17,6 +16,7 @@ from mailroom_ops.shared.deeds import LIST, Deed, Deeds, thing_of, with_names
 from tests.support.ops.campaign import NOW, RUN
 from tests.support.ops.console import Browser
 from tests.support.ops.dead_letters import FakeSes, Stage, erasable
+from tests.support.ops.run_app import run_app
 from tests.support.ops.whole import ADA, WholeStage, whole_stage
 from tests.support.unit.fakes import client_error
 
@@ -42,12 +42,11 @@ DEEDS: dict[str, tuple[str, ...]] = {
 """Commands by the verbs of their deeds. `templates` has its own tests."""
 
 
-def run(*words: str) -> Result:
-    return CliRunner().invoke(cli.app, words, env={"COLUMNS": "80"})
+run = partial(run_app, cli.app, columns=80)
 
 
 @pytest.fixture
-def whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[WholeStage, Browser]]:
+def stage_for_deeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[WholeStage, Browser]]:
     """A stage with a message for each deed."""
     with whole_stage(tmp_path, monkeypatch) as (stage, browser):
         stage.fill()
@@ -62,7 +61,7 @@ def whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Who
         yield stage, browser
 
 
-def state(stage: WholeStage) -> str:
+def state_of_stage(stage: WholeStage) -> str:
     """Return what a deed may change."""
     tables = [name for name in stage.dynamodb.tables if name != "mailroom-dev-deeds"]
     items = {name: stage.dynamodb.scan(TableName=name)["Items"] for name in tables}
@@ -77,40 +76,40 @@ def deeds_of(stage: Any, thing: str = LIST) -> list[Deed]:
 
 @pytest.mark.parametrize(("verb", "words"), DEEDS.items(), ids=DEEDS)
 def test_a_deed_is_recorded_before_it_is_done(
-    whole: tuple[WholeStage, Browser], verb: str, words: tuple[str, ...]
+    stage_for_deeds: tuple[WholeStage, Browser], verb: str, words: tuple[str, ...]
 ) -> None:
-    stage, _ = whole
-    before, states = state(stage), list[str]()
+    stage, _ = stage_for_deeds
+    before, states = state_of_stage(stage), list[str]()
     write = stage.dynamodb.batch_write_item
 
     def watched(**request: Any) -> Any:
         if "mailroom-dev-deeds" in request["RequestItems"]:
-            states.append(state(stage))
+            states.append(state_of_stage(stage))
         return write(**request)
 
     stage.dynamodb.batch_write_item = watched
     result = run(*words, "--stage", "dev")
     assert result.exit_code == 0, (result.stdout, result.stderr, result.exception)
     assert states[0] == before
-    assert state(stage) != before
+    assert state_of_stage(stage) != before
     recorded = deeds_of(stage)
     assert verb in [deed.verb for deed in recorded]
     assert {(deed.way, with_names(deed.by)) for deed in recorded} == {("command", "moto")}
 
 
 @pytest.mark.parametrize("words", DEEDS.values(), ids=DEEDS)
-def test_nothing_is_done_if_the_deed_cannot_be_recorded(
-    whole: tuple[WholeStage, Browser], words: tuple[str, ...]
+def test_no_change_is_made_if_its_deed_cannot_be_recorded(
+    stage_for_deeds: tuple[WholeStage, Browser], words: tuple[str, ...]
 ) -> None:
-    stage, _ = whole
-    before = state(stage)
+    stage, _ = stage_for_deeds
+    before = state_of_stage(stage)
 
     def denied(**_: Any) -> None:
         raise client_error("AccessDeniedException")
 
     stage.dynamodb.batch_write_item = denied
     assert run(*words, "--stage", "dev").exit_code in (1, 2)
-    assert state(stage) == before
+    assert state_of_stage(stage) == before
 
 
 def test_a_set_of_messages_has_one_row_in_the_list_and_one_at_each_message(stage: Stage) -> None:
@@ -123,12 +122,12 @@ def test_a_set_of_messages_has_one_row_in_the_list_and_one_at_each_message(stage
         assert (deed.verb, deed.thing) == ("send again", thing_of(key))
 
 
-def test_without_things_nothing_is_recorded(stage: Stage) -> None:
+def test_a_deed_without_messages_is_not_recorded(stage: Stage) -> None:
     Deeds(stage, "dev").record("send again", [])
     assert not stage.items("deeds")
 
 
-def test_a_deed_is_kept_as_long_as_the_ledgers_items(stage: Stage) -> None:
+def test_a_deed_expires_together_with_the_ledgers_items(stage: Stage) -> None:
     Deeds(stage, "dev", lambda: NOW).record("stop run r", ["campaign#weekly"])
     assert {row["ttl"] for row in stage.items("deeds")} == {int(NOW) + 7_776_000}
 
@@ -147,14 +146,14 @@ def test_a_deed_is_kept_as_long_as_the_ledgers_items(stage: Stage) -> None:
         ("arn:aws:sns:eu-west-1:123456789012:endpoint/a", "arn:aws:sns:eu-west-1:123456789012:endpoint/a"),
     ],
 )
-def test_an_operator_has_a_name_wherever_the_arn_is_in_a_text(arn: str, name: str) -> None:
+def test_the_arn_of_an_operator_in_a_text_is_replaced_by_a_name(arn: str, name: str) -> None:
     assert (
         with_names(f"since noon by {arn}: it is wrong ({arn})")
         == f"since noon by {name}: it is wrong ({name})"
     )
 
 
-def test_the_list_is_read_page_by_page_and_by_words(stage: Stage) -> None:
+def test_the_list_of_deeds_is_read_page_by_page_and_filtered_by_words(stage: Stage) -> None:
     for number in range(120):
         deeds = Deeds(stage, "dev", partial(float, NOW + number))
         deeds.record("lift mail" if number % 2 else "stop run r", ["campaign#weekly"], f"reason {number}")
@@ -176,8 +175,10 @@ def test_the_list_is_read_page_by_page_and_by_words(stage: Stage) -> None:
     assert "No matching entry" in browser.get("/deeds", text="nobody").words
 
 
-def test_the_command_lists_the_deeds_of_a_time_at_80_columns(whole: tuple[WholeStage, Browser]) -> None:
-    stage, _ = whole
+def test_the_command_lists_the_deeds_of_a_time_at_80_columns(
+    stage_for_deeds: tuple[WholeStage, Browser],
+) -> None:
+    stage, _ = stage_for_deeds
     Deeds(stage.session, "dev", lambda: 1.0).record("stop run r", ["campaign#weekly"], "long ago")
     assert run("lane", "pause", "mail", "bulk", *WHY).exit_code == 0
     result = run("activity", "--since", "1h")
@@ -206,9 +207,9 @@ def test_the_activity_of_a_period_is_cut_at_the_limit_which_is_named(stage: Stag
 
 
 def test_a_page_shows_the_deeds_on_its_thing_with_operator_way_and_reason(
-    whole: tuple[WholeStage, Browser],
+    stage_for_deeds: tuple[WholeStage, Browser],
 ) -> None:
-    stage, browser = whole
+    stage, browser = stage_for_deeds
     change = {"campaign": "weekly", "run": RUN, "do": "stop"}
     assert browser.post("/campaigns/change", change).status == 400, "a stop needs a reason"
     assert browser.post("/campaigns/change", {**change, "why": "a wrong link"}).status == 303
@@ -279,10 +280,12 @@ def test_a_stage_without_search_shows_that_somebody_was_erased_in_the_list_only(
     assert "Erase 0 messages" not in browser.get("/people", recipient=ADA).words
 
 
-def test_a_change_of_a_run_that_is_refused_is_not_recorded(whole: tuple[WholeStage, Browser]) -> None:
-    stage, _ = whole
+def test_a_refused_change_of_a_run_is_not_recorded_as_a_deed(
+    stage_for_deeds: tuple[WholeStage, Browser],
+) -> None:
+    stage, _ = stage_for_deeds
     change = ("--run", RUN, *WHY)
-    assert run("campaign", "resume", "weekly", *change).exit_code == 2  # it is not paused
+    assert run("campaign", "resume", "weekly", *change).exit_code == 2  # the run is not paused
     assert run("campaign", "stop", "weekly", "--run", "unknown", "--yes", *WHY).exit_code != 0
     assert deeds_of(stage) == []
     assert run("campaign", "stop", "weekly", *change, "--yes").exit_code == 0

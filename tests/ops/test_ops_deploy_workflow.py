@@ -46,7 +46,7 @@ class Result(NamedTuple):
     errors: str
 
 
-def run(stages: Mapping[str, Any], variable: str) -> Result:
+def run_script(stages: Mapping[str, Any], variable: str) -> Result:
     """Run the script as a runner does, in a folder with the settings of these stages."""
     (script,) = (
         step for step in yaml.safe_load(WORKFLOW.read_text())["jobs"]["stages"]["steps"] if "run" in step
@@ -92,18 +92,18 @@ def matrix(output: str) -> list[str]:
 def test_exactly_the_named_stages_are_deployed_in_the_order_of_the_variable(
     variable: str, stages: list[str]
 ) -> None:
-    assert matrix(run(STAGES, variable).output) == stages
+    assert matrix(run_script(STAGES, variable).output) == stages
 
 
 @pytest.mark.parametrize("variable", ["", "   "])
 def test_an_empty_variable_deploys_no_stage_and_succeeds(variable: str) -> None:
     # The condition of the job that deploys compares with this text.
-    assert run(STAGES, variable) == Result(0, "stages=[]\n", "")
+    assert run_script(STAGES, variable) == Result(0, "stages=[]\n", "")
 
 
 @pytest.mark.parametrize("name", ["devel", "local", "dev,prod"])
 def test_a_name_that_is_not_a_stage_on_aws_fails_with_a_sentence_about_it_and_the_stages(name: str) -> None:
-    assert run(STAGES, f"prod {name}") == Result(
+    assert run_script(STAGES, f"prod {name}") == Result(
         1,
         "",
         f"The variable DEPLOY_STAGES names {name}, which is not a stage of cdk.json for AWS. "
@@ -121,14 +121,14 @@ def test_a_name_that_is_not_a_stage_on_aws_fails_with_a_sentence_about_it_and_th
 )
 @example(names=["laptop"], spaces=" ", profiles={"laptop": "local"})
 @example(names=["local"], spaces=" ", profiles={"local": "deployed"})
-def test_a_drawn_variable_leads_to_the_named_stages_or_to_an_error(
+def test_a_random_variable_deploys_the_named_stages_or_ends_with_an_error(
     names: list[str], spaces: str, profiles: dict[str, str | None]
 ) -> None:
     stages = {name: {"profile": profile} if profile else {} for name, profile in profiles.items()}
     variable = spaces.join(names)
     on_aws = [name for name, profile in profiles.items() if name != "local" and profile != "local"]
     words = variable.split()
-    result = run(stages, variable)
+    result = run_script(stages, variable)
     if all(word in on_aws for word in words):
         assert (result.code, result.errors) == (0, "")
         assert matrix(result.output) == sorted(set(words), key=words.index)

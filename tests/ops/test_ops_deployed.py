@@ -1,4 +1,4 @@
-"""A function's settings are read in one way, and refused in words where they cannot be."""
+"""A function's settings are read in one way, and refused with a sentence if they are invalid."""
 
 import pytest
 from msgspec import Struct
@@ -9,34 +9,36 @@ from tests.support.ops.repair import Functions
 
 
 class Settings(Struct, frozen=True, rename="upper"):
-    """Some function's."""
+    """Settings of a function."""
 
     name: str
     lanes: dict[str, list[str]]
     seconds: float = 1
 
 
-def functions(**variables: str) -> Functions:
+def functions_with(**variables: str) -> Functions:
     return Functions({"mailroom-dev-f": variables})
 
 
-def read(**variables: str) -> Settings:
-    return function_settings(functions(**variables), "mailroom-dev-f", Settings)  # type: ignore[arg-type]
+def settings_of_function(**variables: str) -> Settings:
+    return function_settings(functions_with(**variables), "mailroom-dev-f", Settings)  # type: ignore[arg-type]
 
 
 def test_settings_are_read_as_the_function_reads_them() -> None:
-    found = read(NAME="a", LANES='{"mail": ["normal"]}', SECONDS="2.5", OTHER="{ no JSON, and not asked for")
+    found = settings_of_function(
+        NAME="a", LANES='{"mail": ["normal"]}', SECONDS="2.5", OTHER="{ no JSON, and not asked for"
+    )
     assert found == Settings("a", {"mail": ["normal"]}, 2.5)
 
 
 @pytest.mark.parametrize("lanes", [{}, {"LANES": "{"}, {"LANES": "none"}])
-def test_settings_of_another_version_are_refused_by_name(lanes: dict[str, str]) -> None:
+def test_settings_of_a_function_of_another_version_are_refused_by_name(lanes: dict[str, str]) -> None:
     with pytest.raises(
         Refused, match=r"The settings of mailroom-dev-f are those of another version: .*LANES"
     ):
-        read(NAME="a", **lanes)
+        settings_of_function(NAME="a", **lanes)
 
 
-def test_a_missing_function_is_named() -> None:
+def test_the_error_about_a_missing_function_names_the_function() -> None:
     with pytest.raises(Refused, match="There is no function mailroom-dev-g in this account"):
-        function_variables(functions(), "mailroom-dev-g")  # type: ignore[arg-type]
+        function_variables(functions_with(), "mailroom-dev-g")  # type: ignore[arg-type]

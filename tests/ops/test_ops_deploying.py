@@ -1,4 +1,4 @@
-"""What stands between `mailroom deploy` and AWS: programs from locks, and the judgement of a comparison."""
+"""Steps between `mailroom deploy` and AWS: programs from locks, and the judgement of a comparison."""
 
 import subprocess
 from itertools import pairwise

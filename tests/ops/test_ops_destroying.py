@@ -64,7 +64,9 @@ def s3(tmp_path: Path) -> Iterator[Any]:
         yield client
 
 
-def run(monkeypatch: pytest.MonkeyPatch, folder: Path, s3: Any, typed: str, *, protected: str = "") -> Result:
+def run_destroy(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, s3: Any, typed: str, *, protected: str = ""
+) -> Result:
     formation = Formation(protected=protected == "stack")
 
     class Tables:
@@ -90,7 +92,7 @@ def versions(s3: Any, bucket: str) -> int:
 def test_a_confirmed_destruction_empties_only_the_buckets_that_are_deleted(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, s3: Any
 ) -> None:
-    result = run(monkeypatch, tmp_path, s3, "dev\n")
+    result = run_destroy(monkeypatch, tmp_path, s3, "dev\n")
     assert result.exit_code == 0, result.output
     assert "These stacks are deleted: mailroom-dev-mailbox." in result.stdout
     assert "Retained, by the stage's settings: DynamoDB::GlobalTable, S3::Bucket." in result.stdout
@@ -100,7 +102,7 @@ def test_a_confirmed_destruction_empties_only_the_buckets_that_are_deleted(
 def test_a_destruction_without_the_typed_stage_name_deletes_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, s3: Any
 ) -> None:
-    result = run(monkeypatch, tmp_path, s3, "yes\n")
+    result = run_destroy(monkeypatch, tmp_path, s3, "yes\n")
     assert (result.exit_code, "Nothing was deleted." in result.stderr) == (2, True)
     assert versions(s3, "payloads") == 3
 
@@ -111,7 +113,7 @@ def test_a_destruction_without_the_typed_stage_name_deletes_nothing(
 def test_a_protected_stage_is_refused_before_the_question_and_before_a_bucket_is_emptied(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, s3: Any, protected: str, setting: str
 ) -> None:
-    result = run(monkeypatch, tmp_path, s3, "dev\n", protected=protected)
+    result = run_destroy(monkeypatch, tmp_path, s3, "dev\n", protected=protected)
     assert result.exit_code == 2
     assert f"Set mailroom.dev.deployment.{setting} to false" in result.stderr.replace("\n", " ")
     assert versions(s3, "payloads") == 3

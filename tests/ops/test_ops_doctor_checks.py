@@ -1,4 +1,4 @@
-"""The doctor's checks: a healthy stage has nothing, and each fault is found by its own check alone."""
+"""The doctor's checks: a healthy stage is without findings, and each fault is found by only one check."""
 
 import copy
 import json
@@ -15,6 +15,7 @@ from mailroom.channels.contracts import CHANNELS
 from mailroom.channels.webhook.contract import Webhook
 from mailroom.providers import resend
 from mailroom_local.providers.fax import FaxLine
+from mailroom_local.providers.http import SimulatorServer
 from mailroom_local.providers.inbox import InboxStore
 from mailroom_local.providers.resend_mail import SECRET as RESEND_SECRET
 from mailroom_local.providers.resend_mail import ResendSimulator
@@ -27,8 +28,9 @@ from mailroom_ops.doctor.checks import checks_of
 from mailroom_ops.doctor.examined_stage import ExaminedStage, settings_or_trouble
 from mailroom_ops.doctor.run import run
 from mailroom_stacks.settings.load import load
+from tests.support.local.served import served
 from tests.support.ops import doctor as world
-from tests.support.ops.doctor import PREFIX, Answer, Aws, changed, healthy, looked, stacks
+from tests.support.ops.doctor import PREFIX, Answer, Aws, healthy, looked, stacks, with_variables
 from tests.support.stacks.refusals import STAGES
 
 LANES = {lane.queue: lane for lane in lanes_of(world.SETTINGS)}
@@ -68,27 +70,27 @@ def providers(network: SmsNetwork) -> Iterator[str]:
         TelnyxSimulator(line),
         ResendSimulator(inbox),
     )
-    with world.served(*simulators) as url:
+    with served(SimulatorServer(0, *simulators)) as url:
         yield url
 
 
 @pytest.fixture
-def answers(providers: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer]:
-    """A healthy stage's."""
+def healthy_answers(providers: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer]:
+    """Return AWS's responses about a healthy stage."""
     monkeypatch.setattr(clients, "secretsmanager", lambda: Aws.newest.client("secretsmanager"))
     monkeypatch.setattr("dns.resolver.resolve", world.resolver(world.TEXTS))
     return healthy(providers)
 
 
-def test_every_check_of_a_healthy_stage_is_ok(answers: dict[str, Answer]) -> None:
-    found = looked(Aws(answers))
+def test_every_check_of_a_healthy_stage_is_ok(healthy_answers: dict[str, Answer]) -> None:
+    found = looked(Aws(healthy_answers))
     assert {each.state for each in found} == {"ok"}, [each for each in found if each.state != "ok"]
     assert len({(each.subject, each.check) for each in found}) == 21
 
 
 def _quota(**changes: float) -> dict[str, Any]:
     usual = {"Max24HourSend": 50_000.0, "MaxSendRate": 14.0, "SentLast24Hours": 10.0}
-    return world.account(SendQuota={**usual, **changes})
+    return world.ses_account_of(SendQuota={**usual, **changes})
 
 
 def _mappings(queue: str, **changes: Any) -> Answer:
@@ -102,7 +104,7 @@ def _mappings(queue: str, **changes: Any) -> Answer:
 def _alarms(**changes: Any) -> Answer:
     return {
         "MetricAlarms": [
-            world.alarm(f"{PREFIX}{name}-dlq-not-empty", **(changes if name == "mail" else {}))
+            world.alarm_description(f"{PREFIX}{name}-dlq-not-empty", **(changes if name == "mail" else {}))
             for name in LANES
         ]
     }
@@ -124,7 +126,7 @@ PROBLEM = "PROBLEM: Function call failed"
 
 
 def _without_secret(request: dict[str, Any]) -> dict[str, Any] | str:
-    return "ResourceNotFoundException" if request["SecretId"] == "signing" else world.secret(request)
+    return "ResourceNotFoundException" if request["SecretId"] == "signing" else world.secret_value(request)
 
 
 def _stopped_fax(request: dict[str, Any]) -> dict[str, Any]:
@@ -175,11 +177,15 @@ FAULTS: dict[str, list[tuple[Answer, str, str]]] = {
         ),
     ],
     "sesv2.GetAccount": [
-        (world.account(ProductionAccessEnabled=False), "mail, account: warning", "sandbox"),
-        (world.account(SendingEnabled=False), "mail, account: failed", "paused"),
-        (world.account(EnforcementStatus="PROBATION"), "mail, account: warning", "probation"),
-        (world.account(EnforcementStatus="SHUTDOWN"), "mail, account: failed", "shutdown"),
-        (world.account(PricingAttributes={}), "mail, account: skipped", "does not report the account's plan"),
+        (world.ses_account_of(ProductionAccessEnabled=False), "mail, account: warning", "sandbox"),
+        (world.ses_account_of(SendingEnabled=False), "mail, account: failed", "paused"),
+        (world.ses_account_of(EnforcementStatus="PROBATION"), "mail, account: warning", "probation"),
+        (world.ses_account_of(EnforcementStatus="SHUTDOWN"), "mail, account: failed", "shutdown"),
+        (
+            world.ses_account_of(PricingAttributes={}),
+            "mail, account: skipped",
+            "does not report the account's plan",
+        ),
         (_quota(MaxSendRate=0.5), "mail, quota: warning", "may send 1 a second"),
         (_quota(SentLast24Hours=40_000), "mail, quota: warning", "40,000 of 50,000"),
         (_quota(SentLast24Hours=50_000), "mail, quota: failed", "50,000 of 50,000"),
@@ -260,12 +266,12 @@ DAYS = [
 
 
 def test_a_paused_lane_is_a_warning_with_its_reason_and_the_command_that_resumes_it(
-    answers: dict[str, Answer],
+    healthy_answers: dict[str, Answer],
 ) -> None:
     words = "since 2026-11-20 by ada: wrong link"
-    answers["lambda.ListEventSourceMappings"] = _mappings("mail-bulk", State="Disabled")
-    answers["sqs.ListQueueTags"] = {"Tags": {"mailroom:paused": words}}
-    (finding,) = [finding for finding in looked(Aws(answers)) if finding.state != "ok"]
+    healthy_answers["lambda.ListEventSourceMappings"] = _mappings("mail-bulk", State="Disabled")
+    healthy_answers["sqs.ListQueueTags"] = {"Tags": {"mailroom:paused": words}}
+    (finding,) = [finding for finding in looked(Aws(healthy_answers)) if finding.state != "ok"]
     assert (finding.check, finding.state) == ("mappings", "warning")
     assert finding.sentence == f"mail-bulk is paused {words}."
     assert finding.fix == "mailroom lane resume mail bulk --stage dev"
@@ -276,11 +282,11 @@ def test_a_paused_lane_is_a_warning_with_its_reason_and_the_command_that_resumes
     [(operation, *fault) for operation, faults in FAULTS.items() for fault in faults],
 )
 def test_each_fault_is_found_by_its_own_check_only(
-    answers: dict[str, Answer], operation: str, answer: Answer, expected: str, words: str
+    healthy_answers: dict[str, Answer], operation: str, answer: Answer, expected: str, words: str
 ) -> None:
-    assert operation in answers
-    answers[operation] = answer
-    found = [each for each in looked(Aws(answers)) if each.state != "ok"]
+    assert operation in healthy_answers
+    healthy_answers[operation] = answer
+    found = [each for each in looked(Aws(healthy_answers)) if each.state != "ok"]
     assert any(
         expected == f"{each.subject}, {each.check}: {each.state}" and words in each.sentence for each in found
     ), found
@@ -302,64 +308,74 @@ def test_each_fault_is_found_by_its_own_check_only(
     ],
 )
 def test_an_unevaluated_alarm_does_not_count_as_ok(
-    answers: dict[str, Answer], silent: int, expected: list[tuple[str, str]]
+    healthy_answers: dict[str, Answer], silent: int, expected: list[tuple[str, str]]
 ) -> None:
     states = ["INSUFFICIENT_DATA"] * silent + ["OK"] * (2 - silent)
-    alarms = [world.alarm(f"{PREFIX}{at}", state) for at, state in enumerate(states)]
-    answers["cloudwatch.DescribeAlarms"] = {"MetricAlarms": alarms}
-    found = [each for each in looked(Aws(answers), ["alarms"]) if each.check == "ringing"]
+    alarms = [world.alarm_description(f"{PREFIX}{at}", state) for at, state in enumerate(states)]
+    healthy_answers["cloudwatch.DescribeAlarms"] = {"MetricAlarms": alarms}
+    found = [each for each in looked(Aws(healthy_answers), ["alarms"]) if each.check == "ringing"]
     assert [(each.state, each.sentence.partition(":")[0].rstrip(".")) for each in found] == expected
 
 
 @pytest.mark.parametrize(("item", "state", "words"), DAYS)
 def test_the_stages_daily_limit_is_reported_with_the_time_at_which_bulk_continues(
-    answers: dict[str, Answer], item: dict[str, int], state: str, words: str
+    healthy_answers: dict[str, Answer], item: dict[str, int], state: str, words: str
 ) -> None:
-    answers["dynamodb.GetItem"] = {"Item": {name: {"N": f"{value}"} for name, value in item.items()}}
-    (found,) = (each for each in looked(Aws(answers), ["mail"]) if each.check == "day")
+    healthy_answers["dynamodb.GetItem"] = {"Item": {name: {"N": f"{value}"} for name, value in item.items()}}
+    (found,) = (each for each in looked(Aws(healthy_answers), ["mail"]) if each.check == "day")
     assert (found.state, words in found.sentence) == (state, True), found
     assert found.fix == ("" if state == "ok" else "See `mailroom docs day-used-up`.")
 
 
-def test_a_channel_with_one_lane_needs_no_reserve_of_its_daily_limit(answers: dict[str, Answer]) -> None:
-    functions = copy.deepcopy(answers["lambda.ListFunctions"])
+def test_a_channel_with_one_lane_needs_no_reserve_of_its_daily_limit(
+    healthy_answers: dict[str, Answer],
+) -> None:
+    functions = copy.deepcopy(healthy_answers["lambda.ListFunctions"])
     assert isinstance(functions, dict)
     for function in functions["Functions"]:
         function["Environment"]["Variables"].pop("RESERVE", None)
-    answers["lambda.ListFunctions"] = functions
-    assert [each.state for each in looked(Aws(answers), ["mail"]) if each.check == "day"] == ["ok"]
+    healthy_answers["lambda.ListFunctions"] = functions
+    assert [each.state for each in looked(Aws(healthy_answers), ["mail"]) if each.check == "day"] == ["ok"]
 
 
-def test_the_number_of_functions_at_once_is_that_of_the_deployed_stage(answers: dict[str, Answer]) -> None:
+def test_the_number_of_functions_at_once_is_that_of_the_deployed_stage(
+    healthy_answers: dict[str, Answer],
+) -> None:
     for number, state, words in (
         (899, "ok", "The stage may run 899 functions at once, besides those of its HTTP API"),
         (900, "warning", "the account has 900 unreserved of 1,000. Others may be throttled."),
     ):
-        answers["cloudformation.DescribeStacks"] = stacks(number)
-        (found,) = (each for each in looked(Aws(answers), ["functions"]) if each.check == "concurrency")
+        healthy_answers["cloudformation.DescribeStacks"] = stacks(number)
+        (found,) = (
+            each for each in looked(Aws(healthy_answers), ["functions"]) if each.check == "concurrency"
+        )
         assert found.state == state
         assert words in found.sentence
 
 
 def test_the_accounts_quota_is_not_compared_with_settings_that_could_not_be_read(
-    answers: dict[str, Answer],
+    healthy_answers: dict[str, Answer],
 ) -> None:
-    answers["lambda.GetAccountSettings"] = _concurrency(5000)
-    found = looked(Aws(answers), ["functions"], "It is gone.")
+    healthy_answers["lambda.GetAccountSettings"] = _concurrency(5000)
+    found = looked(Aws(healthy_answers), ["functions"], "It is gone.")
     assert [each.state for each in found if each.check == "concurrency"] == ["ok"]
 
 
-def test_a_call_that_aws_forbids_is_a_warning_with_the_missing_action(answers: dict[str, Answer]) -> None:
-    answers["sesv2.GetAccount"] = "AccessDeniedException"
-    found = [each for each in looked(Aws(answers)) if each.state != "ok"]
+def test_a_call_that_aws_forbids_is_a_warning_with_the_missing_action(
+    healthy_answers: dict[str, Answer],
+) -> None:
+    healthy_answers["sesv2.GetAccount"] = "AccessDeniedException"
+    found = [each for each in looked(Aws(healthy_answers)) if each.state != "ok"]
     assert {each.check for each in found} == {"account", "quota"}
     assert {each.sentence for each in found} == {"Could not check: the credentials need sesv2:GetAccount."}
     assert {each.state for each in found} == {"warning"}
 
 
-def test_credentials_without_any_right_produce_a_warning_for_each_check(answers: dict[str, Answer]) -> None:
-    kept = {name: each for name, each in answers.items() if name == "sts.GetCallerIdentity"}
-    forbidden: dict[str, Answer] = dict.fromkeys(answers, "AccessDenied")
+def test_credentials_without_any_right_produce_a_warning_for_each_check(
+    healthy_answers: dict[str, Answer],
+) -> None:
+    kept = {name: each for name, each in healthy_answers.items() if name == "sts.GetCallerIdentity"}
+    forbidden: dict[str, Answer] = dict.fromkeys(healthy_answers, "AccessDenied")
     found = looked(Aws({**forbidden, **kept}))
     states = {(each.subject, each.check): each.state for each in found}
     assert set(states.values()) == {"warning"}
@@ -374,37 +390,39 @@ WITH_KEY = TWILIO | {"api_key": "SKfedcba9876543210fedcba9876543210", "api_key_s
     [(TWILIO, "for sending: 401, Authenticate"), (WITH_KEY, "token, which signs callbacks: 401")],
 )
 def test_credentials_that_twilio_refuses_are_found(
-    answers: dict[str, Answer], secret: dict[str, str], words: str
+    healthy_answers: dict[str, Answer], secret: dict[str, str], words: str
 ) -> None:
     text = json.dumps(secret | {"auth_token": "wrong"})
-    answers["secretsmanager.GetSecretValue"] = world.with_secret("twilio", text)
-    found = looked(Aws(answers), ["sms"])
+    healthy_answers["secretsmanager.GetSecretValue"] = world.with_secret("twilio", text)
+    found = looked(Aws(healthy_answers), ["sms"])
     assert any(each.state == "failed" and words in each.sentence for each in found), found
     assert "wrong" not in str(found)
 
 
-def test_an_api_key_that_may_not_see_the_account_is_good(answers: dict[str, Answer]) -> None:
-    answers["secretsmanager.GetSecretValue"] = world.with_secret("twilio", json.dumps(WITH_KEY))
-    assert {each.state for each in looked(Aws(answers), ["sms"])} == {"ok"}
+def test_an_api_key_that_may_not_see_the_account_is_good(healthy_answers: dict[str, Answer]) -> None:
+    healthy_answers["secretsmanager.GetSecretValue"] = world.with_secret("twilio", json.dumps(WITH_KEY))
+    assert {each.state for each in looked(Aws(healthy_answers), ["sms"])} == {"ok"}
 
 
 def test_an_account_at_twilio_that_redacts_is_found(
-    answers: dict[str, Answer], network: SmsNetwork, monkeypatch: pytest.MonkeyPatch
+    healthy_answers: dict[str, Answer], network: SmsNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = {"account_sid": REDACTING_SID, "auth_token": AUTH_TOKEN}
-    answers["secretsmanager.GetSecretValue"] = world.with_secret("twilio", json.dumps(secret))
-    assert {each.state for each in looked(Aws(answers), ["sms"])} == {"ok"}
+    healthy_answers["secretsmanager.GetSecretValue"] = world.with_secret("twilio", json.dumps(secret))
+    assert {each.state for each in looked(Aws(healthy_answers), ["sms"])} == {"ok"}
     network.submit(SmsOrder("+16175550160", "+12025550123", body="Your code is 4711"))
     monkeypatch.setattr(network, "clock", lambda: 10.0)
-    (found,) = [each for each in looked(Aws(answers), ["sms"]) if each.state != "ok"]
+    (found,) = [each for each in looked(Aws(healthy_answers), ["sms"]) if each.state != "ok"]
     assert found.state == "warning"
     assert "channels.sms.on_unknown decides" in found.sentence
     assert 'on_unknown to "hold"' in str(found)
 
 
-def test_a_provider_that_cannot_be_reached_is_found(answers: dict[str, Answer]) -> None:
+def test_a_provider_that_cannot_be_reached_is_found(healthy_answers: dict[str, Answer]) -> None:
     nowhere = "http://127.0.0.1:9"
-    gone = changed(changed(answers, "send-sms", SMS_BASE_URL=nowhere), "send-fax", FAX_BASE_URL=nowhere)
+    gone = with_variables(
+        with_variables(healthy_answers, "send-sms", SMS_BASE_URL=nowhere), "send-fax", FAX_BASE_URL=nowhere
+    )
     found = [each for each in looked(Aws(gone), ["sms", "fax"]) if each.state != "ok"]
     assert [(each.subject, each.check, each.state) for each in found] == [
         ("sms", "credentials", "failed"),
@@ -412,8 +430,10 @@ def test_a_provider_that_cannot_be_reached_is_found(answers: dict[str, Answer]) 
     ]
 
 
-def test_telnyx_is_checked_with_its_own_request(answers: dict[str, Answer], providers: str) -> None:
-    telnyx = changed(answers, "send-fax", FAX_PROVIDER="telnyx", FAX_BASE_URL=f"{providers}/telnyx")
+def test_telnyx_is_checked_with_its_own_request(healthy_answers: dict[str, Answer], providers: str) -> None:
+    telnyx = with_variables(
+        healthy_answers, "send-fax", FAX_PROVIDER="telnyx", FAX_BASE_URL=f"{providers}/telnyx"
+    )
     found = looked(Aws(telnyx), ["fax"])
     assert found[0].sentence == "telnyx accepts the credentials and lists faxes."
     telnyx["secretsmanager.GetSecretValue"] = world.with_secret("fax", "{}")
@@ -425,8 +445,8 @@ BY_SES = {"CONFIGURATION_SET": "mailroom-dev", "RESEND_SECRET_ARN": ""}
 
 
 @pytest.fixture
-def by_resend(
-    answers: dict[str, Answer], providers: str, monkeypatch: pytest.MonkeyPatch
+def answers_by_resend(
+    healthy_answers: dict[str, Answer], providers: str, monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, Answer]:
     """A stage whose mails Resend sends."""
     text = json.dumps(RESEND_SECRET)
@@ -437,11 +457,13 @@ def by_resend(
         "RESEND_BASE_URL": f"{providers}/resend",
         "UNSUBSCRIBE_URL": f"{providers}/api/unsubscribe",
     }
-    return changed(changed(answers, "send-mail", **told), "send-mail-bulk", **told)
+    return with_variables(with_variables(healthy_answers, "send-mail", **told), "send-mail-bulk", **told)
 
 
-def test_resend_is_checked_for_its_key_domains_quota_and_webhook(by_resend: dict[str, Answer]) -> None:
-    found = looked(Aws(by_resend), ["mail"])
+def test_resend_is_checked_for_its_key_domains_quota_and_webhook(
+    answers_by_resend: dict[str, Answer],
+) -> None:
+    found = looked(Aws(answers_by_resend), ["mail"])
     assert {(each.check, each.state): each.sentence for each in found} == {
         ("account", "ok"): "Resend accepts the key.",
         ("quota", "ok"): "3 of 50,000 mails are used (Resend's monthly quota).",
@@ -468,15 +490,17 @@ def test_resend_is_checked_for_its_key_domains_quota_and_webhook(by_resend: dict
     ],
 )
 def test_a_wrong_setting_at_resend_is_found(
-    by_resend: dict[str, Answer], change: dict[str, str], check: str, words: str
+    answers_by_resend: dict[str, Answer], change: dict[str, str], check: str, words: str
 ) -> None:
-    wrong = changed(changed(by_resend, "send-mail", **change), "send-mail-bulk", **change)
+    wrong = with_variables(
+        with_variables(answers_by_resend, "send-mail", **change), "send-mail-bulk", **change
+    )
     found = looked(Aws(wrong), ["mail"])
     assert [each.check for each in found if each.state == "failed" and words in each.sentence] == [check]
 
 
-def test_a_stage_with_two_mail_providers_is_checked_at_both(by_resend: dict[str, Answer]) -> None:
-    two: dict[str, Any] = copy.deepcopy(by_resend)
+def test_a_stage_with_two_mail_providers_is_checked_at_both(answers_by_resend: dict[str, Answer]) -> None:
+    two: dict[str, Any] = copy.deepcopy(answers_by_resend)
     for each in two["lambda.ListFunctions"]["Functions"]:
         if each["FunctionName"].endswith("send-mail-bulk"):
             each["FunctionName"] = each["FunctionName"].replace("-bulk", "-fallback")
@@ -498,11 +522,11 @@ def test_a_stage_with_two_mail_providers_is_checked_at_both(by_resend: dict[str,
 
 
 def test_the_checks_of_a_mail_provider_are_those_of_its_descriptor(
-    by_resend: dict[str, Answer], monkeypatch: pytest.MonkeyPatch
+    answers_by_resend: dict[str, Answer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checks = {"account": "tests.support.acme.check:mail_account"}
     monkeypatch.setattr(resend, "PROVIDER", structs.replace(resend.PROVIDER, title="Acme", checks=checks))
-    findings = {finding.check: finding.sentence for finding in looked(Aws(by_resend), ["mail"])}
+    findings = {finding.check: finding.sentence for finding in looked(Aws(answers_by_resend), ["mail"])}
     assert findings["account"] == "Acme accepts the token."
     assert {findings[name] for name in ("quota", "reputation", "senders", "configuration")} == {
         "This check does not apply to Acme."
@@ -510,9 +534,9 @@ def test_the_checks_of_a_mail_provider_are_those_of_its_descriptor(
 
 
 def test_the_limits_of_ses_as_a_second_provider_are_those_of_its_own_section(
-    by_resend: dict[str, Answer],
+    answers_by_resend: dict[str, Answer],
 ) -> None:
-    two: dict[str, Any] = copy.deepcopy(by_resend)
+    two: dict[str, Any] = copy.deepcopy(answers_by_resend)
     for each in two["lambda.ListFunctions"]["Functions"]:
         if each["FunctionName"].endswith("send-mail-bulk"):
             each["FunctionName"] = each["FunctionName"].replace("-bulk", "-fallback")
@@ -525,11 +549,11 @@ def test_the_limits_of_ses_as_a_second_provider_are_those_of_its_own_section(
 
 @pytest.mark.parametrize("domains", [[], [{"name": "example.com", "status": "pending"}]])
 def test_a_domain_that_is_missing_or_unverified_at_resend_is_found(
-    by_resend: dict[str, Answer], monkeypatch: pytest.MonkeyPatch, domains: list[dict[str, str]]
+    answers_by_resend: dict[str, Answer], monkeypatch: pytest.MonkeyPatch, domains: list[dict[str, str]]
 ) -> None:
     said = {"/domains": {"object": "list", "data": domains}}
     monkeypatch.setattr("mailroom_local.providers.resend_mail._account", lambda _: said)
-    found = [each for each in looked(Aws(by_resend), ["mail"]) if each.check == "senders"]
+    found = [each for each in looked(Aws(answers_by_resend), ["mail"]) if each.check == "senders"]
     assert [(each.state, each.fix) for each in found] == [("failed", "Verify it: https://resend.com/domains")]
 
 
@@ -538,9 +562,9 @@ def test_a_domain_that_is_missing_or_unverified_at_resend_is_found(
     [("PRODUCTION", 500, ["ok", "ok"]), ("SANDBOX", 1, ["warning", "warning"])],
 )
 def test_the_account_tier_and_spend_limit_of_aws_text_messages_are_checked(
-    answers: dict[str, Answer], tier: str, limit: int, states: list[str]
+    healthy_answers: dict[str, Answer], tier: str, limit: int, states: list[str]
 ) -> None:
-    aws = changed(answers, "send-sms", **BY_AWS, SMS_SENDER=NUMBER["PhoneNumber"])
+    aws = with_variables(healthy_answers, "send-sms", **BY_AWS, SMS_SENDER=NUMBER["PhoneNumber"])
     aws["pinpoint-sms-voice-v2.DescribePhoneNumbers"] = {"PhoneNumbers": [NUMBER]}
     aws["pinpoint-sms-voice-v2.DescribeAccountAttributes"] = {
         "AccountAttributes": [{"Name": "ACCOUNT_TIER", "Value": tier}]
@@ -569,9 +593,9 @@ def test_the_account_tier_and_spend_limit_of_aws_text_messages_are_checked(
     ],
 )
 def test_the_numbers_of_a_sender_at_aws_have_to_exist_and_to_pass_on_texts(
-    answers: dict[str, Answer], sender: str, changes: dict[str, object], state: str, words: str
+    healthy_answers: dict[str, Answer], sender: str, changes: dict[str, object], state: str, words: str
 ) -> None:
-    aws = changed(answers, "send-sms", **BY_AWS, SMS_SENDER=sender)
+    aws = with_variables(healthy_answers, "send-sms", **BY_AWS, SMS_SENDER=sender)
     aws["pinpoint-sms-voice-v2.DescribePhoneNumbers"] = {"PhoneNumbers": [NUMBER | changes]}
     aws["pinpoint-sms-voice-v2.DescribeAccountAttributes"] = {"AccountAttributes": []}
     aws["pinpoint-sms-voice-v2.DescribeSpendLimits"] = {"SpendLimits": []}
@@ -580,22 +604,24 @@ def test_the_numbers_of_a_sender_at_aws_have_to_exist_and_to_pass_on_texts(
     assert words in last.sentence
 
 
-def test_the_account_of_a_provider_of_texts_is_checked_once_for_all_lanes(answers: dict[str, Answer]) -> None:
-    findings = looked(Aws(answers), ["sms"])
-    functions: Any = answers["lambda.ListFunctions"]
+def test_the_account_of_a_provider_of_texts_is_checked_once_for_all_lanes(
+    healthy_answers: dict[str, Answer],
+) -> None:
+    findings = looked(Aws(healthy_answers), ["sms"])
+    functions: Any = healthy_answers["lambda.ListFunctions"]
     (normal,) = [row for row in functions["Functions"] if row["FunctionName"].endswith("send-sms")]
     functions["Functions"].append({**normal, "FunctionName": f"{PREFIX}send-sms-bulk"})
-    assert looked(Aws(answers), ["sms"]) == findings
+    assert looked(Aws(healthy_answers), ["sms"]) == findings
 
 
 def test_a_stage_other_than_production_with_unlimited_recipients_is_a_warning(
-    answers: dict[str, Answer],
+    healthy_answers: dict[str, Answer],
 ) -> None:
-    functions: Any = answers["lambda.ListFunctions"]
+    functions: Any = healthy_answers["lambda.ListFunctions"]
     for each in functions["Functions"]:
         if "send-mail" in each["FunctionName"]:
             del each["Environment"]["Variables"]["RECIPIENTS_ONLY"]
-    (found,) = [each for each in looked(Aws(answers), ["functions"]) if each.check == "recipients"]
+    (found,) = [each for each in looked(Aws(healthy_answers), ["functions"]) if each.check == "recipients"]
     assert (found.state, found.sentence) == (
         "warning",
         "As in production, these functions send to everybody: send-mail, send-mail-bulk.",
@@ -608,29 +634,31 @@ def test_a_stage_other_than_production_with_unlimited_recipients_is_a_warning(
 
 @pytest.mark.parametrize(("bounded", "state"), [(True, "warning"), (False, "ok")])
 def test_a_production_stage_with_limited_recipients_is_a_warning(
-    answers: dict[str, Answer], bounded: bool, state: str
+    healthy_answers: dict[str, Answer], bounded: bool, state: str
 ) -> None:
-    functions: Any = answers["lambda.ListFunctions"]
+    functions: Any = healthy_answers["lambda.ListFunctions"]
     for each in functions["Functions"]:
         if not bounded:
             each["Environment"]["Variables"].pop("RECIPIENTS_ONLY", None)
-    (found,) = [each for each in looked(Aws(answers), ["functions"], PROD) if each.check == "recipients"]
+    (found,) = [
+        each for each in looked(Aws(healthy_answers), ["functions"], PROD) if each.check == "recipients"
+    ]
     assert found.state == state
     assert ("send only to recipients" in found.sentence) == bounded
 
 
-def test_a_warning_is_a_failure_if_the_stage_is_protected(answers: dict[str, Answer]) -> None:
-    answers["sns.ListSubscriptionsByTopic"] = _subscriptions()
-    found = looked(Aws(answers), ["alarms"], PROD)
+def test_a_warning_is_a_failure_if_the_stage_is_protected(healthy_answers: dict[str, Answer]) -> None:
+    healthy_answers["sns.ListSubscriptionsByTopic"] = _subscriptions()
+    found = looked(Aws(healthy_answers), ["alarms"], PROD)
     assert [each.sentence for each in found if each.state == "failed"] == [
         "The alarms have no confirmed subscription."
     ]
 
 
 def test_a_stage_that_is_missing_in_cdk_json_is_checked_from_its_deployment(
-    answers: dict[str, Answer],
+    healthy_answers: dict[str, Answer],
 ) -> None:
-    found = looked(Aws(answers), (), settings_or_trouble("moon"))
+    found = looked(Aws(healthy_answers), (), settings_or_trouble("moon"))
     others = [each for each in found if each.state != "ok"]
     assert [(each.check, each.state) for each in others] == [
         ("second copy", "skipped"),
@@ -643,12 +671,12 @@ def test_a_stage_that_is_missing_in_cdk_json_is_checked_from_its_deployment(
     ("value", "state"), [("", "ok"), ("ResourceNotFoundException", "failed"), ("AccessDenied", "warning")]
 )
 def test_the_secrets_of_a_channel_without_its_own_checks_are_read(
-    answers: dict[str, Answer], value: str, state: str, monkeypatch: pytest.MonkeyPatch
+    healthy_answers: dict[str, Answer], value: str, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(CHANNELS, "chat", Channel(contract=Webhook, messages="Chats"))
     if value:
-        answers["secretsmanager.GetSecretValue"] = value
-    aws = Aws(changed(answers, "send-webhook", CHANNEL="chat"))
+        healthy_answers["secretsmanager.GetSecretValue"] = value
+    aws = Aws(with_variables(healthy_answers, "send-webhook", CHANNEL="chat"))
     found = run(ExaminedStage(aws, "dev"), [*checks_of("chat"), *checks_of("webhook")])
     assert [(each.subject, each.check, each.state) for each in found] == [
         ("chat", "secrets", state),
@@ -665,32 +693,38 @@ def test_the_secrets_of_a_channel_without_its_own_checks_are_read(
     ],
 )
 def test_a_missing_bus_or_a_bus_of_another_account_is_skipped(
-    answers: dict[str, Answer], bus: str, said: str
+    healthy_answers: dict[str, Answer], bus: str, said: str
 ) -> None:
-    aws = Aws(changed(answers, "outcomes", EVENT_BUS=bus))
+    aws = Aws(with_variables(healthy_answers, "outcomes", EVENT_BUS=bus))
     (found,) = (each for each in looked(aws, ["functions"]) if each.check == "event bus")
     assert (found.state, "events.DescribeEventBus" in aws.asked) == ("skipped", False)
     assert said in found.sentence
 
 
-def test_the_newest_export_to_the_bucket_of_the_setting_is_reported(answers: dict[str, Answer]) -> None:
+def test_the_newest_export_to_the_bucket_of_the_setting_is_reported(
+    healthy_answers: dict[str, Answer],
+) -> None:
     exports = {
         "3-of-others": world.export(1, S3Bucket="lake"),
         "2-newer": world.export(20, "IN_PROGRESS"),
         "1-older": world.export(44),
     }
     arns = [f"arn:aws:dynamodb:us-east-1:123456789012:export/{name}" for name in exports]
-    answers["dynamodb.ListExports"] = {"ExportSummaries": [{"ExportArn": arn} for arn in arns]}
-    answers["dynamodb.DescribeExport"] = lambda request: exports[request["ExportArn"].rpartition("/")[2]]
-    findings = [finding for finding in looked(Aws(answers), ["stacks"]) if finding.check == "second copy"]
+    healthy_answers["dynamodb.ListExports"] = {"ExportSummaries": [{"ExportArn": arn} for arn in arns]}
+    healthy_answers["dynamodb.DescribeExport"] = lambda request: exports[
+        request["ExportArn"].rpartition("/")[2]
+    ]
+    findings = [
+        finding for finding in looked(Aws(healthy_answers), ["stacks"]) if finding.check == "second copy"
+    ]
     assert [(finding.state, finding.sentence) for finding in findings] == [
         ("ok", f"The newest export of {table} began 20 hours ago: in_progress.")
         for table in ("suppressions", "preferences")
     ]
 
 
-def test_a_stage_without_a_second_copy_is_in_order(answers: dict[str, Answer]) -> None:
-    findings = looked(Aws(answers), ["stacks"], load(STAGES, "dev"))
+def test_a_stage_without_a_second_copy_is_in_order(healthy_answers: dict[str, Answer]) -> None:
+    findings = looked(Aws(healthy_answers), ["stacks"], load(STAGES, "dev"))
     assert ("ok", "The setting deployment.second_copy is off.") in [
         (finding.state, finding.sentence) for finding in findings
     ]

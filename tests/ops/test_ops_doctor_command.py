@@ -21,7 +21,7 @@ app.command()(doctor)
 
 
 @pytest.fixture
-def answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer]:
+def healthy_answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer]:
     found = healthy()
     monkeypatch.setattr("boto3.Session", lambda: Aws(found))
     monkeypatch.setattr("dns.resolver.resolve", resolver(TEXTS))
@@ -29,20 +29,20 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer]:
 
 
 def command(*arguments: str) -> Result:
-    # Those that ask nobody but AWS: no test goes out into the network.
+    # Checks that only ask AWS, because a test never uses the network.
     only = () if "--only" in arguments else ("--only", "stacks,mail,push,webhook,functions,queues,alarms")
     return CliRunner().invoke(app, [*arguments, *only], env={"COLUMNS": "120"})
 
 
-def test_a_healthy_stage_exits_with_0(answers: dict[str, Answer]) -> None:
+def test_a_healthy_stage_exits_with_0(healthy_answers: dict[str, Answer]) -> None:
     result = command()
     assert result.exit_code == 0
     assert "Stage dev, account 123456789012, us-east-1" in result.stdout
     assert "0 failed" in result.stdout
 
 
-def test_a_failed_check_exits_with_1_and_its_fix_is_printed_whole(answers: dict[str, Answer]) -> None:
-    answers["lambda.GetFunctionConcurrency"] = {"ReservedConcurrentExecutions": 0}
+def test_a_failed_check_exits_with_1_and_its_fix_is_printed_whole(healthy_answers: dict[str, Answer]) -> None:
+    healthy_answers["lambda.GetFunctionConcurrency"] = {"ReservedConcurrentExecutions": 0}
     result = CliRunner().invoke(app, ["--only", "functions"], env={"COLUMNS": "60"})
     assert result.exit_code == 1
     assert (
@@ -50,14 +50,14 @@ def test_a_failed_check_exits_with_1_and_its_fix_is_printed_whole(answers: dict[
     )
 
 
-def test_a_warning_alone_exits_with_0(answers: dict[str, Answer]) -> None:
-    answers["sns.ListSubscriptionsByTopic"] = {"Subscriptions": []}
+def test_a_warning_alone_exits_with_0(healthy_answers: dict[str, Answer]) -> None:
+    healthy_answers["sns.ListSubscriptionsByTopic"] = {"Subscriptions": []}
     result = command("--only", "alarms", "--json")
     said = json.loads(result.stdout)
     assert (result.exit_code, said["state"], said["counts"]["warning"]) == (0, "warning", 1)
 
 
-def test_json_is_one_object_of_its_schema(answers: dict[str, Answer]) -> None:
+def test_json_is_one_object_of_its_schema(healthy_answers: dict[str, Answer]) -> None:
     result = command("--json")
     said = json.loads(result.stdout)
     jsonschema.validate(said, msgspec.json.schema(Diagnosis))
@@ -71,7 +71,7 @@ def test_json_is_one_object_of_its_schema(answers: dict[str, Answer]) -> None:
     assert sum(said["counts"].values()) == len(said["checks"])
 
 
-def test_a_secret_is_never_printed(answers: dict[str, Answer]) -> None:
+def test_the_doctor_never_prints_a_secret(healthy_answers: dict[str, Answer]) -> None:
     result = command("--json")
     shown = command()
     words = [each.strip('"{} ') for text in SECRETS.values() for each in text.split(":")]
@@ -80,19 +80,19 @@ def test_a_secret_is_never_printed(answers: dict[str, Answer]) -> None:
             assert secret not in result.output + shown.output
 
 
-def test_the_option_only_limits_the_checked_subjects(answers: dict[str, Answer]) -> None:
+def test_the_option_only_limits_the_checked_subjects(healthy_answers: dict[str, Answer]) -> None:
     said = json.loads(command("--only", "push, queues", "--json").stdout)
     assert {each["subject"] for each in said["checks"]} == {"push", "queues"}
 
 
-def test_an_unknown_subject_exits_with_2_and_lists_the_subjects(answers: dict[str, Answer]) -> None:
+def test_an_unknown_subject_exits_with_2_and_lists_the_subjects(healthy_answers: dict[str, Answer]) -> None:
     result = command("--only", "mial")
     assert result.exit_code == 2
     assert "mial is unknown; use stacks, mail" in " ".join(result.stderr.replace("│", " ").split())
 
 
-def test_an_undeployed_stage_exits_with_2(answers: dict[str, Answer]) -> None:
-    answers["lambda.ListFunctions"] = {"Functions": []}
+def test_an_undeployed_stage_exits_with_2(healthy_answers: dict[str, Answer]) -> None:
+    healthy_answers["lambda.ListFunctions"] = {"Functions": []}
     result = command()
     assert (result.exit_code, result.stdout) == (2, "")
     assert "There is no function of stage dev in account 123456789012, us-east-1. Deploy" in result.stderr
@@ -103,15 +103,15 @@ def test_an_undeployed_stage_exits_with_2(answers: dict[str, Answer]) -> None:
     [("InvalidClientTokenId", "--stage dev"), ("SignatureDoesNotMatch", "timedatectl set-ntp true")],
 )
 def test_a_refusal_of_the_credentials_by_aws_exits_with_2(
-    answers: dict[str, Answer], code: str, remedy: str
+    healthy_answers: dict[str, Answer], code: str, remedy: str
 ) -> None:
-    answers["sts.GetCallerIdentity"] = code
+    healthy_answers["sts.GetCallerIdentity"] = code
     result = command()
     assert (result.exit_code, result.stdout) == (2, "")
     assert remedy in result.stderr
 
 
-def _stage() -> ExaminedStage:
+def _examined_stage() -> ExaminedStage:
     return ExaminedStage(Aws(healthy()), STAGE)
 
 
@@ -122,7 +122,7 @@ def _broken(_: ExaminedStage) -> Iterator[CheckFinding]:
 
 def test_a_broken_check_names_its_line_and_keeps_its_other_findings() -> None:
     good = Check("mail", "good", lambda _: iter([ok("Good.")]))
-    checked = run(_stage(), [Check("mail", "broken", _broken), good])
+    checked = run(_examined_stage(), [Check("mail", "broken", _broken), good])
     assert [(each.check, each.state) for each in checked] == [
         ("broken", "ok"),
         ("broken", "failed"),
@@ -133,18 +133,18 @@ def test_a_broken_check_names_its_line_and_keeps_its_other_findings() -> None:
     assert checked[1].fix == f"Report it: {__file__}, line {line}."
 
 
-def test_a_check_without_findings_is_skipped() -> None:
-    (found,) = run(_stage(), [Check("mail", "empty", lambda _: iter(()))])
+def test_a_check_of_the_doctor_without_findings_is_skipped() -> None:
+    (found,) = run(_examined_stage(), [Check("mail", "empty", lambda _: iter(()))])
     assert found.state == "skipped"
 
 
-def test_an_operation_that_the_local_aws_lacks_is_skipped(answers: dict[str, Answer]) -> None:
+def test_an_operation_that_the_local_aws_lacks_is_skipped(healthy_answers: dict[str, Answer]) -> None:
     def asking(stage: ExaminedStage) -> Iterator[CheckFinding]:
         stage.client("pinpoint-sms-voice-v2").describe_spend_limits()
         yield ok("Known.")
 
     unknown: dict[str, Answer] = {
-        **answers,
+        **healthy_answers,
         "pinpoint-sms-voice-v2.DescribeSpendLimits": "UnknownOperationException",
     }
     stage = ExaminedStage(Aws(unknown), STAGE)

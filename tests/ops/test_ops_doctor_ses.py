@@ -20,8 +20,8 @@ Findings = Callable[..., list[Checked]]
 
 @pytest.fixture
 def findings(monkeypatch: pytest.MonkeyPatch) -> Findings:
-    """Return the findings of a check of SES, for a response of AWS and TXT records that differ from a healthy
-    stage's."""
+    """Return the findings of a check of SES, for a response of AWS and TXT records that differ from those of
+    a healthy stage."""
 
     def find(check: str, responses: dict[str, Answer], **texts: list[str]) -> list[Checked]:
         monkeypatch.setattr("dns.resolver.resolve", world.resolver({**TEXTS, **texts}))
@@ -46,7 +46,7 @@ def findings(monkeypatch: pytest.MonkeyPatch) -> Findings:
 def test_the_plan_of_ses_is_reported_with_its_price_and_a_cheaper_one(
     findings: Findings, plan: str, words: str
 ) -> None:
-    account = world.account(PricingAttributes={"CurrentPlan": plan})
+    account = world.ses_account_of(PricingAttributes={"CurrentPlan": plan})
     finding = findings("account", {"sesv2.GetAccount": account})[-1]
     assert (finding.state, words in finding.sentence) == ("ok", True), finding
 
@@ -101,14 +101,14 @@ def test_each_way_to_include_ses_in_an_spf_record_is_valid(findings: Findings, p
 
 
 def test_the_plan_that_the_account_has_chosen_next_is_reported(findings: Findings) -> None:
-    account = world.account(PricingAttributes={"CurrentPlan": "PRO", "NextPlan": "NONE"})
+    account = world.ses_account_of(PricingAttributes={"CurrentPlan": "PRO", "NextPlan": "NONE"})
     finding = findings("account", {"sesv2.GetAccount": account})[-1]
     assert "Without a plan of SES" in finding.sentence
 
 
 def test_a_domain_has_its_own_dmarc_record_although_its_parent_is_the_identity(findings: Findings) -> None:
-    functions = world.changed(healthy(), "send-mail", MAIL_SENDERS='["a@news.example.com"]')
-    changed = world.changed(functions, "send-mail-bulk", MAIL_SENDERS='["a@news.example.com"]')
+    functions = world.with_variables(healthy(), "send-mail", MAIL_SENDERS='["a@news.example.com"]')
+    changed = world.with_variables(functions, "send-mail-bulk", MAIL_SENDERS='["a@news.example.com"]')
     texts = {PARENT: [], "_dmarc.news.example.com": ["v=DMARC1; p=none"]}
     sentences = {finding.sentence for finding in findings("senders", changed, **texts)}
     assert "news.example.com has a DMARC record: _dmarc.news.example.com." in sentences
@@ -116,8 +116,8 @@ def test_a_domain_has_its_own_dmarc_record_although_its_parent_is_the_identity(f
 
 def test_a_domain_is_covered_by_the_dmarc_record_of_its_parent(findings: Findings) -> None:
     response = world.identities({"news.example.com": world.identity()})
-    functions = world.changed(healthy(), "send-mail", MAIL_SENDERS='["a@news.example.com"]')
-    changed = world.changed(functions, "send-mail-bulk", MAIL_SENDERS='["a@news.example.com"]')
+    functions = world.with_variables(healthy(), "send-mail", MAIL_SENDERS='["a@news.example.com"]')
+    changed = world.with_variables(functions, "send-mail-bulk", MAIL_SENDERS='["a@news.example.com"]')
     sentences = {
         finding.sentence for finding in findings("senders", {**changed, "sesv2.GetEmailIdentity": response})
     }

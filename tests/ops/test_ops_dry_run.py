@@ -1,20 +1,19 @@
-"""A dry run: the whole audience is counted, three messages are shown, nothing is sent."""
+"""A dry run counts the whole audience and shows three messages. It sends none."""
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
-from typer.testing import Result
 
-from tests.support.ops.campaign import RUN, World
-from tests.support.ops.campaign import run as cli
+from tests.support.ops.campaign import RUN, World, run
 
 PAGES = 4
 Question = dict[str, Any]
 
 
 @pytest.fixture(autouse=True)
-def answers(world: World) -> None:
+def functions_answer(world: World) -> None:
     world.functions.answers = {"collect": collect, "compose": compose}
 
 
@@ -34,22 +33,22 @@ def collect(question: Question) -> dict[str, Any]:
 def compose(question: Question) -> dict[str, Any]:
     """A mail for each, as it would be put."""
     items = [
-        item(each["key"], first_name=each["attributes"]["first_name"]) for each in question["recipients"]
+        weekly_item(each["key"], first_name=each["attributes"]["first_name"])
+        for each in question["recipients"]
     ]
     return {"items": items, "opted_out": [], "left_out": []}
 
 
-def item(key: str, **attributes: Any) -> dict[str, Any]:
+def weekly_item(key: str, **attributes: Any) -> dict[str, Any]:
     about = {"lane": "bulk", "topic": "followers", "template": "weekly", "email": f"{key}@example.com"}
     return {"id": f"weekly#{RUN}#{key}", "event_type": "mail", **about, **attributes}
 
 
-def run(*arguments: str) -> Result:
-    return cli("campaign", "start", "weekly", "--dry-run", *arguments)
+run_dry = partial(run, "campaign", "start", "weekly", "--dry-run")
 
 
 def test_a_dry_run_counts_every_page_and_shows_three_messages(world: World) -> None:
-    result = run()
+    result = run_dry()
     assert result.exit_code == 0, result.output
     assert "4,000 recipients on 4 pages; 48 entries are faulty." in result.stdout
     assert result.stdout.count("Subject: News for N") == 3
@@ -62,19 +61,19 @@ def test_a_dry_run_counts_every_page_and_shows_three_messages(world: World) -> N
 
 def test_a_dry_run_lists_the_days_of_sending_if_the_day_has_a_limit(world: World) -> None:
     world.limited(2_000, sent=300)
-    found = json.loads(run("--json").stdout)["days"]
+    found = json.loads(run_dry("--json").stdout)["days"]
     assert [(each["begins"][:16], each["messages"], each["left_for_codes"]) for each in found] == [
         ("2026-11-21T14:00", 1_500, 200),
         ("2026-11-22T15:15", 1_800, 200),
         ("2026-11-23T16:15", 700, 200),
     ]
-    shown = run().stdout
+    shown = run_dry().stdout
     assert "the messages are sent on several days" in shown
     assert "1,500" in shown
 
 
 def test_a_dry_run_requests_only_as_many_recipients_as_it_shows(world: World) -> None:
-    run()
+    run_dry()
     asked = [question["samples"] for short, question in world.functions.asked if short == "collect"]
     assert asked == [3, 1, 0, 0]
     (composed,) = [question for short, question in world.functions.asked if short == "compose"]
@@ -82,14 +81,14 @@ def test_a_dry_run_requests_only_as_many_recipients_as_it_shows(world: World) ->
 
 
 def test_a_dry_run_invokes_the_functions_with_the_requests_of_the_run(world: World) -> None:
-    run("--run", "2026-11-18T13:00Z")
+    run_dry("--run", "2026-11-18T13:00Z")
     about = {"campaign": "weekly", "run": "2026-11-18T13:00Z", "scheduled_at": "2026-11-18T13:00:00Z"}
     assert all(about.items() <= question.items() for _, question in world.functions.asked)
     assert [question.get("cursor") for _, question in world.functions.asked] == [None, 2, 3, 4, None]
 
 
 def test_a_dry_run_as_json_is_one_object(world: World) -> None:
-    found = json.loads(run("--json").stdout)
+    found = json.loads(run_dry("--json").stdout)
     assert (found["campaign"], found["run"], found["recipients"], found["pages"]) == ("weekly", RUN, 4_000, 4)
     assert (found["refused"], len(found["faults"])) == (48, 20)
     assert found["samples"][0] == {
@@ -105,7 +104,7 @@ def test_a_dry_run_as_json_is_one_object(world: World) -> None:
 def test_an_audience_of_faulty_entries_alone_exits_with_1(world: World) -> None:
     page = {"recipients": 0, "refused": 1, "faults": ["line 1: is empty"], "samples": [], "cursor": None}
     world.functions.answers["collect"] = lambda _: page
-    result = run()
+    result = run_dry()
     assert result.exit_code == 1
     assert "0 recipients on 1 page; 1 entry is faulty." in result.stdout
 
@@ -122,9 +121,9 @@ def test_an_audience_of_faulty_entries_alone_exits_with_1(world: World) -> None:
 def test_a_message_that_would_fail_is_shown_with_its_reason_and_exits_with_1(
     world: World, bad: dict[str, Any], problem: str
 ) -> None:
-    answer = {"items": [item("u-1", **bad)], "opted_out": [], "left_out": []}
+    answer = {"items": [weekly_item("u-1", **bad)], "opted_out": [], "left_out": []}
     world.functions.answers["compose"] = lambda _: answer
-    result = run()
+    result = run_dry()
     assert result.exit_code == 1
     assert f"Would fail: {problem}" in result.stdout
 
@@ -132,7 +131,7 @@ def test_a_message_that_would_fail_is_shown_with_its_reason_and_exits_with_1(
 def test_opted_out_and_left_out_recipients_are_listed_by_key(world: World) -> None:
     answer = {"items": [], "opted_out": ["u-1"], "left_out": ["u-2", "u-3"]}
     world.functions.answers["compose"] = lambda _: answer
-    result = run()
+    result = run_dry()
     assert result.exit_code == 0
     assert "Of the first 3 recipients, opted out: u-1" in result.stdout
     assert "Of the first 3 recipients, left out by the campaign: u-2, u-3" in result.stdout
@@ -141,7 +140,7 @@ def test_opted_out_and_left_out_recipients_are_listed_by_key(world: World) -> No
 def test_an_empty_audience_composes_nothing(world: World) -> None:
     nobody: dict[str, Any] = {"recipients": 0, "cursor": None, "refused": 0, "faults": [], "samples": []}
     world.functions.answers["collect"] = lambda _: nobody
-    result = run()
+    result = run_dry()
     assert result.exit_code == 0
     assert "0 recipients on 1 page;" in result.stdout
     assert [short for short, _ in world.functions.asked] == ["collect"]
@@ -150,7 +149,7 @@ def test_an_empty_audience_composes_nothing(world: World) -> None:
 def test_an_audience_whose_page_leads_to_itself_is_refused(world: World) -> None:
     page = {"recipients": 1, "cursor": 7, "refused": 0, "faults": [], "samples": []}
     world.functions.answers["collect"] = lambda _: page
-    result = run()
+    result = run_dry()
     assert result.exit_code == 2
     assert "Pages 2 and 3 of the audience have the same cursor, so its order is not stable." in result.stderr
 
@@ -177,13 +176,13 @@ def test_a_fault_of_the_campaign_is_a_sentence_with_the_next_step(
 ) -> None:
     world.functions.error = "Unhandled"
     world.functions.answers["collect"] = lambda _: {"errorType": kind, "errorMessage": text}
-    error = " ".join(run().stderr.split())
+    error = " ".join(run_dry().stderr.split())
     assert f"mailroom-dev-collect failed: {sentence}" in error
     assert "Correct the campaign or its permissions; see aws logs tail /aws/lambda/mailroom-dev-coll" in error
 
 
 def test_a_missing_function_exits_with_2_and_names_the_stage_to_deploy(world: World) -> None:
     world.functions.answers.clear()
-    result = run()
+    result = run_dry()
     assert result.exit_code == 2
     assert "There is no function mailroom-dev-collect in this account and region. Deploy dev" in result.stderr

@@ -1,4 +1,4 @@
-"""Erasing a person at the command line: from everywhere, in all spellings, and nobody else with them."""
+"""Erasing a person at the command line: from everywhere, in all spellings, and only this person."""
 
 import json
 from random import Random
@@ -13,8 +13,9 @@ from mailroom.ledger.contents import Contents, Held, item_in
 from mailroom.ledger.waits import Wait, Waits
 from mailroom.message.message import Key, Message, encode, parse
 from mailroom_ops.people.erase import erase
-from tests.support.ops.dead_letters import Stage, erasable, run
+from tests.support.ops.dead_letters import Stage, erasable
 from tests.support.ops.message import PAYLOADS
+from tests.support.ops.run_app import run_app
 
 STAGE = erasable
 ADA = "ada@example.com"
@@ -31,28 +32,30 @@ app = Typer()
 app.command()(erase)
 
 
-def sent(stage: Stage, id_: str, *, event_type: str = "mail", to: object = ADA, **more: Any) -> None:
-    """A message that is over, in both tables; `more` is the ledger's."""
+def put_sent_message(
+    stage: Stage, id_: str, *, event_type: str = "mail", to: object = ADA, **more: Any
+) -> None:
+    """Put a message with an outcome into both tables. `more` are attributes of the ledger's item."""
     stage.put("mailbox", id=id_, event_type=event_type, to=to, first_name="Ada")
     stage.put("ledger", id=id_, event_type=event_type, to=to, **{**OVER, "provider_id": f"p-{id_}", **more})
 
 
 def erased(*options: str, recipient: str = ADA, code: int = 0) -> Any:
-    result = run(app, recipient, "--yes", "--json", *options)
+    result = run_app(app, recipient, "--yes", "--json", *options)
     assert result.exit_code == code, (result.stdout, result.stderr, result.exception)
     return json.loads(result.stdout)
 
 
 def places(answer: Any, what: str) -> dict[str, int]:
-    """A count by place, without those of nothing."""
+    """Return the counts by place, without zeros."""
     return {each["place"]: each[what] for each in answer["places"] if each[what]}
 
 
-# who
+# The operator.
 
 
 def test_an_address_is_found_in_every_spelling(stage: Stage) -> None:
-    sent(stage, "m-1", to="Ada Lovelace <ADA@Example.com>")
+    put_sent_message(stage, "m-1", to="Ada Lovelace <ADA@Example.com>")
     answer = erased(recipient="Ada <Ada@Example.Com>")
     assert places(answer, "erased") == {"mailbox": 1, "ledger": 1}
     assert not stage.items("mailbox")
@@ -71,7 +74,9 @@ def test_a_number_is_found_in_the_national_form_of_the_stages_region(stage: Stag
 
 def test_a_message_to_one_person_is_deleted_and_its_ledger_item_is_emptied(stage: Stage) -> None:
     error = {"code": "rejected", "message": f"550 {ADA} unknown"}
-    sent(stage, "m-1", error=error, callback_url="https://x.example/cb", diagnostic_code=f"smtp; {ADA}")
+    put_sent_message(
+        stage, "m-1", error=error, callback_url="https://x.example/cb", diagnostic_code=f"smtp; {ADA}"
+    )
     answer = erased()
     assert (answer["left"], places(answer, "left"), answer["remains"]) == (0, {}, [])
     assert not stage.items("mailbox")
@@ -95,7 +100,9 @@ def test_a_mail_to_several_recipients_loses_only_the_erased_one(stage: Stage) ->
     assert "erased_at" not in row
 
 
-def test_a_recipient_in_cc_is_found_if_the_ledger_has_only_the_one_in_to(stage: Stage) -> None:
+def test_an_erasure_finds_a_recipient_in_cc_although_the_ledger_has_only_the_recipient_in_to(
+    stage: Stage,
+) -> None:
     stage.put("mailbox", id="m-1", event_type="mail", to=BOB, cc=[ADA], subject="Hello")
     stage.put("ledger", id="m-1", event_type="mail", to=BOB, recipients={ADA: {}, BOB: {}}, **OVER)
     erased()
@@ -125,10 +132,10 @@ def waits_with_content(stage: Stage, id_: str, to: object) -> None:
 def hold_contents(stage: Stage, item: dict[str, Any], *versions: str) -> None:
     """Contents of waits of a message, in the table `contents`."""
     key = Key(item["id"], item["event_type"])
-    contents(stage).put([(Held(key, version), encode(item), NOW) for version in versions])
+    contents_of_stage(stage).put([(Held(key, version), encode(item), NOW) for version in versions])
 
 
-def contents(stage: Stage) -> Contents:
+def contents_of_stage(stage: Stage) -> Contents:
     """The contents of what waits."""
     return Contents(stage.dynamodb, "mailroom-dev-contents")
 
@@ -170,7 +177,7 @@ def test_a_mention_in_an_unsent_message_to_others_is_left_and_named(stage: Stage
     assert stage.item("mailbox", "m-1")["text"] == f"From {ADA}"
 
 
-# on its way
+# The message is being sent.
 
 
 @pytest.mark.parametrize("row", [None, {"status": "scheduled"}, {"status": "sending", "claim_token": "t"}])
@@ -198,7 +205,7 @@ def test_a_message_that_waits_with_its_content_is_cancelled_and_its_content_dele
 
 
 def test_a_leftover_content_is_deleted_with_its_ended_message(stage: Stage) -> None:
-    sent(stage, "m-1")
+    put_sent_message(stage, "m-1")
     hold_contents(stage, {"id": "m-1", "event_type": "mail", "to": ADA}, "v1")
     assert places(erased(), "erased")["contents"] == 1
     assert not stage.items("contents")
@@ -276,14 +283,14 @@ def test_no_content_about_the_person_stays_unless_its_message_is_named(stage: St
     foreign = {each["message"] for each in stage.items("contents")} - {
         f"mail#{id_}" for id_ in contents_about_ada(stage)
     }
-    answer = json.loads(run(app, ADA, "--yes", "--json").stdout)
+    answer = json.loads(run_app(app, ADA, "--yes", "--json").stdout)
     named = {each["what"].removesuffix(" (mail)") for each in answer["remains"]}
     assert contents_about_ada(stage) <= named
     assert foreign <= {each["message"] for each in stage.items("contents")}
     for item in stage.items("ledger"):  # the other messages end later
         stage.put("ledger", **{**item, **OVER})
     ends = {item["id"] for item in stage.items("ledger")}
-    run(app, ADA, "--yes", "--json")
+    run_app(app, ADA, "--yes", "--json")
     assert contents_about_ada(stage) <= named - ends
 
 
@@ -345,8 +352,8 @@ def test_an_unclaimed_mail_to_several_recipients_is_left_whole_until_its_claim(s
 # again
 
 
-def test_a_second_erasure_finds_no_data(stage: Stage) -> None:
-    sent(stage, "m-1")
+def test_a_second_erasure_of_a_person_finds_no_data(stage: Stage) -> None:
+    put_sent_message(stage, "m-1")
     erased()
     before = stage.items("ledger")
     assert not places(erased(), "found")
@@ -354,7 +361,7 @@ def test_a_second_erasure_finds_no_data(stage: Stage) -> None:
 
 
 def test_a_dry_run_reports_every_place_and_changes_no_item(stage: Stage) -> None:
-    sent(stage, "m-1")
+    put_sent_message(stage, "m-1")
     stage.put("preferences", recipient=ADA, topic="news", opted_out_at=1, by="page")
     before = stage.everything()
     answer = erased("--dry-run")
@@ -364,10 +371,10 @@ def test_a_dry_run_reports_every_place_and_changes_no_item(stage: Stage) -> None
 
 
 def test_an_erasure_shows_its_survey_and_requires_a_confirmation(stage: Stage) -> None:
-    sent(stage, "m-1")
+    put_sent_message(stage, "m-1")
     stage.put("preferences", recipient=ADA, topic="news", opted_out_at=1, by="page")
     before = stage.everything()
-    result = run(app, ADA, typed="n\n")
+    result = run_app(app, ADA, typed="n\n")
     assert result.exit_code == 1
     assert "Delete 1 message of dev and remove the recipient from 0 messages to others?" in result.stderr
     assert "After that, a campaign" in result.stdout
@@ -378,12 +385,12 @@ def test_an_erasure_that_dies_is_finished_by_the_next_one(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(3):
-        sent(stage, f"m-{number}")
+        put_sent_message(stage, f"m-{number}")
     stage.s3.put_object(Bucket=PAYLOADS, Key="a", Body=b"x")
     stage.put("mailbox", id="m-0", event_type="mail", to=ADA, payload_ref=f"s3://{PAYLOADS}/a")
     with monkeypatch.context() as patch:
         patch.setattr("mailroom_ops.people.erase_messages.MessageErasure._delete", dies)
-        assert isinstance(run(app, ADA, "--yes").exception, RuntimeError)
+        assert isinstance(run_app(app, ADA, "--yes").exception, RuntimeError)
     assert erased()["left"] == 0
     assert ADA not in stage.everything()
     assert not stage.objects(PAYLOADS)
@@ -396,7 +403,7 @@ def dies(*_: object) -> None:
 def test_data_that_expires_by_itself_is_reported_with_its_end(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sent(stage, "m-1")
+    put_sent_message(stage, "m-1")
     monkeypatch.setattr("mailroom_ops.people.stage_data.time", SimpleNamespace(time=lambda: 1_800_000_000.0))
     assert erased()["goes"] == [
         {"what": "dead letters and their records", "by": "2027-01-29T08:00:00.000Z"},
@@ -407,18 +414,18 @@ def test_data_that_expires_by_itself_is_reported_with_its_end(
 
 
 def test_ids_that_contain_the_recipient_are_reported_with_their_end(stage: Stage) -> None:
-    sent(stage, f"welcome-{ADA}", ttl=1_803_078_485)
+    put_sent_message(stage, f"welcome-{ADA}", ttl=1_803_078_485)
     for _ in range(2):
         answer = erased(code=1)
         assert answer["ids"] == [f"welcome-{ADA}"]
         assert answer["ids_until"] == "2027-02-19T23:08:05.000Z"
 
 
-# a channel of one's own
+# A custom channel.
 
 
 class Chat(Message, frozen=True, kw_only=True):
-    """A channel that the command has no row for."""
+    """A channel for which the command lacks a row."""
 
     addressing: ClassVar[tuple[str, ...]] = ("chat_id",)
     chat_id: str
@@ -436,7 +443,7 @@ def test_a_recipient_of_a_channel_without_a_row_is_found_by_its_contract(
     chatted(stage, "c-1", "12345")
     stage.put("suppressions", recipient="12345", channel="chat", reason="gone", at=1)
     chatted(stage, "c-2", "99999")
-    sent(stage, "m-1", to=BOB, subject="12345")
+    put_sent_message(stage, "m-1", to=BOB, subject="12345")
     stage.put("suppressions", recipient="12345", channel="mail", reason="gone", at=1)
     others = [stage.item("ledger", "c-2", "chat"), stage.item("ledger", "m-1")]
     answer = erased("--channel", "chat", recipient=" 12345 ")
@@ -447,7 +454,7 @@ def test_a_recipient_of_a_channel_without_a_row_is_found_by_its_contract(
     assert [each["channel"] for each in stage.items("suppressions")] == ["mail"]
 
 
-def place(answer: Any, name: str) -> dict[str, int]:
+def counts_of_place(answer: Any, name: str) -> dict[str, int]:
     (found,) = (each for each in answer["places"] if each["place"] == name)
     return {what: count for what, count in found.items() if what != "place" and count}
 
@@ -466,8 +473,8 @@ def chose(stage: Stage) -> None:
 def test_opt_outs_and_suppressions_of_the_person_alone_are_erased(stage: Stage) -> None:
     chose(stage)
     answer = erased()
-    assert place(answer, "preferences") == {"found": 1, "erased": 1}
-    assert place(answer, "suppressions") == {"found": 1, "erased": 1}
+    assert counts_of_place(answer, "preferences") == {"found": 1, "erased": 1}
+    assert counts_of_place(answer, "suppressions") == {"found": 1, "erased": 1}
     assert (answer["ses"], stage.ses.listed) == ("lifted", set())
     assert [each["recipient"] for each in stage.items("preferences")] == [BOB]
     assert [each["recipient"] for each in stage.items("suppressions")] == [BOB]
@@ -476,8 +483,8 @@ def test_opt_outs_and_suppressions_of_the_person_alone_are_erased(stage: Stage) 
 def test_choices_may_be_kept_and_do_not_count_as_left(stage: Stage) -> None:
     chose(stage)
     answer = erased("--keep-choices")
-    assert place(answer, "preferences") == {"found": 1, "kept": 1}
-    assert place(answer, "suppressions") == {"found": 1, "kept": 1}
+    assert counts_of_place(answer, "preferences") == {"found": 1, "kept": 1}
+    assert counts_of_place(answer, "suppressions") == {"found": 1, "kept": 1}
     assert (answer["ses"], answer["left"], stage.ses.listed) == ("kept", 0, {ADA})
     assert len(stage.items("preferences")) == 2
 
@@ -499,7 +506,7 @@ def test_objects_of_the_persons_messages_are_deleted_unless_another_message_need
     answer = erased(code=1)
     assert stage.objects(PAYLOADS) == ["foreign", "terms"]
     assert [(each["place"], each["what"]) for each in answer["remains"]] == [("payloads", "terms")]
-    assert place(answer, "payloads") == {"found": 3, "erased": 2}
+    assert counts_of_place(answer, "payloads") == {"found": 3, "erased": 2}
 
 
 def test_an_object_that_a_retried_fax_needs_is_found_by_the_ledger(stage: Stage) -> None:
@@ -538,5 +545,5 @@ def test_an_object_with_a_content_hash_as_its_key_is_left(stage: Stage) -> None:
 
 def test_a_missing_object_does_not_stop_an_erasure(stage: Stage) -> None:
     with_object(stage, "m-1", ADA, payload_ref=f"s3://{PAYLOADS}/gone")
-    assert place(erased(), "payloads") == {"found": 1}
+    assert counts_of_place(erased(), "payloads") == {"found": 1}
     assert not stage.items("mailbox")

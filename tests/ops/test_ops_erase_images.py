@@ -55,7 +55,7 @@ def test_one_recipient_is_removed_from_a_set_and_the_others_stay() -> None:
     assert without(image, ADA)["to"] == {"SS": ["bob@example.com"]}
 
 
-def test_two_keys_that_contain_the_person_stay_two() -> None:
+def test_an_erasure_keeps_two_keys_that_contain_the_person_apart() -> None:
     seen = {"ada@example.com": 1, "ADA@example.com": 2, "erased": 3}
     new = without(image_of({"id": "m-1", "seen": seen}), ADA)
     assert sorted(plain(new)["seen"].values()) == [1, 2, 3]
@@ -63,7 +63,7 @@ def test_two_keys_that_contain_the_person_stay_two() -> None:
     assert not mentioned(new, ADA)
 
 
-def test_a_set_keeps_its_size() -> None:
+def test_an_erasure_does_not_change_the_size_of_a_set() -> None:
     tags = {"ada@example.com", "ADA@example.com", "x"}
     new = without(image_of({"id": "m-1", "tags": tags}), ADA)
     assert len(new["tags"]["SS"]) == 3
@@ -76,7 +76,7 @@ def test_attributes_whose_name_contains_the_person_are_renamed() -> None:
     assert not mentioned(new, ADA)
 
 
-def test_a_second_redaction_changes_nothing() -> None:
+def test_a_second_redaction_of_an_item_does_not_change_the_item() -> None:
     once = without(image_of({"id": "m-1", "seen": {"ada@example.com": 1, "Ada@example.com": 2}}), ADA)
     assert without(once, ADA) == once
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.ops.test_ops_erase import erased, places, sent
+from tests.ops.test_ops_erase import erased, places, put_sent_message
 from tests.support.ops.dead_letters import Stage, erasable
 from tests.support.ops.search import index
 
@@ -12,7 +12,7 @@ STAGE = erasable
 AT: dict[str, Any] = {"putAt": 1_795_251_600_000, "ttl": 9_999_999_999}
 
 
-def rows(stage: Stage) -> list[tuple[str, str]]:
+def search_rows(stage: Stage) -> list[tuple[str, str]]:
     """The rows that there are: the kind of each, and the message."""
     return sorted((each["found_by"].partition("#")[0], each["id"]) for each in stage.items("search"))
 
@@ -22,50 +22,50 @@ def rows(stage: Stage) -> list[tuple[str, str]]:
 def test_the_search_rows_of_a_persons_messages_are_deleted_in_every_spelling(
     stage: Stage, typed: str, written: str
 ) -> None:
-    sent(stage, "m-1", to=written, **AT)
-    sent(stage, "m-2", to="bob@example.com", **AT)
+    put_sent_message(stage, "m-1", to=written, **AT)
+    put_sent_message(stage, "m-2", to="bob@example.com", **AT)
     index(stage.dynamodb)
     answer = erased(recipient=typed)
-    assert rows(stage) == [("newest", "m-2"), ("to", "m-2")]
+    assert search_rows(stage) == [("newest", "m-2"), ("to", "m-2")]
     assert places(answer, "erased") == {"mailbox": 1, "ledger": 1, "search": 1}
     assert places(answer, "left") == {}
 
 
 def test_the_search_row_of_an_erased_follow_up_is_deleted(stage: Stage) -> None:
     unless = [{"id": "code", "event_type": "sms", "status": ["delivered"]}]
-    sent(stage, "m-1", unless=unless, **AT)
-    sent(stage, "m-2", to="bob@example.com", unless=unless, **AT)
+    put_sent_message(stage, "m-1", unless=unless, **AT)
+    put_sent_message(stage, "m-2", to="bob@example.com", unless=unless, **AT)
     index(stage.dynamodb)
     answer = erased()
-    assert rows(stage) == [("newest", "m-2"), ("to", "m-2"), ("unless", "m-2")]
+    assert search_rows(stage) == [("newest", "m-2"), ("to", "m-2"), ("unless", "m-2")]
     assert places(answer, "erased")["search"] == 1
     index(stage.dynamodb)
-    assert len(rows(stage)) == 3
+    assert len(search_rows(stage)) == 3
 
 
 def test_the_search_rows_of_the_other_recipients_stay(stage: Stage) -> None:
     to = ["ada@example.com", "bob@example.com"]
-    sent(stage, "m-1", to=to, recipients={each: {} for each in to}, **AT)
+    put_sent_message(stage, "m-1", to=to, recipients={each: {} for each in to}, **AT)
     index(stage.dynamodb)
     answer = erased()
-    assert rows(stage) == [("newest", "m-1"), ("to", "m-1")]
+    assert search_rows(stage) == [("newest", "m-1"), ("to", "m-1")]
     assert places(answer, "erased")["search"] == 1
     index(stage.dynamodb)
-    assert rows(stage) == [("newest", "m-1"), ("to", "m-1")]
+    assert search_rows(stage) == [("newest", "m-1"), ("to", "m-1")]
 
 
 def test_a_search_row_without_a_message_is_deleted(stage: Stage) -> None:
-    sent(stage, "m-1", **AT)
+    put_sent_message(stage, "m-1", **AT)
     index(stage.dynamodb)
     for table in ("ledger", "mailbox"):
         stage.dynamodb.delete_item(
             TableName=f"mailroom-dev-{table}", Key={"id": {"S": "m-1"}, "event_type": {"S": "mail"}}
         )
     assert places(erased(), "erased") == {"search": 1}
-    assert rows(stage) == [("newest", "m-1")]
+    assert search_rows(stage) == [("newest", "m-1")]
 
 
 def test_an_erasure_works_if_the_stage_has_no_search(stage: Stage) -> None:
     del stage.functions.environment["SEARCH_TABLE"]
-    sent(stage, "m-1", **AT)
+    put_sent_message(stage, "m-1", **AT)
     assert places(erased(), "erased") == {"mailbox": 1, "ledger": 1}

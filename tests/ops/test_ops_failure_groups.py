@@ -20,7 +20,7 @@ from tests.support.ops.shared import failure
 MINUTE = 60.0
 
 
-def failed(stage: Stage, id_: str, minutes_ago: float, message: str, **more: Any) -> None:
+def put_failed_ago(stage: Stage, id_: str, minutes_ago: float, message: str, **more: Any) -> None:
     ended = time.time() - minutes_ago * MINUTE
     channel = more.pop("event_type", "mail")
     error = {"code": more.pop("code", "invalid"), "message": message, **more.pop("error", {})}
@@ -60,9 +60,11 @@ def test_messages_with_the_same_reason_are_one_group_with_their_number_and_the_f
     stage: Stage,
 ) -> None:
     for number in range(4):
-        failed(stage, f"o-{number}", 10 + number, "line.price: is missing", template="order-confirmation")
-    failed(stage, "x", 5, "to: 'ada' is not an address")
-    failed(stage, "y", 6, "to: 'bob' is not an address")
+        put_failed_ago(
+            stage, f"o-{number}", 10 + number, "line.price: is missing", template="order-confirmation"
+        )
+    put_failed_ago(stage, "x", 5, "to: 'ada' is not an address")
+    put_failed_ago(stage, "y", 6, "to: 'bob' is not an address")
     largest, second = groups()
     expected = (4, "mail", "failed", "order-confirmation", "invalid", "line.price: is missing", "o-0")
     names = ("messages", "event_type", "status", "template", "reason", "message", "example")
@@ -95,7 +97,7 @@ def test_a_stage_without_search_says_that_messages_that_are_tried_again_are_not_
     stage: Stage,
 ) -> None:
     stage.functions.environment["SEARCH_TABLE"] = ""
-    failed(stage, "o-1", 10, "line.price: is missing")
+    put_failed_ago(stage, "o-1", 10, "line.price: is missing")
     result = run("list", "--reasons")
     assert "line.price: is missing" in result.stdout
     assert "the stage has no search" in result.stdout
@@ -157,7 +159,9 @@ def test_groups_filtered_by_a_status_contain_dead_letters_of_that_status(stage: 
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_groups_differ_in_nothing_but_values_addresses_numbers_and_times(seed: int) -> None:
+def test_failures_whose_sentences_differ_only_in_values_addresses_numbers_or_times_are_one_group(
+    seed: int,
+) -> None:
     random = Random(seed)
     values = ["'a'", "'b c'", "7", "x***@example.com", "…12", '"q"']
     failures = [

@@ -19,7 +19,9 @@ HOUR = 3600.0
 FAILURES = ("list", "--status", "failure")
 
 
-def failed(stage: Stage, id_: str, hours_ago: float, channel: str = "mail", **more: Any) -> None:
+def put_failed_hours_ago(
+    stage: Stage, id_: str, hours_ago: float, channel: str = "mail", **more: Any
+) -> None:
     """A message that failed so long ago, as the ledger has it."""
     at = time.time() - hours_ago * HOUR
     status = more.pop("status", "failed")
@@ -39,42 +41,42 @@ def failed(stage: Stage, id_: str, hours_ago: float, channel: str = "mail", **mo
     )
 
 
-def ids(*words: str) -> list[str]:
-    return [each["id"] for each in listed(*words)["messages"]]
+def ids_of_failures(*words: str) -> list[str]:
+    return [each["id"] for each in listed_failures(*words)["messages"]]
 
 
-def listed(*words: str) -> dict[str, Any]:
+def listed_failures(*words: str) -> dict[str, Any]:
     return answer(run(*FAILURES, *words, "--json"))
 
 
 def test_the_newest_failures_come_first_over_all_channels_and_days(stage: Stage) -> None:
-    failed(stage, "old", 30)
-    failed(stage, "new", 0.1, "sms")
-    failed(stage, "middle", 23)
-    failed(stage, "second", 0.2, "fax")
-    assert ids() == ["new", "second", "middle", "old"]
-    assert ids("--since", "1d") == ["new", "second", "middle"]
-    assert ids("--since", "30m") == ["new", "second"]
-    assert ids("--since", "1d", "--until", "30m") == ["middle"]
+    put_failed_hours_ago(stage, "old", 30)
+    put_failed_hours_ago(stage, "new", 0.1, "sms")
+    put_failed_hours_ago(stage, "middle", 23)
+    put_failed_hours_ago(stage, "second", 0.2, "fax")
+    assert ids_of_failures() == ["new", "second", "middle", "old"]
+    assert ids_of_failures("--since", "1d") == ["new", "second", "middle"]
+    assert ids_of_failures("--since", "30m") == ["new", "second"]
+    assert ids_of_failures("--since", "1d", "--until", "30m") == ["middle"]
 
 
 def test_failures_are_filtered_by_channel_reason_or_domain(stage: Stage) -> None:
-    failed(stage, "a", 0.1, code="rejected", to="Ada <ada@Old.example>")
-    failed(stage, "b", 0.2)
-    failed(stage, "c", 0.3, "sms")
-    failed(stage, "d", 0.4, "fxa")
-    assert ids("--channel", "mail") == ["a", "b"]
-    assert ids("--reason", "invalid") == ["b", "c", "d"]
-    assert ids("--channel", "fxa") == ["d"]
-    assert ids("--domain", "OLD.example") == ["a"]
+    put_failed_hours_ago(stage, "a", 0.1, code="rejected", to="Ada <ada@Old.example>")
+    put_failed_hours_ago(stage, "b", 0.2)
+    put_failed_hours_ago(stage, "c", 0.3, "sms")
+    put_failed_hours_ago(stage, "d", 0.4, "fxa")
+    assert ids_of_failures("--channel", "mail") == ["a", "b"]
+    assert ids_of_failures("--reason", "invalid") == ["b", "c", "d"]
+    assert ids_of_failures("--channel", "fxa") == ["d"]
+    assert ids_of_failures("--domain", "OLD.example") == ["a"]
 
 
 def test_the_limit_bounds_the_list_and_further_failures_are_mentioned(stage: Stage) -> None:
     for number in range(5):
-        failed(stage, f"m-{number}", 0.1 + number / 100)
-    result = listed("--limit", "3")
+        put_failed_hours_ago(stage, f"m-{number}", 0.1 + number / 100)
+    result = listed_failures("--limit", "3")
     assert ([each["id"] for each in result["messages"]], result["more"]) == (["m-0", "m-1", "m-2"], True)
-    assert listed("--limit", "5")["more"] is False
+    assert listed_failures("--limit", "5")["more"] is False
     assert f"More: --cursor {result['cursor']}" in run(*FAILURES, "--limit", "3").stdout
 
 
@@ -90,8 +92,10 @@ def test_the_limit_bounds_the_list_and_further_failures_are_mentioned(stage: Sta
 def test_a_later_report_of_a_provider_is_listed_with_its_own_status_and_reason(
     stage: Stage, status: str, facts: dict[str, str], reason: str
 ) -> None:
-    failed(stage, "m-1", 0.1, status=status, code="complaint", message="550 no such user", **facts)
-    (found,) = listed()["messages"]
+    put_failed_hours_ago(
+        stage, "m-1", 0.1, status=status, code="complaint", message="550 no such user", **facts
+    )
+    (found,) = listed_failures()["messages"]
     assert (found["status"], found["reason"], found["message"]) == (status, reason, "550 no such user")
     shown = run(*FAILURES).stdout
     assert status in shown
@@ -102,13 +106,18 @@ def test_the_domain_of_a_mail_to_several_is_that_of_the_first_recipient_for_whom
     stage: Stage,
 ) -> None:
     entries = {"ada@new.example": {"status": "delivered"}, "bob@old.example": {"status": "bounced"}}
-    failed(stage, "m-1", 0.1, status="bounced", to=[*entries], recipients=entries)
-    assert (ids("--domain", "old.example"), ids("--domain", "new.example")) == (["m-1"], [])
+    put_failed_hours_ago(stage, "m-1", 0.1, status="bounced", to=[*entries], recipients=entries)
+    assert (ids_of_failures("--domain", "old.example"), ids_of_failures("--domain", "new.example")) == (
+        ["m-1"],
+        [],
+    )
 
 
 def test_the_recipient_is_masked_in_every_text_of_a_masked_list(stage: Stage) -> None:
-    failed(stage, "m", 0.1, to=["vincent@example.com", "b@example.com"], message="to: 'vincent@x' is none")
-    failed(stage, "s", 0.2, "sms", to="+16175551234", message="to: '+16175551234' is none")
+    put_failed_hours_ago(
+        stage, "m", 0.1, to=["vincent@example.com", "b@example.com"], message="to: 'vincent@x' is none"
+    )
+    put_failed_hours_ago(stage, "s", 0.2, "sms", to="+16175551234", message="to: '+16175551234' is none")
     for words in ((), ("--json",)):
         shown = run(*FAILURES, "--mask", *words).stdout
         assert "vincent" not in shown
@@ -134,13 +143,15 @@ def test_a_text_that_resembles_a_recipient_is_not_masked_in_mailrooms_own_senten
 
 
 def test_the_faulty_attribute_is_printed_beside_the_reason(stage: Stage) -> None:
-    failed(stage, "m", 0.1, error_field="to")
+    put_failed_hours_ago(stage, "m", 0.1, error_field="to")
     assert "invalid (to): to: is missing" in run(*FAILURES).stdout
 
 
 def test_a_providers_text_keeps_its_code_and_loses_its_addresses(stage: Stage) -> None:
-    failed(stage, "s", 0.2, code="rejected", message="SES answered 400 (1234567): no user bob@example.com")
-    (failure,) = listed("--mask")["messages"]
+    put_failed_hours_ago(
+        stage, "s", 0.2, code="rejected", message="SES answered 400 (1234567): no user bob@example.com"
+    )
+    (failure,) = listed_failures("--mask")["messages"]
     assert failure["message"] == "SES answered 400 (1234567): no user b***@example.com"
 
 
@@ -156,7 +167,7 @@ def test_an_empty_list_of_failures_exits_with_0(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("typed", ["yesterday", "5y", "2031-01-01"])
-def test_an_invalid_time_is_refused(stage: Stage, typed: str) -> None:
+def test_the_list_of_failures_refuses_an_invalid_time(stage: Stage, typed: str) -> None:
     result = run(*FAILURES, "--since", typed)
     assert result.exit_code == 2
     assert f"--since {typed}" in result.stderr.replace("'", "")
@@ -192,5 +203,5 @@ def test_times_are_read_as_they_are_typed() -> None:
         (None, ""),
     ],
 )
-def test_each_kind_of_recipient_is_masked(to: str | None, shown: str) -> None:
+def test_recipients_of_every_channel_are_masked(to: str | None, shown: str) -> None:
     assert recipient(to) == shown

@@ -28,7 +28,7 @@ def know(stage: Stage, id_: str, to: Any = "ada@example.com", channel: str = "ma
     stage.put(LEDGER, **{**item, "putAt": AT + 1_000 * known, **more})
 
 
-def found(*words: str) -> list[str]:
+def found_ids(*words: str) -> list[str]:
     return [each["id"] for each in answer(run(*words, "--json"))["messages"]]
 
 
@@ -38,9 +38,9 @@ def test_a_persons_messages_are_found_in_all_spellings_with_the_newest_first(sta
     know(stage, "m-3", ["bob@example.com", "Ada@bücher.example"])
     know(stage, "s-1", "+16175551234", "sms")
     index(stage.dynamodb)
-    assert found("list", "ADA@xn--bcher-kva.example") == ["m-3", "m-1"]
-    assert found("list", "(617) 555-1234") == ["s-1"]
-    assert found("list", "ada@bücher.example", "--channel", "sms") == []
+    assert found_ids("list", "ADA@xn--bcher-kva.example") == ["m-3", "m-1"]
+    assert found_ids("list", "(617) 555-1234") == ["s-1"]
+    assert found_ids("list", "ada@bücher.example", "--channel", "sms") == []
 
 
 def test_a_message_is_listed_with_its_time_status_title_and_recipient(stage: Stage) -> None:
@@ -79,7 +79,7 @@ def test_a_message_is_listed_with_its_time_status_title_and_recipient(stage: Sta
 
 def test_a_whole_id_is_found_before_the_message_is_claimed(stage: Stage) -> None:
     stage.put(MAILBOX, id="order-42", event_type="mail", to="ada@example.com")
-    assert found("list", "order-42") == ["order-42"]
+    assert found_ids("list", "order-42") == ["order-42"]
 
 
 SES_ID = "0100019aa6f3c5d0-1f7d6b0e-8c1a-4c55-a1de-000000000000-000000"
@@ -90,7 +90,7 @@ def test_a_message_is_found_by_its_own_id_and_by_its_providers_id(stage: Stage) 
     know(stage, "other", "bob@example.com", "sms", provider_id="SM1f7d6b0e8c1a4c55a1de000000000000")
     index(stage.dynamodb)
     for text in (
-        "b3JkZXItNDI",  # its X-Correlation-ID
+        "b3JkZXItNDI",  # the X-Correlation-ID of the mail
         "b3JkZXItNDI.2",
         "X-Correlation-ID: b3JkZXItNDI",
         f"Message-ID: <{SES_ID}@eu-central-1.amazonses.com>",
@@ -98,14 +98,14 @@ def test_a_message_is_found_by_its_own_id_and_by_its_providers_id(stage: Stage) 
         SES_ID,
         f"{SES_ID}@email.amazonses.com",
     ):
-        assert found("list", text) == ["order-42"], text
-    assert found("list", "SM1f7d6b0e8c1a4c55a1de000000000000") == ["other"]
+        assert found_ids("list", text) == ["order-42"], text
+    assert found_ids("list", "SM1f7d6b0e8c1a4c55a1de000000000000") == ["other"]
 
 
 def test_a_recipient_whose_domain_is_of_ses_is_no_message_id(stage: Stage) -> None:
     know(stage, "m-1", "bounce@simulator.amazonses.com")
     index(stage.dynamodb)
-    assert found("list", "bounce@simulator.amazonses.com") == ["m-1"]
+    assert found_ids("list", "bounce@simulator.amazonses.com") == ["m-1"]
 
 
 @pytest.mark.parametrize("text", ["ada", "@example.com", "555-1234"])
@@ -167,8 +167,8 @@ def test_a_filter_selects_the_messages_with_its_value(stage: Stage) -> None:
     know(stage, "spring#1#of a producer")
     index(stage.dynamodb)
     for name, value in (("status", "suppressed"), ("template", "welcome"), ("campaign", "spring")):
-        assert found("list", f"--{name}", value) == ["spring#1#ada"]
-    assert found("list", "--channel", "sms") == ["spring#1#ada"]
+        assert found_ids("list", f"--{name}", value) == ["spring#1#ada"]
+    assert found_ids("list", "--channel", "sms") == ["spring#1#ada"]
 
 
 def test_a_page_of_which_few_messages_match_shows_the_time_to_which_it_looked_back(stage: Stage) -> None:
@@ -286,7 +286,7 @@ def test_messages_that_may_have_arrived_twice_are_listed_and_marked_in_their_sta
     know(stage, "m-2", unsettled_tries={"1000 "}, provider_id="p-1")
     know(stage, "m-3", arrived_before=1, provider_id="p-1")
     index(stage.dynamodb)
-    assert found("list", "--twice") == ["m-3", "m-1"]
+    assert found_ids("list", "--twice") == ["m-3", "m-1"]
     assert "may_have_arrived_twice" in run("show", "m-3").stdout
 
 

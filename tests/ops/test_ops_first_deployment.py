@@ -1,4 +1,4 @@
-"""`deploy` in each state of an account: what it offers, what it does, and what it leaves as it was."""
+"""`deploy` in each state of an account: its offers, its actions, and what it leaves unchanged."""
 
 import itertools
 import json
@@ -40,7 +40,7 @@ IDENTITIES = {
     "unreadable": "denied",
 }
 CODES = {"unreadable": "AccessDeniedException", "throttled": "TooManyRequestsException"}
-"""Errors of SES's look-up, by state."""
+"""Errors of the look-up at SES, by state."""
 OPTIONS = ((), ("--identity", "domain"), ("--bootstrap", "--identity", "address"))
 PEOPLE = ("absent", "agreeing", "declining")
 
@@ -140,7 +140,7 @@ AGREED = {"bootstrap": "y\n", "identity": "y\n", "wait": "n\n"}
 DECLINED = {"bootstrap": "n\n", "identity": "n\n", "wait": "n\n"}
 
 
-def run(
+def run_deploy(
     state: State, monkeypatch: pytest.MonkeyPatch, codes: Mapping[str, int] | None = None
 ) -> tuple[Result, World]:
     """Run `deploy` in a state of the account."""
@@ -170,7 +170,7 @@ def test_a_deployment_creates_only_what_is_missing_and_allowed(
 ) -> None:
     for options, person in itertools.product(OPTIONS, PEOPLE):
         state = State(bootstrap, identity, options, person)
-        result, world = run(state, monkeypatch)
+        result, world = run_deploy(state, monkeypatch)
         missing = bootstrap in ("none", "old")
         allowed = "--bootstrap" in options or person == "agreeing"
         assert world.bootstraps == ([f"aws://{ACCOUNT}/{REGION}"] if missing and allowed else []), state
@@ -192,13 +192,13 @@ def test_a_deployment_creates_only_what_is_missing_and_allowed(
 def test_the_command_says_how_to_verify_an_identity_that_ses_has_not_verified(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    link, _ = run(State(identity="pending"), monkeypatch)
+    link, _ = run_deploy(State(identity="pending"), monkeypatch)
     assert f"SES has mailed a link to {SENDER}" in link.stdout
-    expired, _ = run(State(identity="failed"), monkeypatch)
+    expired, _ = run_deploy(State(identity="failed"), monkeypatch)
     assert f"aws ses verify-email-identity --email-address {SENDER}" in expired.stdout
-    domain, _ = run(State(identity="none", options=("--identity", "domain")), monkeypatch)
+    domain, _ = run_deploy(State(identity="none", options=("--identity", "domain")), monkeypatch)
     assert "  a1._domainkey.example.com  CNAME  a1.dkim.example.net\n" in domain.stdout
-    unasked, _ = run(State(identity="none"), monkeypatch)
+    unasked, _ = run_deploy(State(identity="none"), monkeypatch)
     assert f"{SENDER} has no identity in SES" in unasked.stdout
     assert "mailroom deploy --stage dev --identity address" in unasked.stdout
 
@@ -218,7 +218,7 @@ def test_a_domain_that_ses_gave_up_or_that_has_its_own_keys_gets_no_records(fiel
 def test_the_command_that_goes_on_imports_what_a_destroyed_stage_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    result, _ = run(State(options=("--import-existing",)), monkeypatch, {"deploy": 1})
+    result, _ = run_deploy(State(options=("--import-existing",)), monkeypatch, {"deploy": 1})
     assert "go on with: mailroom deploy --stage dev --import-existing\n" in result.stderr
 
 
@@ -231,10 +231,10 @@ def test_a_failed_step_ends_the_command_with_the_command_that_goes_on(
     failing: str, bootstrap: str, code: int, deployments: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = State(bootstrap, options=("--bootstrap",), person="agreeing")
-    result, world = run(state, monkeypatch, {failing: 1})
+    result, world = run_deploy(state, monkeypatch, {failing: 1})
     assert (result.exit_code, len(world.deployments), world.checks) == (code, deployments, [])
     assert "go on with: mailroom deploy --stage dev" in result.stderr
-    again, later = run(State(bootstrap, options=("--bootstrap",), person="agreeing"), monkeypatch)
+    again, later = run_deploy(State(bootstrap, options=("--bootstrap",), person="agreeing"), monkeypatch)
     assert (again.exit_code, later.checks) == (0, ["dev"])
 
 
@@ -242,7 +242,7 @@ def test_a_bootstrap_of_the_stages_own_is_never_created_with_the_rights_of_the_d
     assembly: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_manifest(assembly, "/cdk-bootstrap/mailprod/version")
-    result, world = run(State("none", options=("--bootstrap",)), monkeypatch)
+    result, world = run_deploy(State("none", options=("--bootstrap",)), monkeypatch)
     assert (result.exit_code, world.bootstraps, world.deployments) == (2, [], [])
     assert "`mailroom docs deploy-from-ci`" in result.stderr
 
@@ -259,11 +259,11 @@ def test_the_account_is_examined_in_the_region_that_the_settings_name(
         assert aws_session().client("ssm").meta.region_name == "eu-south-1"
 
 
-def test_nothing_is_created_in_another_account_than_the_settings_name(
+def test_a_deployment_creates_no_resource_in_another_account_than_the_settings_name(
     assembly: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_manifest(assembly, place="999999999999/unknown-region")
-    result, world = run(State("none", "none", ("--bootstrap", "--identity", "address")), monkeypatch)
+    result, world = run_deploy(State("none", "none", ("--bootstrap", "--identity", "address")), monkeypatch)
     assert (result.exit_code, world.bootstraps, world.deployments, world.identities) == (2, [], [], {})
     assert f"999999999999, but the credentials are of account {ACCOUNT}" in result.stderr
 
@@ -274,7 +274,7 @@ def test_a_failed_check_is_printed_and_the_stage_counts_as_deployed(
     code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Code 1: a finding. Code 2: the check itself could not run."""
-    result, world = run(State(person="agreeing"), monkeypatch, {"doctor": code})
+    result, world = run_deploy(State(person="agreeing"), monkeypatch, {"doctor": code})
     assert (result.exit_code, len(world.deployments)) == (0, 1)
     assert ("no function of stage dev" in result.stderr) == (code == 2)
     assert result.stdout.splitlines()[-1].startswith("Next: mailroom send mail ")
@@ -286,13 +286,13 @@ def test_ctrl_c_ends_only_the_wait_for_ses(monkeypatch: pytest.MonkeyPatch) -> N
         raise KeyboardInterrupt
 
     monkeypatch.setattr(preparing, "wait_until_verified", interrupt)
-    result, world = run(State(identity="pending", options=("--wait",), person="agreeing"), monkeypatch)
+    result, world = run_deploy(State(identity="pending", options=("--wait",), person="agreeing"), monkeypatch)
     assert (result.exit_code, world.checks) == (0, ["dev"])
 
 
 @pytest.mark.usefixtures("assembly")
 def test_a_deployment_goes_on_if_ses_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    result, world = run(State(identity="throttled"), monkeypatch)
+    result, world = run_deploy(State(identity="throttled"), monkeypatch)
     assert (result.exit_code, len(world.deployments)) == (0, 1)
     assert f"The identity of {SENDER} in SES was not checked" in result.stdout
 
@@ -301,13 +301,13 @@ def test_a_deployment_goes_on_if_ses_does_not_answer(monkeypatch: pytest.MonkeyP
 def test_the_last_line_is_a_command_that_sends_a_mail_to_the_senders_own_address(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    result, _ = run(State(person="agreeing"), monkeypatch)
+    result, _ = run_deploy(State(person="agreeing"), monkeypatch)
     *_, last = result.stdout.splitlines()
     assert last.startswith(f"Next: mailroom send mail --to {SENDER} ")
     assert last.endswith("--stage dev")
 
 
-def waiting(statuses: Iterator[str], sleeps: list[float]) -> None:
+def wait_for_statuses(statuses: Iterator[str], sleeps: list[float]) -> None:
     answers: dict[str, Answer] = {
         "sesv2.GetEmailIdentity": lambda _: {
             **PENDING,
@@ -324,6 +324,6 @@ def test_a_wait_ends_once_ses_has_verified_the_sender_or_given_up(
 ) -> None:
     sleeps: list[float] = []
     statuses = iter(["PENDING", "TEMPORARY_FAILURE", end])
-    waiting(statuses, sleeps)
+    wait_for_statuses(statuses, sleeps)
     assert (sleeps, [*statuses]) == ([preparing.POLL_SECONDS] * 2, [])
     assert ("has expired" in capsys.readouterr().out) == (end == "FAILED")

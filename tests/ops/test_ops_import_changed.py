@@ -1,5 +1,4 @@
-"""A file that was changed while its import was cut off, or under way: nobody is left out, and nobody put
-twice."""
+"""A file that was changed during its import or after its interruption: each row is put exactly once."""
 
 import os
 from pathlib import Path
@@ -36,46 +35,46 @@ class CutOff:
         return getattr(self._real, name)
 
 
-def refusing() -> None:
+def deny() -> None:
     raise client_error("AccessDeniedException")
 
 
-def people(*names: str) -> list[str]:
+def addresses(*names: str) -> list[str]:
     return [f"{name}@example.com" for name in names or [f"p{row:02}" for row in range(ROWS)]]
 
 
 def cut_off(stage: Stage, file: Path, *words: str) -> None:
-    """An import of it that came half-way."""
-    stage.instead["dynamodb"] = CutOff(stage.dynamodb, PUT, refusing)
+    """Run an import of the file that stops halfway."""
+    stage.instead["dynamodb"] = CutOff(stage.dynamodb, PUT, deny)
     assert run("import", str(file), *words).exit_code == 2
     del stage.instead["dynamodb"]
     assert len(stage.mailbox()) == PUT
 
 
-def refused(result: Result) -> str:
+def words_of_refusal(result: Result) -> str:
     assert (result.exit_code, result.stdout) == (2, "")
     return " ".join(result.stderr.split())
 
 
-def served(stage: Stage) -> list[str]:
+def emails_in_mailbox(stage: Stage) -> list[str]:
     return sorted(item["email"] for item in stage.mailbox().values())
 
 
 def test_moved_lines_stop_an_import_by_line_number_and_the_unchanged_file_continues(
     stage: Stage, tmp_path: Path
 ) -> None:
-    file = write_mails(tmp_path / "p.csv", "email", *people())
+    file = write_mails(tmp_path / "p.csv", "email", *addresses())
     cut_off(stage, file, *NUMBERED)
-    write_mails(file, "email", "first@example.com", *people())
+    write_mails(file, "email", "first@example.com", *addresses())
     result = run("import", str(file), *NUMBERED)
     assert result.exit_code == 2
     said = " ".join(result.stdout.split())
     assert "line 2 has the id of another message, and ids are made of line numbers" in said
     assert "Restore the file" in said
     assert len(stage.mailbox()) == PUT
-    write_mails(file, "email", *people())
+    write_mails(file, "email", *addresses())
     assert answer(run("import", str(file), *NUMBERED, "--json"))["existed"] == PUT
-    assert served(stage) == people()
+    assert emails_in_mailbox(stage) == addresses()
 
 
 @pytest.mark.parametrize(
@@ -93,7 +92,7 @@ def test_a_changed_file_with_ids_in_its_lines_is_restarted_and_puts_no_message_t
     cut_off(stage, file, *NUMBERED)
     write(file, *header, lines[-1], *lines[:-1])
     assert run("import", str(file), *NUMBERED).exit_code == 0
-    assert served(stage) == people()
+    assert emails_in_mailbox(stage) == addresses()
 
 
 @pytest.mark.parametrize("words", [(), ("--dry-run",)])
@@ -101,7 +100,7 @@ def test_a_file_that_shrinks_during_the_import_is_refused(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     note = "x" * 20_000  # so that the file is read in more than one piece
-    file = write_mails(tmp_path / "p.csv", "email,note", *(f"{each},{note}" for each in people()))
+    file = write_mails(tmp_path / "p.csv", "email,note", *(f"{each},{note}" for each in addresses()))
     item = Items.item
 
     def cut(self: Items, entry: Any, values: Any) -> Any:
@@ -110,5 +109,7 @@ def test_a_file_that_shrinks_during_the_import_is_refused(
 
     monkeypatch.setattr(Items, "item", cut)
     result = run("import", str(file), *NUMBERED, *words)
-    assert f"{file} has changed since this command began to read it: it is shorter now" in refused(result)
+    assert f"{file} has changed since this command began to read it: it is shorter now" in words_of_refusal(
+        result
+    )
     assert {item["note"] for item in stage.mailbox().values()} <= {note}

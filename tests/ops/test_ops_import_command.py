@@ -204,10 +204,10 @@ def test_a_missing_table_stops_the_import_and_the_output_explains_the_next_run(
     assert list(tmp_path.iterdir()) == [file]
 
 
-# lines that are refused, fixed where they stand, and imported again
+# Refused lines are corrected in the same place, and imported again.
 
 
-def refused(file: Path) -> list[tuple[int, str, str]]:
+def refused_lines(file: Path) -> list[tuple[int, str, str]]:
     """Import the file, and return the refused lines that the answer names."""
     result = run("import", str(file), *NUMBERED, "--json")
     faults = json.loads(result.stdout)["faults"]
@@ -217,7 +217,7 @@ def refused(file: Path) -> list[tuple[int, str, str]]:
 
 def test_a_terminal_shows_twenty_refused_lines_and_json_a_thousand(tmp_path: Path) -> None:
     file = write_mails(tmp_path / "p.csv", "email", *(["bad"] * 1_001))
-    assert [line for line, _, _ in refused(file)] == [*range(2, 1_002)]
+    assert [line for line, _, _ in refused_lines(file)] == [*range(2, 1_002)]
     shown = run("import", str(file), *NUMBERED).stdout
     assert "- line 21, email" in shown
     assert "- line 22, email" not in shown
@@ -228,16 +228,16 @@ def test_lines_that_were_corrected_in_place_are_put_by_the_next_run(stage: Stage
     file = write_mails(
         tmp_path / "p.csv", "email,name", "a@example.com,A", "bad,B", "worse,C", "d@example.com,D"
     )
-    assert [line for line, _, _ in refused(file)] == [3, 4]
+    assert [line for line, _, _ in refused_lines(file)] == [3, 4]
     file.write_text(file.read_text().replace(",bad,", ",b@example.com,"))
-    assert [line for line, _, _ in refused(file)] == [4]
+    assert [line for line, _, _ in refused_lines(file)] == [4]
     assert {id_: item["email"] for id_, item in stage.mailbox().items()} == {
         "n-2": "a@example.com",
         "n-3": "b@example.com",
         "n-5": "d@example.com",
     }
     file.write_text(file.read_text().replace(",worse,", ",c@example.com,"))
-    assert refused(file) == []
+    assert refused_lines(file) == []
 
 
 def test_a_bad_line_of_json_is_named_by_its_number(stage: Stage, tmp_path: Path) -> None:
@@ -246,5 +246,5 @@ def test_a_bad_line_of_json_is_named_by_its_number(stage: Stage, tmp_path: Path)
         f'{{"to": "a@example.com", "subject": "Hello", "text": "Hi", "n": {number}}}' for number in numbers
     ]
     file = write(tmp_path / "p.jsonl", *lines, '{"to": ', "[1]")
-    assert [line for line, _, _ in refused(file)] == [2, 3, 5, 6]
+    assert [line for line, _, _ in refused_lines(file)] == [2, 3, 5, 6]
     assert set(stage.mailbox()) == {"n-1", "n-4"}

@@ -17,11 +17,12 @@ FEW, MANY = 2_000, 12_000
 EVERY_BAD = 100
 """Each line of a number that this divides is none that can be put."""
 SPARE_MB = 6.0
-"""What many rows may take more than few: nothing that grows with them, but allocators are no bookkeepers."""
+"""Memory in MB that many rows may take more than few. The import's memory does not grow with them, but
+allocators are not exact."""
 
 
-def people(folder: Path, rows: int) -> tuple[Path, Path]:
-    """A file of so many people, some of them wrong, and a mailbox in which nobody is."""
+def people_files(folder: Path, rows: int) -> tuple[Path, Path]:
+    """Write a file of so many people, some rows of which are invalid, and an empty mailbox."""
     file, counts = folder / f"people-{rows}.csv", folder / f"counts-{rows}"
     with file.open("w") as lines:
         lines.write("id,email,subject,text,name\n")
@@ -33,7 +34,7 @@ def people(folder: Path, rows: int) -> tuple[Path, Path]:
 
 
 def imported(file: Path, counts: Path, *death: str) -> tuple[int, dict[str, Any], float]:
-    """One process: how it ended, its answer, and the most memory that it had, in MB."""
+    """Result of a process: its exit code, its answer, and its highest memory in MB."""
     command = [sys.executable, "-m", "tests.support.ops.import_child", str(file), str(counts), *death]
     environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'lambdas'}"}
     output = file.with_suffix(".answer")
@@ -50,9 +51,9 @@ def each_once(rows: int) -> bytes:
 
 
 def test_an_import_that_is_killed_half_way_puts_each_row_once_with_bounded_memory(tmp_path: Path) -> None:
-    few_file, few_counts = people(tmp_path, FEW)
+    few_file, few_counts = people_files(tmp_path, FEW)
     _, _, few = imported(few_file, few_counts)
-    file, counts = people(tmp_path, MANY)
+    file, counts = people_files(tmp_path, MANY)
     killed, _, most = imported(file, counts, "SIGKILL", f"{MANY // 2}")
     assert killed == -signal.SIGKILL
     code, answer, memory = imported(file, counts)
@@ -66,7 +67,7 @@ def test_an_import_that_is_killed_half_way_puts_each_row_once_with_bounded_memor
 
 
 def test_an_interrupted_import_finishes_the_calls_in_flight_and_is_continued_later(tmp_path: Path) -> None:
-    file, counts = people(tmp_path, FEW)
+    file, counts = people_files(tmp_path, FEW)
     code, answer, _ = imported(file, counts, "SIGINT", "700")
     assert (code, answer["state"], answer["failed"]) == (0, "interrupted", 0)
     assert 700 <= sum(counts.read_bytes()) <= 700 + 6 * WORKERS

@@ -2,17 +2,18 @@
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from mailroom_ops import cli
 from mailroom_ops.setup import init as command
 from mailroom_ops.shared import screen
 from mailroom_stacks.settings.concurrency import functions_at_once
 from mailroom_stacks.settings.load import load
+from tests.support.ops.run_app import run_app
 from tests.support.stacks.refusals import OURS
 
 FULL = OURS.read_text()
@@ -33,8 +34,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "at_a_terminal", lambda: True)
 
 
-def run(*arguments: str, typed: str = "") -> Result:
-    return CliRunner().invoke(cli.app, ["init", *arguments], input=typed, env={"COLUMNS": "200"})
+run_init = partial(run_app, cli.app, "init")
 
 
 def stages(file: Path) -> dict[str, Any]:
@@ -43,13 +43,13 @@ def stages(file: Path) -> dict[str, Any]:
 
 
 def test_without_a_terminal_the_settings_that_nobody_was_asked_for_are_named(file: Path) -> None:
-    first = run("--stage", "trial", *MAIL[:2]).stdout
+    first = run_init("--stage", "trial", *MAIL[:2]).stdout
     assert (
         "Assumed, as nothing was asked: channels: mail; channels.mail.messages_per_second: 1; "
         "monitoring.emails: not set. Change them with --set."
     ) in first
     assert stages(file)["trial"]["channels"]["mail"]["messages_per_second"] == 1
-    assert "Assumed" not in run("--stage", "trial", *MAIL).stdout
+    assert "Assumed" not in run_init("--stage", "trial", *MAIL).stdout
 
 
 @pytest.mark.parametrize("content", [None, "", "{}\n"], ids=["lacking", "blank", "{}"])
@@ -58,7 +58,7 @@ def test_a_file_without_settings_gets_every_setting_that_the_cdk_needs(
 ) -> None:
     if content is not None:
         file.write_text(content)
-    assert run("--stage", "trial", *MAIL).exit_code == 0
+    assert run_init("--stage", "trial", *MAIL).exit_code == 0
     document = json.loads(file.read_text())
     assert document == {"app": "python3 app.py", "context": {"stage": "trial", "mailroom": stages(file)}}
     assert stages(file) == {
@@ -84,7 +84,7 @@ def test_a_file_without_settings_gets_every_setting_that_the_cdk_needs(
 
 def test_a_new_stage_leaves_the_rest_of_the_file_and_its_order_as_they_were(file: Path) -> None:
     file.write_text(FULL)
-    assert run("--stage", "trial", *MAIL).exit_code == 0
+    assert run_init("--stage", "trial", *MAIL).exit_code == 0
     document = json.loads(file.read_text())
     del document["context"]["mailroom"]["trial"]
     assert json.dumps(document) == json.dumps(json.loads(FULL))
@@ -94,7 +94,7 @@ def test_a_second_run_changes_only_the_answered_settings(file: Path) -> None:
     file.write_text(FULL)
     expected = json.loads(FULL)
     prod = expected["context"]["mailroom"]["prod"]
-    run("--stage", "prod", "--set", "channels.mail.messages_per_second=50", *MAIL[2:])
+    run_init("--stage", "prod", "--set", "channels.mail.messages_per_second=50", *MAIL[2:])
     prod["channels"]["mail"]["messages_per_second"] = 50
     prod["monitoring"]["emails"] = ["ops@acme.example"]
     assert json.dumps(json.loads(file.read_text())) == json.dumps(expected)
@@ -103,13 +103,13 @@ def test_a_second_run_changes_only_the_answered_settings(file: Path) -> None:
 def test_a_second_run_with_the_same_answers_does_not_write_the_file(file: Path) -> None:
     file.write_text(FULL)
     stamp = file.stat().st_mtime_ns
-    assert run("--stage", "prod", "--set", "sms.provider=twilio").exit_code == 0
+    assert run_init("--stage", "prod", "--set", "sms.provider=twilio").exit_code == 0
     assert (file.read_text(), file.stat().st_mtime_ns) == (FULL, stamp)
 
 
 def test_channels_that_are_no_longer_named_are_removed(file: Path) -> None:
     file.write_text(FULL)
-    run("--stage", "dev", "--channels", "mail")
+    run_init("--stage", "dev", "--channels", "mail")
     section = stages(file)["dev"]
     assert [*section["channels"]] == ["mail"]
     assert not section.keys() & {"sms", "fax"}
@@ -123,7 +123,7 @@ def test_each_setting_of_the_chosen_channels_is_requested_once(file: Path) -> No
         *("twilio", "+12025550123", '{"ios": "arn:aws:sns:us-east-1:111122223333:app/APNS/shop"}'),
         *("signalwire", "+12025550124", "acme"),
     )
-    result = run(typed="\n".join(answers) + "\n")
+    result = run_init(typed="\n".join(answers) + "\n")
     assert result.exit_code == 0, result.stderr
     section = stages(file)["trial"]
     assert section["channels"]["mail"]["messages_per_second"] == 2
@@ -139,7 +139,7 @@ def test_each_setting_of_the_chosen_channels_is_requested_once(file: Path) -> No
 def test_a_blank_answer_keeps_the_value_of_a_stage(file: Path) -> None:
     full = FULL.replace("@example.com", "@acme.example")
     file.write_text(full)
-    result = run("--stage", "prod", typed="\n" * 10)
+    result = run_init("--stage", "prod", typed="\n" * 10)
     assert (result.exit_code, file.read_text()) == (0, full)
     assert "[mail, sms, fax]" in result.stderr
     assert "[Mailroom <mailroom@acme.example>]" in result.stderr
@@ -148,13 +148,13 @@ def test_a_blank_answer_keeps_the_value_of_a_stage(file: Path) -> None:
 @pytest.mark.usefixtures("terminal")
 def test_a_placeholder_is_not_a_default_sender(file: Path) -> None:
     file.write_text(FULL)
-    run("--stage", "prod", "--channels", "mail", typed="\n\n\nada@acme.example\n\n\n")
+    run_init("--stage", "prod", "--channels", "mail", typed="\n\n\nada@acme.example\n\n\n")
     assert stages(file)["prod"]["mail"]["senders"] == ["ada@acme.example"]
 
 
 @pytest.mark.usefixtures("terminal")
 def test_a_wrong_answer_at_a_terminal_leaves_the_file_unwritten(file: Path) -> None:
-    result = run("--stage", "trial", "--channels", "mail", *MAIL, typed="many\n\n")
+    result = run_init("--stage", "trial", "--channels", "mail", *MAIL, typed="many\n\n")
     assert (result.exit_code, file.exists()) == (2, False)
     assert "messages_per_second: 'many' should be a valid number." in result.stderr
 
@@ -189,7 +189,7 @@ def test_a_wrong_answer_at_a_terminal_leaves_the_file_unwritten(file: Path) -> N
 def test_a_missing_or_wrong_answer_is_refused_with_the_sentence_of_synth(
     file: Path, given: tuple[str, ...], sentence: str
 ) -> None:
-    result = run(*given)
+    result = run_init(*given)
     assert (result.exit_code, result.stdout, file.exists()) == (2, "", False)
     assert sentence in result.stderr
 
@@ -207,9 +207,9 @@ def test_a_missing_or_wrong_answer_is_refused_with_the_sentence_of_synth(
         ),
     ],
 )
-def test_an_invalid_file_is_left_unchanged(file: Path, content: str, sentence: str) -> None:
+def test_init_leaves_an_invalid_settings_file_unchanged(file: Path, content: str, sentence: str) -> None:
     file.write_text(content)
-    result = run("--stage", "trial", *MAIL)
+    result = run_init("--stage", "trial", *MAIL)
     assert (result.exit_code, file.read_text()) == (2, content)
     assert sentence in result.stderr
 
@@ -227,26 +227,26 @@ def test_an_invalid_file_is_left_unchanged(file: Path, content: str, sentence: s
     ],
 )
 def test_a_further_setting_is_json_or_text(file: Path, text: str, value: object) -> None:
-    assert run("--stage", "trial", *MAIL, "--set", text).exit_code == 0
+    assert run_init("--stage", "trial", *MAIL, "--set", text).exit_code == 0
     setting: Any = stages(file)["trial"]
     for name in text.partition("=")[0].split("."):
         setting = setting[name]
     assert setting == value
 
 
-def test_the_answer_names_the_next_commands(file: Path) -> None:
-    words = run("--stage", "trial", *MAIL).stdout
+def test_the_answer_of_init_names_the_next_commands(file: Path) -> None:
+    words = run_init("--stage", "trial", *MAIL).stdout
     commands = re.findall(r"^  mailroom (\w+) --stage trial", words, re.MULTILINE)
     assert commands == ["init", "deploy", "init"]
 
 
 def test_the_answer_says_how_many_functions_the_stage_may_run_at_a_time(file: Path) -> None:
-    words = run("--stage", "trial", *MAIL).stdout
+    words = run_init("--stage", "trial", *MAIL).stdout
     settings = load(stages(file), "trial")
     number = sum(functions_at_once(settings).values())
     assert f"It may run {number} functions at a time, besides those of its HTTP API." in words
     (command,) = re.findall(r"mailroom init (--stage trial .*) \\\n +(.*)$", words, re.MULTILINE)
-    assert run(*" ".join(command).split()).exit_code == 0
+    assert run_init(*" ".join(command).split()).exit_code == 0
     monitoring = stages(file)["trial"]["monitoring"]
     assert monitoring["concurrency_quota"] == 10
 

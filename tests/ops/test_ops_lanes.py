@@ -3,10 +3,10 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from botocore.exceptions import ClientError
-from typer.testing import CliRunner, Result
 
 from mailroom_ops.messages.deployed_lanes import DeployedLanes, Lane
 from mailroom_ops.messages.lanes import app
@@ -14,6 +14,7 @@ from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.stage_queues import DeployedStage
 from tests.support.ops.console import Browser
 from tests.support.ops.repair import RepairStage, repair_stage
+from tests.support.ops.run_app import run_app
 from tests.support.unit.fakes import client_error
 
 STAGE = repair_stage
@@ -27,21 +28,20 @@ CHANGES: dict[str, Callable[[DeployedLanes], None]] = {
 Stop = Callable[[str], None]
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, arguments)
+run = partial(run_app, app, columns=80)
 
 
 @pytest.fixture
-def deployed(stage: RepairStage) -> DeployedStage:
+def deployed_stage(stage: RepairStage) -> DeployedStage:
     return replace(DeployedStage.of(stage.session, "dev"), clock=lambda: NOW)
 
 
 @pytest.fixture
-def lanes(deployed: DeployedStage) -> DeployedLanes:
-    return DeployedLanes(deployed)
+def lanes(deployed_stage: DeployedStage) -> DeployedLanes:
+    return DeployedLanes(deployed_stage)
 
 
-def paused(lanes: DeployedLanes) -> list[Lane]:
+def paused_lanes(lanes: DeployedLanes) -> list[Lane]:
     return [lane for lane in lanes.read() if lane.paused]
 
 
@@ -72,19 +72,19 @@ def test_a_paused_lane_is_not_read_until_its_resume_and_shows_its_operator_and_r
 
 
 def test_the_queues_of_a_second_provider_are_lanes_of_their_own(
-    stage: RepairStage, deployed: DeployedStage
+    stage: RepairStage, deployed_stage: DeployedStage
 ) -> None:
     for queue in ("mail-fallback", "mail-bulk-fallback", "mail-bulk-fallback-dlq"):
         stage.sqs.create_queue(QueueName=f"mailroom-dev-{queue}")
         stage.functions.mappings[queue] = "Enabled"
     url = stage.sqs.get_queue_url(QueueName="mailroom-dev-mail-bulk-fallback")["QueueUrl"]
     stage.sqs.send_message(QueueUrl=url, MessageBody="{}")
-    lanes = DeployedLanes(deployed)
+    lanes = DeployedLanes(deployed_stage)
     waiting = {(lane.channel, lane.lane): lane.waiting for lane in lanes.read()}
     assert (waiting["mail", "fallback"], waiting["mail", "bulk-fallback"]) == (0, 1)
     assert len(waiting) == 7
     lanes.pause("mail", "bulk-fallback", REASON)
-    assert [lane.lane for lane in paused(lanes)] == ["bulk-fallback"]
+    assert [lane.lane for lane in paused_lanes(lanes)] == ["bulk-fallback"]
 
 
 def test_a_pause_has_to_end_before_sqs_deletes_the_waiting_messages(
@@ -96,19 +96,20 @@ def test_a_pause_has_to_end_before_sqs_deletes_the_waiting_messages(
     words = f"since 2026-11-21 09:00:00 UTC by {OPERATOR} and to be resumed before 2026-11-25 09:00:00 UTC"
     expected = f"{words}: {REASON}"
     lanes.pause("mail", "normal", REASON)
-    assert [lane.paused for lane in paused(lanes)] == [expected]
+    assert [lane.paused for lane in paused_lanes(lanes)] == [expected]
 
 
 def test_a_reason_becomes_a_valid_text_of_a_tag(lanes: DeployedLanes) -> None:
     lanes.pause("mail", "normal", 'Grüße, "Ada"\n(ops); ' + "x" * 300)
-    (words,) = (lane.paused for lane in paused(lanes))
+    (words,) = (lane.paused for lane in paused_lanes(lanes))
     assert ": Grüße Ada ops xxx" in words
     assert len(words) == 256
 
 
 @pytest.fixture
-def stop(deployed: DeployedStage) -> Stop:
-    """What lets calls of SQS or Lambda by that name fail, until it is called without one."""
+def stop(deployed_stage: DeployedStage) -> Stop:
+    """Return a function that makes calls of SQS or Lambda by a name fail, until it is called without a
+    name."""
     context = pytest.MonkeyPatch()
 
     def refuse(**_: object) -> None:
@@ -117,7 +118,9 @@ def stop(deployed: DeployedStage) -> Stop:
     def stop(call: str) -> None:
         context.undo()
         if call:
-            context.setattr(deployed.functions if "mapping" in call else deployed.sqs, call, refuse)
+            context.setattr(
+                deployed_stage.functions if "mapping" in call else deployed_stage.sqs, call, refuse
+            )
 
     return stop
 
@@ -129,10 +132,10 @@ def test_an_interrupted_pause_leaves_the_lane_running_and_may_be_repeated(
     stop(call)
     with pytest.raises(ClientError):
         lanes.pause("mail", "normal", REASON)
-    assert (paused(lanes), stage.functions.mappings["mail"]) == ([], "Enabled")
+    assert (paused_lanes(lanes), stage.functions.mappings["mail"]) == ([], "Enabled")
     stop("")
     lanes.pause("mail", "normal", "a better reason")
-    assert [lane.paused.rpartition(": ")[2] for lane in paused(lanes)] == ["a better reason"]
+    assert [lane.paused.rpartition(": ")[2] for lane in paused_lanes(lanes)] == ["a better reason"]
     assert stage.functions.mappings["mail"] == "Disabled"
 
 
@@ -147,18 +150,18 @@ def test_an_interrupted_resume_shows_the_true_state_of_the_lane_and_may_be_repea
     with pytest.raises(ClientError):
         lanes.pause("mail", "normal", None)
     assert stage.functions.mappings["mail"] == state
-    assert [lane.lane for lane in paused(lanes)] == (["normal"] if state == "Disabled" else [])
+    assert [lane.lane for lane in paused_lanes(lanes)] == (["normal"] if state == "Disabled" else [])
     stop("")
     lanes.pause("mail", "normal", None)
     assert stage.functions.mappings["mail"] == "Enabled"
     stage.functions.mappings["mail"] = "Disabled"
-    assert paused(lanes) == []
+    assert paused_lanes(lanes) == []
 
 
 def test_a_lane_that_a_deployment_has_enabled_is_not_paused(stage: RepairStage, lanes: DeployedLanes) -> None:
     lanes.pause("mail", "normal", REASON)
     stage.functions.mappings["mail"] = "Enabled"
-    assert paused(lanes) == []
+    assert paused_lanes(lanes) == []
 
 
 @pytest.mark.parametrize("name", [("pigeon", "normal"), ("mail", "fast")])
@@ -171,10 +174,10 @@ def test_an_unknown_lane_is_refused_with_the_existing_ones(name: tuple[str, str]
 
 def test_a_second_pause_is_refused_because_it_would_delay_the_end_of_the_first(lanes: DeployedLanes) -> None:
     lanes.pause("mail", "normal", REASON)
-    before = paused(lanes)
+    before = paused_lanes(lanes)
     with pytest.raises(Refused, match="is paused already, since 2026-11-21"):
         lanes.pause("mail", "normal", "another")
-    assert paused(lanes) == before
+    assert paused_lanes(lanes) == before
 
 
 @pytest.mark.parametrize("change", CHANGES)

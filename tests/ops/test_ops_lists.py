@@ -35,8 +35,8 @@ class Unkeyed(Rows, frozen=True):
 
 
 def item_of(number: int) -> dict[str, Any]:
-    """One of 20,000 messages, the oldest first, a second apart: three of a template, 18,000 of a run, of
-    which 30 bounced and some did not go out, and the others."""
+    """Return the message of a number of 20,000, the oldest first, a second apart: three of a template, 18,000
+    of a run, of which 30 bounced and some were not sent, and the others."""
     put = int((NOW - MESSAGES + number) * 1000)
     item: dict[str, Any] = {
         "event_type": "mail",
@@ -61,7 +61,7 @@ def item_of(number: int) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def stage() -> Iterator[Stage]:
+def long_lists() -> Iterator[Stage]:
     with pytest.MonkeyPatch.context() as patch, deployed(patch) as whole:
         patch.setattr("time.time", lambda: NOW)
         make_runs(whole.dynamodb)
@@ -78,14 +78,14 @@ def stage() -> Iterator[Stage]:
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+def counted_calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """The number of calls of DynamoDB by operation."""
     counts = Counter[str]()
     before_each_call(monkeypatch, lambda operation: counts.update([operation]))
     return counts
 
 
-def ids(*words: str) -> list[str]:
+def ids_of_answer(*words: str) -> list[str]:
     return [message["id"] for message in answer(run(*words, "--json"))["messages"]]
 
 
@@ -107,17 +107,17 @@ def ids(*words: str) -> list[str]:
     ],
 )
 def test_a_page_is_one_round_of_calls_and_at_most_two_reads_of_the_ledger(
-    stage: Stage, calls: Counter[str], words: tuple[str, ...], most: dict[str, int], listed: int
+    long_lists: Stage, counted_calls: Counter[str], words: tuple[str, ...], most: dict[str, int], listed: int
 ) -> None:
-    assert (len(ids(*words)), dict(calls)) == (listed, most)
+    assert (len(ids_of_answer(*words)), dict(counted_calls)) == (listed, most)
 
 
 def test_the_page_of_failures_is_one_round_of_calls_and_its_domains_filter_it(
-    stage: Stage, calls: Counter[str]
+    long_lists: Stage, counted_calls: Counter[str]
 ) -> None:
-    browser = Browser(stage.session, clock=lambda: NOW).enter()
+    browser = Browser(long_lists.session, clock=lambda: NOW).enter()
     page = browser.get("/failures")
-    assert dict(calls) == {"Query": 16}
+    assert dict(counted_calls) == {"Query": 16}
     assert "Domain example.com 29 closed.example 1" in page.words
     assert "29 messages ." in browser.get("/failures", domain="example.com").words.replace("es.", "es .")
     assert "Nothing went wrong" in browser.get("/failures", domain="else.example").words
@@ -128,11 +128,11 @@ def rows_of(text: str) -> list[dict[str, str]]:
 
 
 def test_the_recipients_of_a_template_who_did_not_get_it_are_downloaded_with_the_reasons(
-    stage: Stage,
+    long_lists: Stage,
 ) -> None:
     since, until = (iso(NOW - MESSAGES + OF_RUN + seconds) for seconds in (-400, 100))
     words = ("list", "--status", "not-sent", "--template", "spring", "--since", since, "--until", until)
-    browser = Browser(stage.session, clock=lambda: NOW).enter()
+    browser = Browser(long_lists.session, clock=lambda: NOW).enter()
     query = {"status": "not-sent", "template": "spring", "since": since, "until": until}
     assert "csv=1" in browser.get("/messages", **query).text
     file = browser.get("/messages", **query, csv="1")
@@ -146,12 +146,12 @@ def test_the_recipients_of_a_template_who_did_not_get_it_are_downloaded_with_the
     assert reasons == [("scheduled", ""), ("cancelled", ""), ("bounced", "Permanent")]
 
 
-def test_a_dead_letter_is_downloaded_with_the_reason_of_its_latest_try(stage: Stage) -> None:
+def test_a_dead_letter_is_downloaded_with_the_reason_of_its_latest_try(long_lists: Stage) -> None:
     (dead,) = rows_of(run("list", "--status", "dead-letter", "--csv").stdout)
     assert (dead["status"], dead["reason"], dead["message"]) == ("dead-letter", "x", "busy")
 
 
-def test_pages_of_a_campaign_and_of_a_template_have_each_message_once(stage: Stage) -> None:
+def test_pages_of_a_campaign_and_of_a_template_have_each_message_once(long_lists: Stage) -> None:
     for words in (("--campaign", f"spring#{RUN}"), ("--template", "spring")):
         found: list[str] = []
         cursor = ""
@@ -162,8 +162,8 @@ def test_pages_of_a_campaign_and_of_a_template_have_each_message_once(stage: Sta
         assert found == [f"spring#{RUN}#{number}#x" for number in range(OF_RUN + 2, OF_RUN - 98, -1)]
 
 
-def test_the_console_has_the_statuses_that_only_lists_know_and_the_days(stage: Stage) -> None:
-    browser = Browser(stage.session, clock=lambda: NOW).enter()
+def test_the_console_has_the_statuses_that_only_lists_know_and_the_days(long_lists: Stage) -> None:
+    browser = Browser(long_lists.session, clock=lambda: NOW).enter()
     page = browser.get("/messages", status="dead-letter")
     assert "<option selected>dead-letter</option>" in page.text
     assert "<option>not-sent</option>" in page.text
@@ -175,14 +175,14 @@ def test_the_console_has_the_statuses_that_only_lists_know_and_the_days(stage: S
     assert (refused.status, "use an earlier time" in refused.words) == (400, True)
 
 
-def test_a_csv_of_a_page_is_refused(stage: Stage) -> None:
+def test_a_list_as_csv_is_refused_together_with_json_or_a_cursor(long_lists: Stage) -> None:
     for option in ("--json", "--cursor=x"):
         result = run("list", "--csv", option)
         assert (result.exit_code, "leave out --json and --cursor" in result.stderr) == (2, True)
 
 
 def test_a_list_of_ids_and_addresses_selects_messages_and_its_own_csv_selects_the_same(
-    stage: Stage, tmp_path: Path
+    long_lists: Stage, tmp_path: Path
 ) -> None:
     file = tmp_path / "list.txt"
     file.write_text(f"{ADA}\n\nm-19000\nnobody@example.com\n")
@@ -195,7 +195,9 @@ def test_a_list_of_ids_and_addresses_selects_messages_and_its_own_csv_selects_th
     assert [message["id"] for message in found["messages"]] == ["m-2", "m-1", "m-0"]
 
 
-def test_a_missing_list_and_a_misspelt_status_of_a_list_are_refused(stage: Stage, tmp_path: Path) -> None:
+def test_a_missing_list_and_a_misspelt_status_of_a_list_are_refused(
+    long_lists: Stage, tmp_path: Path
+) -> None:
     file = tmp_path / "list.txt"
     refused = run("list", "--ids", str(file))
     assert (refused.exit_code, "cannot be read" in refused.stderr) == (2, True)

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from mailroom_ops import cli
 from mailroom_ops.shared.deeds import Deeds
 from mailroom_ops.templates.published import Published
 from mailroom_stacks.templates.folder import TemplateName
 from tests.support.ops.campaign import CDK, NOW, RUN, TOML
+from tests.support.ops.run_app import run_app
 from tests.support.ops.search import index
 from tests.support.ops.shared import ACCOUNT, REGION, Recorded, failure
 from tests.support.ops.whole import MS, WholeStage, whole_stage
@@ -40,7 +41,7 @@ LISTS = {
 
 
 @pytest.fixture
-def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WholeStage]:
+def long_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WholeStage]:
     """A stage in which everything has a long name."""
     with whole_stage(tmp_path, monkeypatch) as (stage, _):
         monkeypatch.setattr("mailroom_ops.templates.template.TEMPLATES", tmp_path / "templates")
@@ -56,7 +57,7 @@ def fill(stage: WholeStage) -> None:
     deeds = Deeds(stage.session, "dev", lambda: NOW)
     deeds.by = lambda: OPERATOR
     deeds.record(f"stop run {RUN}", [f"campaign#{CAMPAIGN}"], "their link is wrong")
-    assert run("lane pause mail bulk --why", f"the link of {CAMPAIGN} is wrong").exit_code == 0
+    assert run_list("lane pause mail bulk --why", f"the link of {CAMPAIGN} is wrong").exit_code == 0
     settings = json.loads(json.dumps(CDK))
     settings["context"]["mailroom"]["dev"]["campaigns"]["enabled"] = [CAMPAIGN]
     stage.world.write("cdk.json", json.dumps(settings))
@@ -90,20 +91,19 @@ def fill_messages(stage: WholeStage) -> None:
     index(stage.dynamodb)
 
 
-def run(command: str, *arguments: str, columns: int = 80) -> Result:
-    words = [*command.split(), *arguments, "--stage", "dev"]
-    return CliRunner().invoke(cli.app, words, env={"COLUMNS": str(columns)})
+def run_list(command: str, *arguments: str, columns: int = 80) -> Result:
+    return run_app(cli.app, *command.split(), *arguments, "--stage", "dev", columns=columns)
 
 
 def words_of(command: str, columns: int) -> tuple[list[str], set[str]]:
     """Return the lines of a list at a width, and their words."""
-    result = run(command, columns=columns)
+    result = run_list(command, columns=columns)
     assert result.exit_code == 0, (result.stdout, result.stderr, result.exception)
     words = {word for word in result.stdout.split() if word.strip("─")}
     return result.stdout.splitlines(), words
 
 
-@pytest.mark.usefixtures("stage")
+@pytest.mark.usefixtures("long_names")
 @pytest.mark.parametrize("command", LISTS)
 def test_a_list_fits_80_columns_and_cuts_no_word(command: str) -> None:
     lines, words = words_of(command, 80)

@@ -31,7 +31,7 @@ def pace(latency: float = 0.1, computing: float = 0, **lane: Any) -> ConfiguredL
     return replace(LANE, estimate=Estimate(latency=latency, computing=computing), **lane)
 
 
-def test_the_example_of_the_article_takes_67_minutes() -> None:
+def test_a_run_of_the_size_in_the_documentation_takes_67_minutes() -> None:
     # 100,000 mails, 5 at once, batches of 3 that take 0.5 s, and 0.1 s in between.
     article = pace(0.5 / 3, workers=5, batch=3, rate=None)
     assert round(100_000 / article.speed / 60) == 67
@@ -44,7 +44,8 @@ def test_the_workers_are_the_bound_of_a_lane_with_a_higher_rate() -> None:
 
 @pytest.mark.parametrize(
     ("at_once", "memory_mb", "latency"),
-    # What a message computes, 5 ms of a whole vCPU, takes 7 times as long with 256 MB, and threads share it.
+    # The computation of a message, 5 ms of a whole vCPU, takes 7 times as long with 256 MB, and threads share
+    # it.
     [(1, 1769, 0.1), (1, 256, 0.12955), (2, 256, 0.12955), (10, 256, 0.3455), (10, 1769, 0.1)],
 )
 def test_a_message_takes_longer_with_less_memory_and_with_other_messages_beside_it(

@@ -2,15 +2,14 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from moto import mock_aws
-from typer.testing import Result
 
 from mailroom.recipients.choices import Preferences
 from tests.support.dynamodb import in_memory_dynamodb
-from tests.support.ops.campaign import NOW, FakeFunctions
-from tests.support.ops.campaign import run as cli
+from tests.support.ops.campaign import NOW, FakeFunctions, run
 from tests.support.ops.shared import Session, make_deeds, make_table
 
 ADA = "ada@example.com"
@@ -18,7 +17,7 @@ TABLE = "mailroom-dev-preferences"
 
 
 @pytest.fixture
-def preferences(monkeypatch: pytest.MonkeyPatch) -> Iterator[Preferences]:
+def empty_preferences(monkeypatch: pytest.MonkeyPatch) -> Iterator[Preferences]:
     """The account, with an empty table."""
     with mock_aws(), in_memory_dynamodb():
         session = Session({"lambda": FakeFunctions()})
@@ -29,15 +28,14 @@ def preferences(monkeypatch: pytest.MonkeyPatch) -> Iterator[Preferences]:
         yield Preferences(session.client("dynamodb"), TABLE, lambda: NOW)
 
 
-def run(*arguments: str) -> Result:
-    return cli("people", *arguments)
+run_people = partial(run, "people")
 
 
-def test_the_opt_outs_of_an_address_are_shown_in_every_spelling(preferences: Preferences) -> None:
-    preferences.opt_out(ADA, "followers", "one-click")
-    preferences.opt_out(ADA, "news", "page")
-    preferences.opt_out("eve@example.com", "news", "page")
-    result = run("show", " Ada Lovelace <ADA@Example.com> ")
+def test_the_opt_outs_of_an_address_are_shown_in_every_spelling(empty_preferences: Preferences) -> None:
+    empty_preferences.opt_out(ADA, "followers", "one-click")
+    empty_preferences.opt_out(ADA, "news", "page")
+    empty_preferences.opt_out("eve@example.com", "news", "page")
+    result = run_people("show", " Ada Lovelace <ADA@Example.com> ")
     assert result.exit_code == 0
     since = "since 2026-11-21 14:00:34 UTC: opted out"
     assert result.stdout.splitlines() == [
@@ -46,41 +44,43 @@ def test_the_opt_outs_of_an_address_are_shown_in_every_spelling(preferences: Pre
     ]
 
 
-def test_a_choice_is_shown_and_undone_by_the_other_form_of_a_number(preferences: Preferences) -> None:
-    preferences.opt_out("+541123456789", "news", "page")
-    assert run("show", "+5491123456789").stdout.startswith("+541123456789 has received no news ")
-    assert run("allow", "+5491123456789", "--topic", "news", "--yes").exit_code == 0
-    assert run("show", "+5491123456789").exit_code == 1
+def test_a_choice_is_shown_and_undone_by_the_other_form_of_a_number(empty_preferences: Preferences) -> None:
+    empty_preferences.opt_out("+541123456789", "news", "page")
+    assert run_people("show", "+5491123456789").stdout.startswith("+541123456789 has received no news ")
+    assert run_people("allow", "+5491123456789", "--topic", "news", "--yes").exit_code == 0
+    assert run_people("show", "+5491123456789").exit_code == 1
 
 
-@pytest.mark.usefixtures("preferences")
+@pytest.mark.usefixtures("empty_preferences")
 def test_a_recipient_without_opt_outs_exits_with_1() -> None:
-    result = run("show", ADA)
+    result = run_people("show", ADA)
     sentence = f"{ADA} is not suppressed in dev, and has not opted out of a topic.\n"
     assert (result.exit_code, result.stdout) == (1, sentence)
-    assert run("show", ADA, "--json").stdout == '{"stage":"dev","suppressions":[],"opt_outs":[]}\n'
+    assert run_people("show", ADA, "--json").stdout == '{"stage":"dev","suppressions":[],"opt_outs":[]}\n'
 
 
 def test_an_operator_opts_a_recipient_out_in_the_canonical_form_of_the_address(
-    preferences: Preferences,
+    empty_preferences: Preferences,
 ) -> None:
-    result = run("stop", "Ada <ADA@Example.com>", "--topic", "followers")
+    result = run_people("stop", "Ada <ADA@Example.com>", "--topic", "followers")
     assert result.exit_code == 0
     assert "ada@example.com has received no followers since" in result.stdout
     assert "opted out by moto (command)." in result.stdout
-    assert (ADA, "followers") in preferences.find([(ADA, "followers")])
+    assert (ADA, "followers") in empty_preferences.find([(ADA, "followers")])
 
 
-def test_an_earlier_opt_out_keeps_its_time_and_its_way_and_exits_with_1(preferences: Preferences) -> None:
-    preferences.opt_out(ADA, "followers", "one-click")
-    result = run("stop", ADA, "--topic", "followers")
+def test_an_earlier_opt_out_keeps_its_time_and_its_way_and_exits_with_1(
+    empty_preferences: Preferences,
+) -> None:
+    empty_preferences.opt_out(ADA, "followers", "one-click")
+    result = run_people("stop", ADA, "--topic", "followers")
     assert result.exit_code == 1
     assert "2026-11-21 14:00:34 UTC: opted out with the button of their mail program" in result.stdout
 
 
-@pytest.mark.usefixtures("preferences")
+@pytest.mark.usefixtures("empty_preferences")
 def test_an_invalid_recipient_is_refused() -> None:
-    result = run("stop", "ada at example", "--topic", "followers")
+    result = run_people("stop", "ada at example", "--topic", "followers")
     assert result.exit_code == 2
     assert (
         "'ada at example' is not a recipient; use a mail address, a number such as +16175551234"
@@ -88,20 +88,20 @@ def test_an_invalid_recipient_is_refused() -> None:
     )
 
 
-def test_an_opt_in_is_confirmed_and_a_second_one_exits_with_1(preferences: Preferences) -> None:
-    preferences.opt_out(ADA, "followers", "one-click")
-    result = run("allow", "ADA@example.com", "--topic", "followers", "--yes")
+def test_an_opt_in_is_confirmed_and_a_second_one_exits_with_1(empty_preferences: Preferences) -> None:
+    empty_preferences.opt_out(ADA, "followers", "one-click")
+    result = run_people("allow", "ADA@example.com", "--topic", "followers", "--yes")
     assert result.exit_code == 0
     opted_out, allowed = result.stdout.splitlines()
     assert opted_out.startswith(f"{ADA} has received no followers since 2026-11-21 14:00:34 UTC: opted out")
     assert allowed == f"{ADA} gets followers of dev again."
-    assert not preferences.find([(ADA, "followers")])
-    result = run("allow", ADA, "--topic", "followers", "--yes")
+    assert not empty_preferences.find([(ADA, "followers")])
+    result = run_people("allow", ADA, "--topic", "followers", "--yes")
     assert (result.exit_code, result.stdout) == (1, f"{ADA} has not opted out of followers in dev.\n")
 
 
-def test_the_json_contains_every_field_of_an_opt_out(preferences: Preferences) -> None:
-    preferences.opt_out(ADA, "followers", "one-click")
+def test_the_json_contains_every_field_of_an_opt_out(empty_preferences: Preferences) -> None:
+    empty_preferences.opt_out(ADA, "followers", "one-click")
     choice = {
         "recipient": ADA,
         "topic": "followers",
@@ -110,16 +110,16 @@ def test_the_json_contains_every_field_of_an_opt_out(preferences: Preferences) -
         "actor": "",
     }
     expected = {"stage": "dev", "suppressions": [], "opt_outs": [choice]}
-    assert json.loads(run("show", ADA, "--json").stdout) == expected
-    assert json.loads(run("stop", ADA, "--topic", "followers", "--json").stdout) == expected
-    result = run("allow", ADA, "--topic", "followers", "--yes", "--json")
+    assert json.loads(run_people("show", ADA, "--json").stdout) == expected
+    assert json.loads(run_people("stop", ADA, "--topic", "followers", "--json").stdout) == expected
+    result = run_people("allow", ADA, "--topic", "followers", "--yes", "--json")
     assert json.loads(result.stdout) == {**expected, "ses": "not_asked"}
     assert f"{ADA} gets followers of dev again." in result.stderr
 
 
-def test_an_opt_in_without_a_confirmation_changes_nothing(preferences: Preferences) -> None:
-    preferences.opt_out(ADA, "followers", "one-click")
-    result = run("allow", ADA, "--topic", "followers")  # no input, so no answer
+def test_an_opt_in_without_a_confirmation_changes_nothing(empty_preferences: Preferences) -> None:
+    empty_preferences.opt_out(ADA, "followers", "one-click")
+    result = run_people("allow", ADA, "--topic", "followers")  # no input, so no answer
     assert result.exit_code == 1
     assert "Send followers of dev to it again? Do so only if they have asked for it." in result.stderr
-    assert preferences.find([(ADA, "followers")])
+    assert empty_preferences.find([(ADA, "followers")])

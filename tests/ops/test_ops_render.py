@@ -31,7 +31,7 @@ class Folder(Shelf):
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+def rendered_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     monkeypatch.setattr("mailroom_ops.templates.render.TEMPLATES", tmp_path / "templates")
     folder = Folder(tmp_path / "templates")
     folder.put("a", subject="Hello {{ name }}", html="<p>{{ name }}</p>", text="Dear {{ name }}\nBye")
@@ -40,8 +40,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     return folder
 
 
-def test_a_mail_is_rendered_with_its_first_example(folder: Folder) -> None:
-    result = folder.run("a")
+def test_a_mail_is_rendered_with_its_first_example(rendered_folder: Folder) -> None:
+    result = rendered_folder.run("a")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert lines[:3] == [
@@ -52,30 +52,32 @@ def test_a_mail_is_rendered_with_its_first_example(folder: Folder) -> None:
     assert lines[-6:] == ["Text, 12 bytes", "Dear Ada", "Bye", "", "HTML, 10 bytes", "<p>Ada</p>"]
 
 
-def test_another_example_a_file_or_an_option_changes_the_attributes(folder: Folder, tmp_path: Path) -> None:
-    assert "To: bob@example.com, eve@example.com" in folder.run("a", "--example", "bob").stdout
+def test_another_example_a_file_or_an_option_changes_the_attributes(
+    rendered_folder: Folder, tmp_path: Path
+) -> None:
+    assert "To: bob@example.com, eve@example.com" in rendered_folder.run("a", "--example", "bob").stdout
     file = tmp_path / "given.json"
     file.write_text('{"name": "Eve", "topic": "news"}')
-    given = folder.run("a", "--json", str(file)).stdout
+    given = rendered_folder.run("a", "--json", str(file)).stdout
     assert "Subject: Hello Eve" in given
     assert "List-Unsubscribe: <https://example.com/unsubscribe/made-up>" in given
-    assert "Subject: Hello 7" in folder.run("a", "--set", "name=7").stdout
+    assert "Subject: Hello 7" in rendered_folder.run("a", "--set", "name=7").stdout
 
 
-def test_a_text_message_shows_its_number_of_segments(folder: Folder) -> None:
-    (folder.templates / "sms" / "code").mkdir(parents=True)
-    (folder.templates / "sms" / "code" / "body.txt").write_text("Your code: {{ code }}")
-    assert "1 segment in GSM-7" in folder.run("code", "--set", "code=4711").stdout
-    assert "1 segment in UCS-2" in folder.run("code", "--set", "code=ы").stdout
+def test_a_text_message_shows_its_number_of_segments(rendered_folder: Folder) -> None:
+    (rendered_folder.templates / "sms" / "code").mkdir(parents=True)
+    (rendered_folder.templates / "sms" / "code" / "body.txt").write_text("Your code: {{ code }}")
+    assert "1 segment in GSM-7" in rendered_folder.run("code", "--set", "code=4711").stdout
+    assert "1 segment in UCS-2" in rendered_folder.run("code", "--set", "code=ы").stdout
     assert (
         "'\u2019' (U+2019) makes this text UCS-2: 70 characters a segment, not 160"
-        in folder.run("code", "--set", "code=\u2019").stdout
+        in rendered_folder.run("code", "--set", "code=\u2019").stdout
     )
 
 
-def test_a_language_is_chosen_and_unused_attributes_are_named(folder: Folder) -> None:
-    folder.put("a/fr", subject="Bonjour {{ name }}", html="<p>{{ name }}</p>", text="x")
-    result = folder.run("a", "--set", "locale=fr-CA", "--set", "shoe=7")
+def test_a_language_is_chosen_and_unused_attributes_are_named(rendered_folder: Folder) -> None:
+    rendered_folder.put("a/fr", subject="Bonjour {{ name }}", html="<p>{{ name }}</p>", text="x")
+    result = rendered_folder.run("a", "--set", "locale=fr-CA", "--set", "shoe=7")
     assert "Subject: Bonjour Ada" in result.stdout
     assert "Unused attributes: shoe." in result.stdout
 
@@ -92,8 +94,10 @@ def test_a_language_is_chosen_and_unused_attributes_are_named(folder: Folder) ->
         (["a", "--json", "nosuch.json"], "nosuch.json cannot be read"),
     ],
 )
-def test_an_invalid_message_is_refused_as_by_a_stage(folder: Folder, words: list[str], said: str) -> None:
-    result = folder.run(*words)
+def test_an_invalid_message_is_refused_as_by_a_stage(
+    rendered_folder: Folder, words: list[str], said: str
+) -> None:
+    result = rendered_folder.run(*words)
     assert result.exit_code == 2
     assert said in " ".join(result.stderr.split())
 
@@ -118,76 +122,80 @@ BROKEN = [
 
 @pytest.mark.parametrize(("parts", "said"), BROKEN)
 def test_the_option_all_fails_with_the_file_the_line_and_the_example(
-    folder: Folder, parts: dict[str, str], said: str
+    rendered_folder: Folder, parts: dict[str, str], said: str
 ) -> None:
-    folder.put("a", **parts)
-    result = folder.run("--all")
+    rendered_folder.put("a", **parts)
+    result = rendered_folder.run("--all")
     assert result.exit_code == 1
     assert said in result.stdout
     if "is unknown" not in said and "cannot be read" not in said:
         assert "(example templates/mail/a/examples/ada.json)" in result.stdout
 
 
-def test_a_fault_names_the_file_in_the_project(folder: Folder) -> None:
-    folder.put("a", text="one\n{{ city }}")
-    stderr = " ".join(folder.run("a").stderr.split())
+def test_a_fault_names_the_file_in_the_project(rendered_folder: Folder) -> None:
+    rendered_folder.put("a", text="one\n{{ city }}")
+    stderr = " ".join(rendered_folder.run("a").stderr.split())
     assert "mail/a cannot be sent: templates/mail/a/body.txt:2: city: is missing; this line uses it" in stderr
-    folder.put("_part", html="<style>@media print{#a{b:c}}</style>")
-    folder.put("a", text="Hi", html="{% include '_part/body.html' %}")
-    stderr = " ".join(folder.run("a").stderr.split())
+    rendered_folder.put("_part", html="<style>@media print{#a{b:c}}</style>")
+    rendered_folder.put("a", text="Hi", html="{% include '_part/body.html' %}")
+    stderr = " ".join(rendered_folder.run("a").stderr.split())
     # The fault alone does not explain that the code is CSS.
     assert "templates/mail/_part/body.html:1: `{#` begins code of the template in CSS" in stderr
     assert "templates/mail/_part/body.html:1 cannot be read: unexpected end of comment" in stderr
 
 
-def test_warnings_are_printed_beside_the_message_and_do_not_change_the_exit_code(folder: Folder) -> None:
-    folder.put("a", html="<a href='a.example'>{{ name }}</a>", subject="A &amp; B")
+def test_warnings_are_printed_beside_the_message_and_do_not_change_the_exit_code(
+    rendered_folder: Folder,
+) -> None:
+    rendered_folder.put("a", html="<a href='a.example'>{{ name }}</a>", subject="A &amp; B")
     warnings = [
         "templates/mail/a/subject.txt:1: &amp; is shown as it is written, because this is not HTML; "
         "write its character",
         "templates/mail/a/body.html:1: the link 'a.example' does not work in a mail; "
         "begin it with https://, mailto: or tel:",
     ]
-    result = folder.run("a")
+    result = rendered_folder.run("a")
     assert (result.exit_code, result.stderr.splitlines()) == (0, warnings)
     assert result.stdout.endswith("<a href='a.example'>Ada</a>\n")
-    result = folder.run("--all")
+    result = rendered_folder.run("--all")
     example = "(example templates/mail/a/examples/ada.json)"
     assert result.exit_code == 0
     assert result.stdout.splitlines()[-2:] == [f"{warning} {example}" for warning in warnings]
 
 
-def test_the_option_all_names_a_template_that_would_end_its_process_and_goes_on(folder: Folder) -> None:
-    folder.put("a", text="{% set ns = namespace() %}{% set ns.a = ns %}{{ ns }}")
-    folder.put("b", subject="{{ name }}", html="<p></p>")
-    folder.example("b", "ada", '{"name": "Ada"}')
-    result = folder.run("--all")
+def test_the_option_all_names_a_template_that_would_end_its_process_and_goes_on(
+    rendered_folder: Folder,
+) -> None:
+    rendered_folder.put("a", text="{% set ns = namespace() %}{% set ns.a = ns %}{{ ns }}")
+    rendered_folder.put("b", subject="{{ name }}", html="<p></p>")
+    rendered_folder.example("b", "ada", '{"name": "Ada"}')
+    result = rendered_folder.run("--all")
     assert result.exit_code == 1
     assert "templates/mail/a/body.txt takes more than 0.8 s or 18 MB" in result.stdout
     assert "(example templates/mail/a/examples/ada.json)" in result.stdout
     assert "templates/mail/b/body.html: is empty when rendered" in result.stdout
 
 
-def test_the_line_of_an_error_is_that_of_the_shared_part(folder: Folder) -> None:
-    folder.put("_line", text="a\nb\n{{ sku }}")
-    folder.put("a", text="{% include '_line/body.txt' %}")
-    assert "mail/_line/body.txt:3: sku: is missing" in folder.run("--all").stdout
+def test_the_line_of_an_error_is_that_of_the_shared_part(rendered_folder: Folder) -> None:
+    rendered_folder.put("_line", text="a\nb\n{{ sku }}")
+    rendered_folder.put("a", text="{% include '_line/body.txt' %}")
+    assert "mail/_line/body.txt:3: sku: is missing" in rendered_folder.run("--all").stdout
 
 
-def test_a_language_that_lacks_a_part_or_has_an_invalid_name_is_a_fault(folder: Folder) -> None:
-    folder.put("a/fr-ca", subject="Bonjour", text="x")
-    said = folder.run("--all").stdout
+def test_a_language_that_lacks_a_part_or_has_an_invalid_name_is_a_fault(rendered_folder: Folder) -> None:
+    rendered_folder.put("a/fr-ca", subject="Bonjour", text="x")
+    said = rendered_folder.run("--all").stdout
     assert "mail/a/fr-ca: is never selected; rename it to fr-CA" in said
     assert "mail/a/fr-ca/body.html: is missing; each language needs all parts" in said
 
 
-def test_an_example_renders_in_each_language(folder: Folder) -> None:
-    folder.put("a/fr", subject="Bonjour", html="x", text="{{ nom }}")
-    assert "mail/a/fr/body.txt:1: nom: is missing" in folder.run("--all").stdout
+def test_an_example_renders_in_each_language(rendered_folder: Folder) -> None:
+    rendered_folder.put("a/fr", subject="Bonjour", html="x", text="{{ nom }}")
+    assert "mail/a/fr/body.txt:1: nom: is missing" in rendered_folder.run("--all").stdout
 
 
-def test_numbers_of_an_example_have_the_type_of_an_items_numbers(folder: Folder) -> None:
-    folder.put("a", text="{{ price }} {{ price * 2 }}")
-    folder.example("a", "ada", '{"name": "Ada", "price": 9.5}')
-    assert "9.5 19\n" in folder.run("a").stdout
-    assert "9.25 18.5\n" in folder.run("a", "--set", "price=9.25").stdout
+def test_numbers_of_an_example_have_the_type_of_an_items_numbers(rendered_folder: Folder) -> None:
+    rendered_folder.put("a", text="{{ price }} {{ price * 2 }}")
+    rendered_folder.example("a", "ada", '{"name": "Ada", "price": 9.5}')
+    assert "9.5 19\n" in rendered_folder.run("a").stdout
+    assert "9.25 18.5\n" in rendered_folder.run("a", "--set", "price=9.25").stdout

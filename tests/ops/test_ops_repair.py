@@ -17,8 +17,8 @@ from mailroom.message.message import CampaignStart, Key
 from mailroom_ops.repair.judge import DAY, Diagnosis, Judge, Memory
 from mailroom_ops.repair.requeuer import Requeuer
 from mailroom_ops.shared.stage_queues import DeployedStage, StoredMessage
-from tests.support.ops.repair import LEDGER, RepairStage, repair_stage, run, scanned
-from tests.support.pipeline.items import mail
+from tests.support.ops.repair import LEDGER, RepairStage, ms_ago, repair_stage, run, scanned
+from tests.support.pipeline.items import mail_item
 
 STAGE = repair_stage
 NOW = 1_800_000_000.0
@@ -45,9 +45,9 @@ def diagnosis(
     return Judge(memory, older_than).judge(message, NOW)
 
 
-# what is stuck
+# Stuck messages.
 
-ITEM = mail("a")
+ITEM = mail_item("a")
 MARK = {"version": "v", "reason": "day_used_up"}
 """Mark of a message that waits."""
 IN_LEDGER: dict[str, tuple[dict[str, Any], tuple[str, str | None]]] = {
@@ -94,7 +94,7 @@ IN_LEDGER: dict[str, tuple[dict[str, Any], tuple[str, str | None]]] = {
 
 
 @pytest.mark.parametrize(("ledger", "found"), IN_LEDGER.values(), ids=IN_LEDGER)
-def test_a_message_is_overdue_if_its_next_step_is(
+def test_a_message_is_overdue_if_the_time_of_its_next_step_has_passed(
     ledger: dict[str, Any], found: tuple[str, str | None]
 ) -> None:
     judged = diagnosis(ledger, ITEM)
@@ -143,35 +143,35 @@ def test_the_safe_cure_comes_first_and_the_end_by_an_operator_last() -> None:
 
 def test_the_send_at_of_a_producer_does_not_prove_the_age_of_a_message() -> None:
     for at in (NOW - HOUR, NOW - 80 * DAY, NOW + DAY):
-        assert diagnosis(None, mail("a", send_at=iso(at)), FORGETFUL) == Diagnosis("forgotten")
+        assert diagnosis(None, mail_item("a", send_at=iso(at)), FORGETFUL) == Diagnosis("forgotten")
 
 
 # the command
 
 
 def test_a_missing_message_is_handed_to_dispatch_with_its_unchanged_item(stage: RepairStage) -> None:
-    item = mail("lost", weight=7, tags={"a": [True, None]})
+    item = mail_item("lost", weight=7, tags={"a": [True, None]})
     stage.put(item)
     stage.dynamodb.put_item(
-        TableName="mailroom-dev-mailbox", Item={**typed(mail("raw")), "blob": {"B": b"\x00\x01"}}
+        TableName="mailroom-dev-mailbox", Item={**typed(mail_item("raw")), "blob": {"B": b"\x00\x01"}}
     )
     stage.failed("done")
-    stage.put(mail("done"))
+    stage.put(mail_item("done"))
     code, answer = scanned("--yes")
     assert (code, answer["found"], answer["repaired"]) == (0, {"missing": {"mail": 2}}, {"mail": 2})
     images = {each["dynamodb"]["NewImage"]["id"]["S"]: each for each in stage.functions.records("dispatch")}
     assert sorted(images) == ["lost", "raw"]
     assert images["lost"]["dynamodb"]["NewImage"] == typed(item)
-    # Dispatch reads of it what it reads of the stream's own image.
+    # Dispatch reads the same attributes as of the stream's image.
     read = plain(images["raw"]["dynamodb"]["NewImage"])
-    assert read == plain({**typed(mail("raw")), "blob": {"B": "AAE="}})
+    assert read == plain({**typed(mail_item("raw")), "blob": {"B": "AAE="}})
     assert {each["eventName"] for each in images.values()} == {"INSERT"}
 
 
 def test_a_begun_message_is_queued_with_the_attempt_of_its_claim(stage: RepairStage) -> None:
     stage.know("first", status="sending", startedAt=1)
     stage.know("third", status="sending", attempts=2)
-    stage.put(mail("first", expires_at="2020-01-01T00:00:00Z"), mail("third"))
+    stage.put(mail_item("first", expires_at="2020-01-01T00:00:00Z"), mail_item("third"))
     code, answer = scanned("--yes")
     assert (code, answer["repaired"]) == (0, {"mail": 2})
     assert {each["id"]: each["attempt"] for each in stage.bodies("mail")} == {"first": 1, "third": 3}
@@ -181,11 +181,11 @@ def test_a_message_that_a_later_start_of_its_run_prepared_but_did_not_queue_is_q
     stage: RepairStage,
 ) -> None:
     start = CampaignStart("spring", "r", 2)
-    new = mail("new") | {"attempt": 2, "campaign_start": structs.asdict(start)}
+    new = mail_item("new") | {"attempt": 2, "campaign_start": structs.asdict(start)}
     ledger = Ledger(stage.dynamodb, LEDGER, lease=60, ttl=1e6, clock=lambda: 1_790_000_000.0)
     assert ledger.restart(Key("new", "mail"), {}, start) == 2
     stage.know("cut off", status="retrying", attempts=1)
-    old = mail("cut off") | {"campaign_start": {**new["campaign_start"], "start": 1}}
+    old = mail_item("cut off") | {"campaign_start": {**new["campaign_start"], "start": 1}}
     stage.put(new, old)
     code, answer = scanned("--yes")
     assert (code, answer["found"], answer["repaired"]) == (0, {"overdue": {"mail": 2}}, {"mail": 2})
@@ -197,7 +197,7 @@ def test_a_message_that_a_later_start_of_its_run_prepared_but_did_not_queue_is_q
 def test_the_item_of_a_later_start_gets_its_first_attempt_if_the_ledger_does_not_have_it(
     stage: RepairStage,
 ) -> None:
-    item = mail("lost") | {"campaign_start": {"campaign": "spring", "run": "r", "start": 2}}
+    item = mail_item("lost") | {"campaign_start": {"campaign": "spring", "run": "r", "start": 2}}
     stage.put(item | {"attempt": 2})
     assert scanned("--yes")[1]["repaired"] == {"mail": 1}
     (record,) = stage.functions.records("dispatch")
@@ -209,7 +209,7 @@ def test_a_waiting_message_is_left_to_release_and_a_handed_over_one_is_queued(st
     stage.know("waits", **due, wait=MARK)
     stage.know("lost", **due)
     stage.know("gone", **due)
-    stage.put(mail("waits"), mail("lost"))
+    stage.put(mail_item("waits"), mail_item("lost"))
     before = stage.ledger("waits")
     code, answer = scanned("--yes")
     assert (code, answer["found"]) == (1, {"overdue": {"mail": 1}, "gone": {"mail": 1}})
@@ -233,7 +233,7 @@ def test_a_due_fax_attempt_is_handed_to_outcomes_as_a_stream_record(stage: Repai
         for id_, images in changes.items()
     }
     assert moved == dict.fromkeys(("waits", "reopened", "held"), ("sending", "retrying"))
-    # Another generation is a resend, of which nobody is called back.
+    # Another generation is a resend, about which no callback is sent.
     lives = {id_: "generation" in images["OldImage"] for id_, images in changes.items()}
     assert lives == {"waits": False, "reopened": True, "held": True}
     assert changes["reopened"]["OldImage"]["generation"] == {"N": "0"}
@@ -241,7 +241,7 @@ def test_a_due_fax_attempt_is_handed_to_outcomes_as_a_stream_record(stage: Repai
 
 def test_a_repair_does_not_write_to_the_ledger(stage: RepairStage) -> None:
     stage.know("a", status="sending", startedAt=1)
-    stage.put(mail("a"), mail("b"))
+    stage.put(mail_item("a"), mail_item("b"))
     before = stage.ledger("a")
     scanned("--yes")
     assert stage.ledger("a") == before
@@ -249,7 +249,7 @@ def test_a_repair_does_not_write_to_the_ledger(stage: RepairStage) -> None:
 
 
 def test_a_dry_run_requeues_no_message_and_exits_with_1(stage: RepairStage) -> None:
-    stage.put(mail("a"))
+    stage.put(mail_item("a"))
     code, answer = scanned("--dry-run")
     assert (code, answer["found"], answer["repaired"]) == (1, {"missing": {"mail": 1}}, {})
     assert not stage.functions.invoked
@@ -257,7 +257,7 @@ def test_a_dry_run_requeues_no_message_and_exits_with_1(stage: RepairStage) -> N
 
 
 def test_a_healthy_stage_exits_with_0_without_a_question(stage: RepairStage) -> None:
-    stage.put(mail("a"))
+    stage.put(mail_item("a"))
     stage.failed("a")
     result = run("resend", "--stuck", "--older-than", "0s")
     assert result.exit_code == 0
@@ -265,7 +265,7 @@ def test_a_healthy_stage_exits_with_0_without_a_question(stage: RepairStage) -> 
 
 
 def test_a_message_that_dispatch_refuses_is_counted_and_exits_with_1(stage: RepairStage) -> None:
-    stage.put(mail("a"), mail("b"))
+    stage.put(mail_item("a"), mail_item("b"))
     stage.functions.failing = {"1"}
     assert [scanned("--yes")[1][name] for name in ("repaired", "failed")] == [{"mail": 1}, 1]
     stage.functions.error = "Unhandled"
@@ -276,7 +276,7 @@ def test_a_message_that_dispatch_refuses_is_counted_and_exits_with_1(stage: Repa
 def test_a_message_that_changes_between_the_two_scans_is_left_alone(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stage.put(mail("slow"), mail("lost"))
+    stage.put(mail_item("slow"), mail_item("lost"))
     waited: list[float] = []
 
     def sleep(seconds: float) -> None:
@@ -298,7 +298,7 @@ def test_a_message_that_changes_between_the_two_scans_is_left_alone(
     assert (sum(waited), answer["repaired"]) == (900, {"mail": 1})
 
 
-def test_an_invalid_span_exits_with_2(stage: RepairStage) -> None:
+def test_a_repair_with_an_invalid_span_of_time_exits_with_2(stage: RepairStage) -> None:
     result = run("resend", "--stuck", "--older-than", "soon")
     assert result.exit_code == 2
     assert "use one like 90s, 15m, 2h, 1d or 2w" in result.stderr
@@ -308,23 +308,18 @@ def test_an_invalid_span_exits_with_2(stage: RepairStage) -> None:
 
 
 def test_a_dead_letter_is_left_in_its_queue_and_exits_with_1(stage: RepairStage) -> None:
-    stage.know("a", status="sending", dead_lettered_at=_ago(HOUR))
-    stage.put(mail("a"))
+    stage.know("a", status="sending", dead_lettered_at=ms_ago(HOUR))
+    stage.put(mail_item("a"))
     code, answer = scanned("--yes")
     assert (code, answer["found"], answer["repaired"]) == (1, {"dead_letter": {"mail": 1}}, {})
-
-
-def _ago(seconds: float) -> int:
-    """The mark of so long ago."""
-    return round((time.time() - seconds) * 1000)
 
 
 # many
 
 
 def test_an_invocation_is_bounded_in_size_and_number_of_records(stage: RepairStage) -> None:
-    large = [mail(f"m{at}", text="x" * 300_000) for at in range(30)]
-    small = [mail(f"s{at}") for at in range(250)]
+    large = [mail_item(f"m{at}", text="x" * 300_000) for at in range(30)]
+    small = [mail_item(f"s{at}") for at in range(250)]
     stored = [StoredMessage(Key(each["id"], "mail"), None, each) for each in (*large, *small)]
     requeuer = Requeuer(DeployedStage.of(stage.session, "dev"))
     assert requeuer.requeue([("dispatch", each) for each in stored]) == set()
@@ -337,7 +332,7 @@ def test_an_invocation_is_bounded_in_size_and_number_of_records(stage: RepairSta
 def test_more_than_one_page_of_both_tables_is_read(stage: RepairStage) -> None:
     text = "x" * 100_000
     for at in range(25):
-        stage.put(mail(f"m{at}", text=text))
+        stage.put(mail_item(f"m{at}", text=text))
         stage.know(f"k{at}", status="sending", startedAt=1)
     code, answer = scanned("--yes")
     assert (code, answer["looked_at"]) == (1, {"mailbox": 25, "ledger": 25})

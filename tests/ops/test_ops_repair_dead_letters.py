@@ -7,7 +7,8 @@ import pytest
 import typer
 
 from mailroom_ops.repair.resend import resend
-from tests.support.ops.dead_letters import Stage, run, with_dead_letters
+from tests.support.ops.dead_letters import Stage, with_dead_letters
+from tests.support.ops.run_app import run_app
 
 STAGE = with_dead_letters
 app = typer.Typer()
@@ -22,23 +23,23 @@ def two_letters(stage: Stage) -> None:
 
 def redriven(*ids: str) -> tuple[int, dict[str, Any]]:
     """The exit code, and what became of the queue mail."""
-    result = run(app, "--dead-letters", "mail", *ids, "--yes", "--json")
+    result = run_app(app, "--dead-letters", "mail", *ids, "--yes", "--json")
     (queue,) = json.loads(result.stdout)["queues"]
     return result.exit_code, queue
 
 
 def test_a_redrive_shows_the_number_of_letters_and_requires_a_confirmation(stage: Stage) -> None:
     two_letters(stage)
-    result = run(app, "--dead-letters", "mail", typed="n\n")
+    result = run_app(app, "--dead-letters", "mail", typed="n\n")
     assert result.exit_code == 1
     assert "about 2 dead letters of mail go back into that queue" in result.stdout
     assert "Messages that were sent already are not sent again" in result.stdout
     assert len(stage.waiting("mail-dlq")) == 2
 
 
-def test_a_dry_run_moves_no_letter(stage: Stage) -> None:
+def test_a_dry_run_of_a_redrive_moves_no_letter(stage: Stage) -> None:
     two_letters(stage)
-    result = run(app, "--dead-letters", "mail", "--dry-run", "--json")
+    result = run_app(app, "--dead-letters", "mail", "--dry-run", "--json")
     assert result.exit_code == 1
     assert json.loads(result.stdout) == {
         "stage": "dev",
@@ -49,14 +50,14 @@ def test_a_dry_run_moves_no_letter(stage: Stage) -> None:
 
 
 @pytest.mark.usefixtures("stage")
-def test_an_empty_queue_exits_with_0() -> None:
-    result = run(app, "--dead-letters", "mail", "--json")
+def test_a_redrive_of_an_empty_dead_letter_queue_exits_with_0() -> None:
+    result = run_app(app, "--dead-letters", "mail", "--json")
     assert result.exit_code == 0
     assert json.loads(result.stdout)["queues"] == []
-    assert run(app, "--dead-letters", "all").stdout == "No dead letters in dev.\n"
+    assert run_app(app, "--dead-letters", "all").stdout == "No dead letters in dev.\n"
 
 
-# what moves
+# Moved letters.
 
 
 def test_the_letters_are_moved_to_their_own_queue(stage: Stage) -> None:
@@ -71,7 +72,7 @@ def test_body_and_attributes_are_moved_without_the_schedulers_error(stage: Stage
     attributes = {"channel": text, "ERROR_CODE": text, "ERROR_MESSAGE": text}
     start = {"campaign": "weekly", "scheduled_at": "2026-11-21T14:00:00Z"}
     stage.send("collect-dlq", start, MessageAttributes=attributes)
-    assert run(app, "--dead-letters", "collect", "--yes").exit_code == 0
+    assert run_app(app, "--dead-letters", "collect", "--yes").exit_code == 0
     (moved,) = stage.waiting("collect")
     assert json.loads(moved["Body"]) == start
     assert moved["MessageAttributes"].keys() == {"channel"}
@@ -81,7 +82,7 @@ def test_a_fifo_queues_letters_keep_group_and_order(stage: Stage) -> None:
     for number in range(3):
         more = {"MessageGroupId": "+16175551234", "MessageDeduplicationId": f"d-{number}"}
         stage.send("fax-dlq.fifo", {"fax_id": f"f-{number}"}, **more)
-    assert run(app, "--dead-letters", "fax", "--yes").exit_code == 0
+    assert run_app(app, "--dead-letters", "fax", "--yes").exit_code == 0
     moved = stage.waiting("fax.fifo")
     assert [json.loads(each["Body"])["fax_id"] for each in moved] == ["f-0", "f-1", "f-2"]
     assert {each["Attributes"]["MessageGroupId"] for each in moved} == {"+16175551234"}
@@ -93,13 +94,13 @@ def test_a_redriven_fax_gets_a_new_deduplication_id_so_that_sqs_delivers_it(stag
     stage.send("fax.fifo", {"fax_id": "f-1"}, **order)
     stage.sqs.purge_queue(QueueUrl=stage.urls["fax.fifo"])
     stage.send("fax-dlq.fifo", {"fax_id": "f-1"}, **order)
-    assert run(app, "--dead-letters", "fax", "--yes").exit_code == 0
+    assert run_app(app, "--dead-letters", "fax", "--yes").exit_code == 0
     (moved,) = stage.waiting("fax.fifo")
     assert moved["Attributes"]["MessageDeduplicationId"] != "f-1"
 
 
 def test_duplicate_letters_of_one_chosen_id_do_not_replace_a_missing_one(stage: Stage) -> None:
-    """Two letters of one message are no excuse for another that is not there."""
+    """Two dead letters of one message do not make up for a missing letter of another message."""
     stage.send("mail-dlq", MAIL)
     stage.send("mail-dlq", MAIL)
     assert redriven("m-1", "m-9") == (1, {"queue": "mail", "found": 2, "moved": 2, "left": 1})
@@ -146,7 +147,7 @@ def test_a_crash_during_a_redrive_leaves_a_copy_in_both_queues_and_the_rest_in_p
         raise RuntimeError("killed")
 
     stage.sqs_calls = {"delete_message_batch": dies}
-    assert isinstance(run(app, "--dead-letters", "mail", "--yes").exception, RuntimeError)
+    assert isinstance(run_app(app, "--dead-letters", "mail", "--yes").exception, RuntimeError)
     assert len(stage.waiting("mail-dlq")) == 2
     assert len(stage.waiting("mail")) == 2
 

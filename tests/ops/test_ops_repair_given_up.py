@@ -9,12 +9,22 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 from moto.s3.models import s3_backends
 from typer import Typer
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from mailroom_ops.repair.failed_batches import FailedBatch, FailedBatches
 from mailroom_ops.repair.resend import resend
 from mailroom_ops.shared.deployed_stage import config_for_invocations
-from tests.support.ops.shared import ACCOUNT, BUCKET, FakeDispatch, Session, Shelf, document, event, key
+from tests.support.ops.run_app import run_app
+from tests.support.ops.shared import (
+    ACCOUNT,
+    BUCKET,
+    FakeDispatch,
+    Session,
+    Shelf,
+    dispatch_event,
+    document,
+    key,
+)
 
 
 def replaying(dispatch: FakeDispatch | None = None) -> FailedBatches:
@@ -25,12 +35,12 @@ app = Typer()
 app.command()(resend)
 
 
-def run(
+def repair_given_up(
     monkeypatch: pytest.MonkeyPatch, dispatch: FakeDispatch, *options: str, typed: str | None = None
 ) -> Result:
     session = Session({"lambda": dispatch})
     monkeypatch.setattr("boto3.Session", lambda: session)
-    return CliRunner().invoke(app, ["--given-up", *options], input=typed, env={"COLUMNS": "120"})
+    return run_app(app, "--given-up", *options, typed=typed, columns=120)
 
 
 class Meanwhile(FakeDispatch):
@@ -51,48 +61,50 @@ Found = tuple[FailedBatch, dict[str, Any]]
 
 
 def batches(failed: FailedBatches) -> Iterator[Found]:
-    """What waits, as the command reads it: oldest first, each when it is its turn."""
+    """Return the waiting batches, the oldest first, each read at its turn."""
     return (found for since, key in failed.waiting() if (found := failed.read(key, since)) is not None)
 
 
-@pytest.mark.parametrize("written", [json.dumps(event("a", "b")), event("a", "b")], ids=["string", "object"])
-def test_a_payload_is_read_as_a_string_and_as_an_object(shelf: Shelf, written: object) -> None:
-    shelf.put("one", document(written, "RecordAgeExceeded"))
+@pytest.mark.parametrize(
+    "written", [json.dumps(dispatch_event("a", "b")), dispatch_event("a", "b")], ids=["string", "object"]
+)
+def test_a_payload_is_read_as_a_string_and_as_an_object(shelf_in_s3: Shelf, written: object) -> None:
+    shelf_in_s3.put("one", document(written, "RecordAgeExceeded"))
     ((found, read),) = batches(replaying())
-    assert (found.key, read, found.condition) == (key("one"), event("a", "b"), "RecordAgeExceeded")
+    assert (found.key, read, found.condition) == (key("one"), dispatch_event("a", "b"), "RecordAgeExceeded")
     assert found.records == 2
 
 
-def test_the_oldest_batch_comes_first(shelf: Shelf) -> None:
+def test_the_oldest_batch_of_given_up_records_comes_first(shelf_in_s3: Shelf) -> None:
     for name, day in (("a", 20), ("b", 18), ("c", 19)):
-        shelf.put(name, document(event(name)))
+        shelf_in_s3.put(name, document(dispatch_event(name)))
         stored = s3_backends[ACCOUNT]["aws"].buckets[BUCKET].keys[key(name)]
         stored.last_modified = datetime(2026, 11, day, tzinfo=UTC).replace(tzinfo=None)
     assert [each for _, each in replaying().waiting()] == [key("b"), key("c"), key("a")]
 
 
 def test_the_batches_of_every_page_of_a_listing_are_found(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    shelf_in_s3: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "2")
     for name in "abcde":
-        shelf.put(name, document(event(name)))
+        shelf_in_s3.put(name, document(dispatch_event(name)))
     assert len([*replaying().waiting()]) == 5
 
 
 @pytest.mark.parametrize("function", ["dispatch", "outcomes:$LATEST", "index-messages"])
 def test_a_replayed_batch_goes_whole_to_the_function_that_failed_and_moves_to_replayed(
-    shelf: Shelf, function: str
+    shelf_in_s3: Shelf, function: str
 ) -> None:
-    written = document(event("a", "b"), function=f"mailroom-dev-{function}")
-    shelf.put("one", written)
+    written = document(dispatch_event("a", "b"), function=f"mailroom-dev-{function}")
+    shelf_in_s3.put("one", written)
     dispatch = FakeDispatch()
     failed = replaying(dispatch)
     (found,) = batches(failed)
     assert failed.replay(*found).why == ""
-    assert dispatch.invoked == [(f"mailroom-dev-{function.partition(':')[0]}", event("a", "b"))]
-    assert shelf.keys() == [f"replayed/{key('one')}"]
-    assert shelf.read(f"replayed/{key('one')}") == written
+    assert dispatch.invoked == [(f"mailroom-dev-{function.partition(':')[0]}", dispatch_event("a", "b"))]
+    assert shelf_in_s3.keys() == [f"replayed/{key('one')}"]
+    assert shelf_in_s3.read(f"replayed/{key('one')}") == written
     assert not [*failed.waiting()]
 
 
@@ -114,33 +126,33 @@ def test_a_replayed_batch_goes_whole_to_the_function_that_failed_and_moves_to_re
     ids=["another function", "a record fails", "the function fails"],
 )
 def test_a_batch_that_fails_in_part_stays_with_its_reason(
-    shelf: Shelf, function: str, dispatch: FakeDispatch, why: str
+    shelf_in_s3: Shelf, function: str, dispatch: FakeDispatch, why: str
 ) -> None:
-    shelf.put("one", document(event("a", "b"), function=function))
+    shelf_in_s3.put("one", document(dispatch_event("a", "b"), function=function))
     failed = replaying(dispatch)
     (found,) = batches(failed)
     assert failed.replay(*found).why.startswith(why)
-    assert (len(dispatch.invoked), shelf.keys()) == (int(function != "payroll"), [key("one")])
+    assert (len(dispatch.invoked), shelf_in_s3.keys()) == (int(function != "payroll"), [key("one")])
 
 
 # streaming
 
 
 def test_a_batch_is_read_only_before_its_replay_so_that_memory_stays_bounded(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    shelf_in_s3: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in "abc":
-        shelf.put(name, document(event(name)))
-    dispatch = Meanwhile(lambda: shelf.put("c", document(event("c", "later"))))
-    assert run(monkeypatch, dispatch, "--yes").exit_code == 0
+        shelf_in_s3.put(name, document(dispatch_event(name)))
+    dispatch = Meanwhile(lambda: shelf_in_s3.put("c", document(dispatch_event("c", "later"))))
+    assert repair_given_up(monkeypatch, dispatch, "--yes").exit_code == 0
     assert [len(told["Records"]) for _, told in dispatch.invoked] == [1, 1, 2]
 
 
 def test_a_batch_that_another_operator_has_replayed_is_left_out(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    shelf_in_s3: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in "ab":
-        shelf.put(name, document(event(name)))
+        shelf_in_s3.put(name, document(dispatch_event(name)))
     other = replaying()
 
     def another() -> None:
@@ -148,32 +160,32 @@ def test_a_batch_that_another_operator_has_replayed_is_left_out(
             assert other.replay(*each).why == ""
 
     dispatch = Meanwhile(another)
-    result = run(monkeypatch, dispatch, "--yes", "--json")
+    result = repair_given_up(monkeypatch, dispatch, "--yes", "--json")
     answer = json.loads(result.stdout)
     assert (result.exit_code, answer["found"], answer["replayed"]) == (0, 1, 1)
     assert len(dispatch.invoked) == 1
 
 
-def test_an_object_other_than_a_batch_is_left_and_the_others_are_replayed(shelf: Shelf) -> None:
-    shelf.put("odd", {"hello": "world"})
-    shelf.put("one", document(event("a")))
+def test_an_object_other_than_a_batch_is_left_and_the_others_are_replayed(shelf_in_s3: Shelf) -> None:
+    shelf_in_s3.put("odd", {"hello": "world"})
+    shelf_in_s3.put("one", document(dispatch_event("a")))
     dispatch = FakeDispatch()
     failed = replaying(dispatch)
     assert sorted(bool(failed.replay(*each).why) for each in batches(failed)) == [False, True]
     assert len(dispatch.invoked) == 1
-    assert set(shelf.keys()) >= {key("odd")}
+    assert set(shelf_in_s3.keys()) >= {key("odd")}
 
 
 # the command
 
 
 def test_the_output_counts_batches_and_records_and_names_the_failed_batches(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    shelf_in_s3: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shelf.put("one", document(event("a", "b")))
-    shelf.put("two", document(event("c"), "RecordAgeExceeded"))
+    shelf_in_s3.put("one", document(dispatch_event("a", "b")))
+    shelf_in_s3.put("two", document(dispatch_event("c"), "RecordAgeExceeded"))
     failing = FakeDispatch([{"batchItemFailures": [{"itemIdentifier": "0"}]}])
-    result = run(monkeypatch, failing, "--yes", "--json")
+    result = repair_given_up(monkeypatch, failing, "--yes", "--json")
     assert result.exit_code == 1
     answer = json.loads(result.stdout)
     (left,) = answer.pop("batches")
@@ -191,51 +203,51 @@ def test_the_output_counts_batches_and_records_and_names_the_failed_batches(
 
 
 def test_a_dry_run_names_every_batch_and_invokes_no_function(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    shelf_in_s3: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shelf.put("one", document(event("a", "b")))
+    shelf_in_s3.put("one", document(dispatch_event("a", "b")))
     dispatch = FakeDispatch()
-    result = run(monkeypatch, dispatch, "--dry-run")
+    result = repair_given_up(monkeypatch, dispatch, "--dry-run")
     assert result.exit_code == 1
     assert f"{key('one')}: 2 records of mailroom-dev-dispatch since 20" in result.stdout
     assert "1 batch waits; run without --dry-run to replay." in result.stdout
-    assert (dispatch.invoked, shelf.keys()) == ([], [key("one")])
+    assert (dispatch.invoked, shelf_in_s3.keys()) == ([], [key("one")])
 
 
 @pytest.mark.parametrize("option", ["--dry-run", "--json"])
-@pytest.mark.usefixtures("shelf")
+@pytest.mark.usefixtures("shelf_in_s3")
 def test_a_stage_without_batches_exits_with_0_without_a_question(
     monkeypatch: pytest.MonkeyPatch, option: str
 ) -> None:
-    result = run(monkeypatch, FakeDispatch())
+    result = repair_given_up(monkeypatch, FakeDispatch())
     assert (result.exit_code, result.stdout) == (0, "0 batches replayed, 0 left.\n")
-    assert run(monkeypatch, FakeDispatch(), option).exit_code == 0
+    assert repair_given_up(monkeypatch, FakeDispatch(), option).exit_code == 0
 
 
 def test_a_replay_shows_the_number_and_the_age_of_the_batches_and_requires_a_confirmation(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    shelf_in_s3: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, hours in (("a", 3), ("b", 50)):
-        shelf.put(name, document(event(name)))
+        shelf_in_s3.put(name, document(dispatch_event(name)))
         stored = s3_backends[ACCOUNT]["aws"].buckets[BUCKET].keys[key(name)]
         stored.last_modified = (datetime.now(UTC) - timedelta(hours=hours)).replace(tzinfo=None)
     dispatch = FakeDispatch()
-    asked = run(monkeypatch, dispatch, typed="n\n")
+    asked = repair_given_up(monkeypatch, dispatch, typed="n\n")
     assert asked.exit_code == 1
     assert "2 batches wait, the oldest since " in asked.stderr
     assert "2 days ago. Replay into dev? [y/N]" in asked.stderr
-    assert (dispatch.invoked, len(shelf.keys())) == ([], 2)
-    assert run(monkeypatch, dispatch, typed="y\n").exit_code == 0
+    assert (dispatch.invoked, len(shelf_in_s3.keys())) == ([], 2)
+    assert repair_given_up(monkeypatch, dispatch, typed="y\n").exit_code == 0
     assert len(dispatch.invoked) == 2
 
 
 def test_a_batch_whose_function_does_not_respond_is_left_and_the_others_are_replayed(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    shelf_in_s3: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in "ab":
-        shelf.put(name, document(event(name)))
+        shelf_in_s3.put(name, document(dispatch_event(name)))
     dispatch = Meanwhile(out_of_reach)
-    result = run(monkeypatch, dispatch, "--yes")
+    result = repair_given_up(monkeypatch, dispatch, "--yes")
     assert result.exit_code == 1
     assert "its function could not be invoked: Read timeout" in " ".join(result.stdout.split())
     assert "1 batch replayed, 1 left." in result.stdout
@@ -251,7 +263,7 @@ def test_a_batch_is_invoked_once_with_the_time_limit_of_a_function() -> None:
     assert config.retries == {"total_max_attempts": 1}
 
 
-@pytest.mark.usefixtures("shelf")
+@pytest.mark.usefixtures("shelf_in_s3")
 def test_batches_are_invoked_by_a_client_with_that_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     session, configs = Session({"lambda": FakeDispatch()}), dict[str, Any]()
     client = session.client

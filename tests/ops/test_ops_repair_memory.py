@@ -8,50 +8,50 @@ import pytest
 
 from mailroom_ops.repair.judge import DAY, Memory
 from tests.support.ops.repair import LEDGER, MAILBOX, RepairStage, repair_stage, run, scanned
-from tests.support.pipeline.items import mail
+from tests.support.pipeline.items import mail_item
 
 STAGE = repair_stage
 NOW = 1_800_000_000.0
 HOUR = 3600.0
 
 
-def table(since: float, *, restored: bool = False) -> Any:
-    """What DynamoDB says of a table that was made then."""
+def table_made_at(since: float, *, restored: bool = False) -> Any:
+    """Return DynamoDB's description of a table that was created at this time."""
     summary = {"RestoreSummary": {"RestoreInProgress": False}} if restored else {}
     return {"CreationDateTime": datetime.fromtimestamp(since, UTC), **summary}
 
 
 def complete(mailbox: Any, ledger: Any) -> bool:
-    """Whether such a ledger has forgotten nothing."""
+    """Return whether a ledger of this age still has every message."""
     return Memory.of(mailbox, ledger, NOW, confirmed=False).complete
 
 
 def test_a_ledger_as_old_as_its_mailbox_is_complete() -> None:
     since = NOW - 10 * DAY
-    assert complete(table(since), table(since))
-    assert complete(table(since), table(since + HOUR))
-    assert complete(table(since), table(since - 5 * DAY))
+    assert complete(table_made_at(since), table_made_at(since))
+    assert complete(table_made_at(since), table_made_at(since + HOUR))
+    assert complete(table_made_at(since), table_made_at(since - 5 * DAY))
 
 
 def test_a_ledger_younger_than_its_mailbox_is_incomplete() -> None:
     since = NOW - 10 * DAY
-    assert not complete(table(since - HOUR - 1), table(since))
+    assert not complete(table_made_at(since - HOUR - 1), table_made_at(since))
 
 
 @pytest.mark.parametrize(("days", "known"), [(88.9, True), (89.1, False), (180, False)])
 def test_a_ledger_older_than_the_least_retention_is_incomplete(days: float, *, known: bool) -> None:
     since = NOW - days * DAY
-    assert complete(table(since), table(since)) == known
+    assert complete(table_made_at(since), table_made_at(since)) == known
 
 
 @pytest.mark.parametrize("which", ["mailbox", "ledger"])
 def test_a_table_restored_from_a_backup_makes_the_ledger_incomplete(which: str) -> None:
-    both = {each: table(NOW - DAY, restored=each == which) for each in ("mailbox", "ledger")}
+    both = {each: table_made_at(NOW - DAY, restored=each == which) for each in ("mailbox", "ledger")}
     assert not complete(both["mailbox"], both["ledger"])
 
 
 def test_an_old_message_is_not_repaired_if_the_ledger_was_made_anew(stage: RepairStage) -> None:
-    stage.put(mail("sent long ago"))
+    stage.put(mail_item("sent long ago"))
     stage.made(MAILBOX, time.time() - 30 * DAY)
     stage.made(LEDGER, time.time() - HOUR)
     code, answer = scanned("--yes")
@@ -62,7 +62,7 @@ def test_an_old_message_is_not_repaired_if_the_ledger_was_made_anew(stage: Repai
 def test_forgotten_messages_are_requeued_after_a_confirmation_that_they_were_never_sent(
     stage: RepairStage,
 ) -> None:
-    stage.put(mail("a"))
+    stage.put(mail_item("a"))
     stage.made(MAILBOX, time.time() - 30 * DAY)
     asked = run("resend", "--stuck", "--older-than", "0s", "--include-forgotten", typed="n\n")
     assert "The records of 1 of them may have expired. Confirm that they were never sent" in asked.stderr

@@ -17,39 +17,32 @@ from mailroom_ops.repair.resender import judge
 from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.selected_messages import MessageRef, selected
 from tests.support.campaign_start import of_run
-from tests.support.ops.repair import RepairStage, repair_stage, run
+from tests.support.ops.repair import RepairStage, repair_stage, run, run_resend
 from tests.support.ops.shared import RUNS
-from tests.support.pipeline.items import mail
+from tests.support.pipeline.items import mail_item
 
 STAGE = repair_stage
 
 
-def resent(*arguments: str, typed: str | None = None) -> tuple[int, dict[str, dict[str, Any]]]:
-    """The exit code, and the messages by id, of a run that prints JSON."""
-    result = run("resend", *arguments, "--json", typed=typed)
-    answer = json.loads(result.stdout)
-    return result.exit_code, {each["id"]: each for each in answer["messages"]}
-
-
 def test_a_failed_message_is_reopened_and_queued_with_its_next_attempt(stage: RepairStage) -> None:
     stage.failed("a")
-    stage.put(mail("a", subject="Now", text="as it is now"))
-    code, found = resent("a")
+    stage.put(mail_item("a", subject="Now", text="as it is now"))
+    code, found = run_resend("a")
     assert (code, found["a"]["result"], found["a"]["attempt"]) == (0, "resent", 2)
     row = stage.ledger("a")
     assert (row["status"], row["generation"]) == ("retrying", 1)
     assert "completedAt" not in row
     assert "arrived_before" not in row
-    assert stage.bodies("mail") == [mail("a", subject="Now", text="as it is now") | {"attempt": 2}]
+    assert stage.bodies("mail") == [mail_item("a", subject="Now", text="as it is now") | {"attempt": 2}]
     assert not stage.functions.invoked
 
 
 def test_the_queue_is_that_of_the_lane_and_its_message_equals_the_one_of_dispatch(stage: RepairStage) -> None:
     stage.failed("bulk")
-    stage.put(mail("bulk", lane="bulk"))
+    stage.put(mail_item("bulk", lane="bulk"))
     stage.failed("hook", "webhook")
     stage.put({"id": "hook", "event_type": "webhook", "url": "https://hooks.example/x", "payload": 1})
-    assert resent("bulk", "hook")[0] == 0
+    assert run_resend("bulk", "hook")[0] == 0
     assert [each["id"] for each in stage.bodies("mail-bulk")] == ["bulk"]
     url = stage.urls["webhook"]
     (message,) = stage.sqs.receive_message(
@@ -66,7 +59,7 @@ def failed_of_run(stage: RepairStage) -> tuple[Runs, dict[str, Any]]:
     assert runs.begin("spring", "r", "s-1", "2026-09-21")
     run = runs.read("spring", "r")
     assert run is not None
-    item = mail("", lane="bulk") | of_run(run, "ada")
+    item = mail_item("", lane="bulk") | of_run(run, "ada")
     stage.put(item)
     stage.failed(item["id"])
     return runs, item
@@ -86,7 +79,7 @@ def test_a_resent_message_of_a_run_is_cancelled_by_a_later_stop_only(stage: Repa
     else:
         assert runs.begin("spring", "r", "s-2", "2026-09-21")
     assert halted(stage, item) == STOPPED
-    assert resent(item["id"])[0] == 0
+    assert run_resend(item["id"])[0] == 0
     (queued,) = stage.bodies("mail-bulk")
     assert queued == item | {"attempt": 2, "campaign_start": queued["campaign_start"]}
     assert halted(stage, queued) == ""
@@ -98,14 +91,14 @@ def test_a_resent_message_of_a_run_is_cancelled_by_a_later_stop_only(stage: Repa
 def test_a_pause_of_its_run_holds_a_resent_message(stage: RepairStage) -> None:
     runs, item = failed_of_run(stage)
     assert runs.pause("spring", "r", "since then by ada: a wrong link")
-    assert resent(item["id"])[0] == 0
+    assert run_resend(item["id"])[0] == 0
     (queued,) = stage.bodies("mail-bulk")
     assert halted(stage, queued) == PAUSED
 
 
 def test_a_reopened_fax_is_not_queued_because_the_ledgers_stream_does_it(stage: RepairStage) -> None:
     stage.failed("f", "fax", to="+16175551234", pdf_url="https://files.example/f.pdf", attempts=20)
-    code, found = resent("f")
+    code, found = run_resend("f")
     assert (code, found["f"]["attempt"]) == (0, 21)
     assert stage.ledger("f", "fax")["status"] == "retrying"
     assert not stage.bodies("fax-retry")
@@ -160,19 +153,19 @@ def test_a_message_that_an_operator_ended_may_arrive_twice_if_it_was_begun(
 
 def test_a_delivered_message_is_refused_and_sent_again_with_force(stage: RepairStage) -> None:
     stage.failed("a", status="delivered")
-    stage.put(mail("a"))
-    code, found = resent("a")
+    stage.put(mail_item("a"))
+    code, found = run_resend("a")
     assert (code, found["a"]["result"], stage.ledger("a")["completedAt"]) == (1, "refused", 1)
     assert not stage.bodies("mail")
-    assert resent("a", "--force", "--yes")[0] == 0
+    assert run_resend("a", "--force", "--yes")[0] == 0
     assert (len(stage.bodies("mail")), "arrived_before" in stage.ledger("a")) == (1, True)
 
 
 def test_a_reopened_but_unqueued_message_is_queued_without_another_generation(stage: RepairStage) -> None:
     stage.failed("a")
-    stage.put(mail("a"))
+    stage.put(mail_item("a"))
     assert stage.verbs().reopen(Key("a", "mail"), stage.ledger("a")) == 2
-    assert resent("a")[0] == 0
+    assert run_resend("a")[0] == 0
     assert stage.ledger("a")["generation"] == 1
     assert [each["attempt"] for each in stage.bodies("mail")] == [2]
 
@@ -195,8 +188,8 @@ def test_a_message_that_would_fail_again_is_refused_with_the_advice_to_use_a_new
 ) -> None:
     stage.failed("a")
     if changes is not None:
-        stage.put(mail("a", **changes))
-    code, found = resent("a", "--force", "--yes")
+        stage.put(mail_item("a", **changes))
+    code, found = run_resend("a", "--force", "--yes")
     assert (code, found["a"]["result"]) == (1, "refused")
     assert why in found["a"]["why"]
     assert "new id" in found["a"]["why"]
@@ -207,12 +200,12 @@ def test_a_message_with_an_unknown_outcome_is_refused_with_the_advice_to_ask_its
     stage: RepairStage,
 ) -> None:
     stage.failed("a", error={"code": "outcome_unknown", "message": "?"})
-    assert "ask its provider first" in resent("a", "--force", "--yes")[1]["a"]["why"]
+    assert "ask its provider first" in run_resend("a", "--force", "--yes")[1]["a"]["why"]
 
 
 def test_a_fax_that_was_refused_by_its_contract_is_refused_again(stage: RepairStage) -> None:
     stage.failed("f", "fax", to="+16175551234")
-    code, found = resent("f")
+    code, found = run_resend("f")
     assert code == 1
     assert "pdf_url" in found["f"]["why"]
 
@@ -221,17 +214,17 @@ def test_a_suppressed_recipient_is_refused_until_the_suppression_is_lifted(stage
     suppressions = Suppressions(stage.dynamodb, "mailroom-dev-suppressions")
     suppressions.mark(Suppression("ada@example.com", "mail", "bounce", 1_795_251_600_000))
     stage.failed("a", status="bounced", error={"code": "bounce", "message": "hard bounce"})
-    stage.put(mail("a"))
-    code, found = resent("a")
+    stage.put(mail_item("a"))
+    code, found = run_resend("a")
     assert code == 1
     assert "it would be suppressed again: on the suppression list since 2026-11-21" in found["a"]["why"]
     suppressions.lift("ada@example.com", "mail")
-    assert resent("a")[0] == 0
+    assert run_resend("a")[0] == 0
 
 
-def test_an_unknown_outcome_requires_a_confirmation(stage: RepairStage) -> None:
+def test_a_resend_of_a_message_with_an_unknown_outcome_requires_a_confirmation(stage: RepairStage) -> None:
     stage.failed("a", error={"code": "outcome_unknown", "message": "?"})
-    stage.put(mail("a"))
+    stage.put(mail_item("a"))
     refused = run("resend", "a", typed="n\n")
     assert refused.exit_code == 1
     assert "1 of them may arrive twice" in refused.stderr
@@ -248,7 +241,7 @@ def test_a_resend_of_more_than_ten_messages_requires_a_confirmation(
 ) -> None:
     for number in range(count):
         stage.failed(f"m{number}")
-        stage.put(mail(f"m{number}"))
+        stage.put(mail_item(f"m{number}"))
     result = run("resend", *(f"m{number}" for number in range(count)))
     assert (result.exit_code, "Send 11 messages of dev again?" in result.stderr) == (int(asked), asked)
     assert bool(stage.bodies("mail")) != asked
@@ -269,7 +262,7 @@ def test_a_resend_of_more_than_ten_messages_requires_a_confirmation(
     ],
     ids=["lines", "object", "objects"],
 )
-def test_ids_are_read_from_standard_input(piped: str) -> None:
+def test_resend_reads_ids_from_standard_input(piped: str) -> None:
     assert [ref.id for ref in selected(["-"], None, StringIO(piped), "dev")] == ["a", "b"]
 
 
@@ -309,8 +302,8 @@ def test_the_answer_of_a_resend_with_an_unknown_message_can_be_piped_to_another_
     stage: RepairStage,
 ) -> None:
     stage.failed("a")
-    stage.put(mail("a"))
-    _, messages = resent("a", "nosuch", "--dry-run")
+    stage.put(mail_item("a"))
+    _, messages = run_resend("a", "nosuch", "--dry-run")
     piped = json.dumps({"stage": "dev", "messages": [*messages.values()]})
     assert messages["nosuch"]["event_type"] == ""
     assert selected(["-"], None, StringIO(piped), "dev") == [MessageRef("a", "mail"), MessageRef("nosuch")]
@@ -320,13 +313,13 @@ def test_a_message_that_has_changed_during_the_confirmation_is_refused_despite_f
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.failed("a")
-    stage.put(mail("a"))
+    stage.put(mail_item("a"))
 
     def asked(*_: object, **__: object) -> None:
         stage.failed("a", status="sent", attempts=2)
 
     monkeypatch.setattr("mailroom_ops.messages.sets.confirm", asked)
-    code, found = resent("a", "--force")
+    code, found = run_resend("a", "--force")
     assert (code, found["a"]["result"]) == (1, "refused")
     assert "has changed since" in found["a"]["why"]
     assert stage.ledger("a")["status"] == "sent"
@@ -336,14 +329,14 @@ def test_a_message_that_has_changed_during_the_confirmation_is_refused_despite_f
 def test_an_id_of_two_channels_needs_the_channel(stage: RepairStage) -> None:
     stage.failed("a")
     stage.failed("a", "sms")
-    stage.put(mail("a"))
-    assert "mail and sms" in resent("a")[1]["a"]["why"]
-    assert resent("a", "--channel", "mail")[0] == 0
+    stage.put(mail_item("a"))
+    assert "mail and sms" in run_resend("a")[1]["a"]["why"]
+    assert run_resend("a", "--channel", "mail")[0] == 0
 
 
 def test_an_unclaimed_or_unknown_message_is_reported(stage: RepairStage) -> None:
-    stage.put(mail("ready"))
-    code, found = resent("ready", "nowhere")
+    stage.put(mail_item("ready"))
+    code, found = run_resend("ready", "nowhere")
     assert code == 1
     assert found["ready"]["result"] == "resent"
     assert found["nowhere"]["why"] == "there is no such message in the ledger"
@@ -351,8 +344,8 @@ def test_an_unclaimed_or_unknown_message_is_reported(stage: RepairStage) -> None
 
 def test_a_dry_run_shows_each_message_and_queues_none(stage: RepairStage) -> None:
     stage.failed("a")
-    stage.put(mail("a"))
-    code, found = resent("a", "--dry-run")
+    stage.put(mail_item("a"))
+    code, found = run_resend("a", "--dry-run")
     assert (code, found["a"]["result"]) == (0, "ready")
     result = run("resend", "a", "--dry-run")
     assert "failed: rejected: 550 no" in result.stdout
@@ -364,14 +357,14 @@ def test_a_reopening_whose_response_was_lost_is_recognized_by_its_token(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.failed("a")
-    stage.put(mail("a"))
+    stage.put(mail_item("a"))
     client = stage.dynamodb
     update = client.update_item
 
     def twice(**arguments: Any) -> Any:
-        update(**arguments)  # its answer is lost, and the SDK asks once more
+        update(**arguments)  # the response is lost, and the SDK repeats the request
         return update(**arguments)
 
     monkeypatch.setattr(client, "update_item", twice)
-    code, found = resent("a")
+    code, found = run_resend("a")
     assert (code, found["a"]["result"], found["a"]["attempt"]) == (0, "resent", 2)

@@ -41,7 +41,7 @@ def simulator() -> ResendSimulator:
 
 
 @pytest.fixture
-def by_resend(simulator: ResendSimulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def resend_session(simulator: ResendSimulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setattr("mailroom_ops.shared.resend_account.credentials", lambda *_: ["re_local"])
     with served(SimulatorServer(0, simulator)) as url:
         yield session(RESEND_SECRET_ARN="arn", RESEND_BASE_URL=f"{url}/resend")
@@ -53,11 +53,11 @@ def test_a_stage_whose_mails_ses_sends_has_no_account_at_resend(variables: dict[
 
 
 def test_a_recipient_is_lifted_from_resends_own_list(
-    by_resend: Any, simulator: ResendSimulator, monkeypatch: pytest.MonkeyPatch
+    resend_session: Any, simulator: ResendSimulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom_ops.people.suppression_lists.Suppressions", lambda *_: None)
     monkeypatch.setattr("mailroom_ops.people.suppression_lists.Deeds", lambda *_: Recorded())
-    lists = Lists(by_resend, "dev")
+    lists = Lists(resend_session, "dev")
     simulator.suppressed = {"v@example.com": "bounced", "ada@example.com": "bounced"}
     assert lists.provider == "Resend"
     assert lists.lift_from_provider("V <v@example.com>") == "lifted"
@@ -84,11 +84,11 @@ class Ses:
 
 
 def test_a_recipient_is_lifted_from_the_own_lists_of_both_providers(
-    by_resend: Any, simulator: ResendSimulator, monkeypatch: pytest.MonkeyPatch
+    resend_session: Any, simulator: ResendSimulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom_ops.people.suppression_lists.Suppressions", lambda *_: None)
     monkeypatch.setattr("mailroom_ops.people.suppression_lists.Deeds", lambda *_: Recorded())
-    ses, variables = Ses(), by_resend.client("lambda").environment_of("send-mail")
+    ses, variables = Ses(), resend_session.client("lambda").environment_of("send-mail")
     lists = Lists(session(ses, **variables, OTHER_PROVIDER="{}"), "dev")
     assert lists.provider == "Resend and SES"
     simulator.suppressed = {"v@example.com": "bounced"}
@@ -106,10 +106,10 @@ def test_a_recipient_is_lifted_from_the_own_lists_of_both_providers(
 
 
 def test_a_refusal_of_resend_is_not_reported_as_a_lift(
-    by_resend: Any, monkeypatch: pytest.MonkeyPatch
+    resend_session: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom_ops.shared.resend_account.credentials", lambda *_: ["another key"])
-    account = mail_providers(by_resend, "dev")["Resend"]
+    account = mail_providers(resend_session, "dev")["Resend"]
     assert account is not None
     with pytest.raises(OutcomeUnknown, match="answered 400"):
         account.lift("ada@example.com")

@@ -1,14 +1,13 @@
 """`resend` where AWS fails for one message: the others go, and that one is named with its way back."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
-from tests.support.ops.repair import RepairStage, repair_stage, run
-from tests.support.pipeline.items import mail
+from tests.support.ops.repair import RepairStage, repair_stage, run, run_resend
+from tests.support.pipeline.items import mail_item
 from tests.support.unit.fakes import client_error
 
 STAGE = repair_stage
@@ -21,7 +20,7 @@ def stage(stage: RepairStage) -> RepairStage:
     """Three mails that failed."""
     for id_ in IDS:
         stage.failed(id_)
-        stage.put(mail(id_))
+        stage.put(mail_item(id_))
     return stage
 
 
@@ -48,11 +47,6 @@ def queued(stage: RepairStage) -> list[str]:
     return sorted(each["id"] for each in stage.bodies("mail"))
 
 
-def resent() -> tuple[int, dict[str, dict[str, Any]]]:
-    result = run("resend", *IDS, "--json")
-    return result.exit_code, {each["id"]: each for each in json.loads(result.stdout)["messages"]}
-
-
 @pytest.mark.parametrize(
     "fault", [client_error("ThrottlingException"), OUT_OF_REACH], ids=["throttled", "out of reach"]
 )
@@ -60,7 +54,7 @@ def test_a_message_that_cannot_be_reopened_is_named_and_the_others_are_queued(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch, fault: Exception
 ) -> None:
     monkeypatch.setattr(stage.dynamodb, "update_item", failing_for(stage.dynamodb.update_item, "b", fault))
-    code, found = resent()
+    code, found = run_resend(*IDS)
     assert (code, {id_: each["result"] for id_, each in found.items()}) == (
         1,
         {"a": "resent", "b": "unqueued", "c": "resent"},
@@ -76,7 +70,7 @@ def test_a_reopened_message_whose_response_was_lost_is_queued_by_the_next_run(
     with monkeypatch.context() as broken:
         lost = failing_for(stage.dynamodb.update_item, "b", OUT_OF_REACH, done=True)
         broken.setattr(stage.dynamodb, "update_item", lost)
-        assert resent()[1]["b"]["result"] == "unqueued"
+        assert run_resend(*IDS)[1]["b"]["result"] == "unqueued"
     assert stage.ledger("b")["status"] == "retrying"
     assert run("resend", "b").exit_code == 0
     assert queued(stage) == ["a", "b", "c"]
@@ -88,7 +82,7 @@ def test_a_message_that_cannot_be_read_again_is_left_and_the_others_are_queued(
     # The ledger's item and the mailbox's are asked once for the look.
     failing = failing_for(stage.dynamodb.query, "b", client_error("ThrottlingException"), after=2)
     monkeypatch.setattr(stage.dynamodb, "query", failing)
-    code, found = resent()
+    code, found = run_resend(*IDS)
     assert (code, found["b"]["result"]) == (1, "refused")
     assert "could not be read, and was not changed" in found["b"]["why"]
     assert "completedAt" in stage.ledger("b")

@@ -1,8 +1,9 @@
-"""`mailroom restore`: what is missing comes back, what is newer stays, and nothing else is touched."""
+"""`mailroom restore`: missing items come back, newer ones stay, and all others are unchanged."""
 
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from mailroom.ledger.run_states import STOPPED, RunStates
 from mailroom.message.message import CampaignStart
 from mailroom_ops import cli
 from tests.support.dynamodb import in_memory_dynamodb
+from tests.support.ops.run_app import run_app
 from tests.support.ops.shared import RUNS, Session, make_table
 
 LEDGER, RESTORED = "mailroom-dev-ledger", "mailroom-dev-ledger-restored"
@@ -33,7 +35,7 @@ def dynamodb(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield client
 
 
-def put(dynamodb: Any, table: str, id_: str, at: str, status: str) -> None:
+def put_row(dynamodb: Any, table: str, id_: str, at: str, status: str) -> None:
     item = {"id": id_, "event_type": "mail", "updatedAt": at, "status": status}
     dynamodb.put_item(TableName=table, Item={name: {"S": value} for name, value in item.items()})
 
@@ -43,35 +45,34 @@ def statuses(dynamodb: Any) -> dict[str, str]:
     return {each["id"]["S"]: each["status"]["S"] for each in items}
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(cli.app, ["restore", "ledger", *arguments], env={"COLUMNS": "200"})
+restore_ledger = partial(run_app, cli.app, "restore", "ledger")
 
 
 def test_missing_and_older_items_are_restored_and_newer_ones_are_kept(dynamodb: Any) -> None:
     for number in range(40):
-        put(dynamodb, RESTORED, f"lost-{number}", OLD, "sent")
-    put(dynamodb, RESTORED, "older", NEW, "sent")
-    put(dynamodb, LEDGER, "older", OLD, "sending")
-    put(dynamodb, RESTORED, "newer", OLD, "sending")
-    put(dynamodb, LEDGER, "newer", NEW, "delivered")
-    put(dynamodb, LEDGER, "since", NEW, "sent")
-    answer = json.loads(run("--from", RESTORED, "--yes", "--json").stdout)
+        put_row(dynamodb, RESTORED, f"lost-{number}", OLD, "sent")
+    put_row(dynamodb, RESTORED, "older", NEW, "sent")
+    put_row(dynamodb, LEDGER, "older", OLD, "sending")
+    put_row(dynamodb, RESTORED, "newer", OLD, "sending")
+    put_row(dynamodb, LEDGER, "newer", NEW, "delivered")
+    put_row(dynamodb, LEDGER, "since", NEW, "sent")
+    answer = json.loads(restore_ledger("--from", RESTORED, "--yes", "--json").stdout)
     assert (answer["read"], answer["copied"], answer["kept"]) == (42, 41, 1)
     found = statuses(dynamodb)
     assert (found["older"], found["newer"], found["since"], len(found)) == ("sent", "delivered", "sent", 43)
-    again = json.loads(run("--from", RESTORED, "--yes", "--json").stdout)
+    again = json.loads(restore_ledger("--from", RESTORED, "--yes", "--json").stdout)
     assert (again["copied"], again["kept"]) == (0, 42)
 
 
 def test_a_wait_is_restored_only_if_it_has_a_time_in_the_future(dynamodb: Any) -> None:
-    """A wait for a run has no time: its position is a number of its own."""
+    """A wait for a run has a number of its own as its position instead of a time."""
     for id_, waits_in, waits_at in (
         ("past", "due#1", 1_600_000_000),
         ("ahead", "due#1", 10**10),
         ("of a paused run", "paused#mail#1", 10**15),
         ("of an unknown run", "run_unknown#mail#1", 10**15),
     ):
-        put(dynamodb, RESTORED, id_, OLD, "scheduled")
+        put_row(dynamodb, RESTORED, id_, OLD, "scheduled")
         dynamodb.update_item(
             TableName=RESTORED,
             Key={"id": {"S": id_}, "event_type": {"S": "mail"}},
@@ -83,7 +84,7 @@ def test_a_wait_is_restored_only_if_it_has_a_time_in_the_future(dynamodb: Any) -
                 ":at": {"N": f"{waits_at}"},
             },
         )
-    assert run("--from", RESTORED, "--yes").exit_code == 0
+    assert restore_ledger("--from", RESTORED, "--yes").exit_code == 0
     items = {each["id"]["S"]: each for each in dynamodb.scan(TableName=LEDGER)["Items"]}
     assert {id_ for id_, each in items.items() if each.keys() & MARK} == {"ahead"}
     assert {*statuses(dynamodb).values()} == {"scheduled"}
@@ -164,14 +165,14 @@ def test_messages_of_a_restored_run_wait_until_an_operator_stops_the_run(
     ("source", "said"),
     [(LEDGER, "is the stage's own table"), ("mailroom-dev-nothing", "There is no")],
 )
-def test_an_invalid_source_is_refused(dynamodb: Any, source: str, said: str) -> None:
-    put(dynamodb, LEDGER, "a", NEW, "sent")
-    result = run("--from", source, "--yes")
+def test_restore_refuses_an_invalid_source(dynamodb: Any, source: str, said: str) -> None:
+    put_row(dynamodb, LEDGER, "a", NEW, "sent")
+    result = restore_ledger("--from", source, "--yes")
     assert (result.exit_code, said in result.stderr) == (2, True)
     assert statuses(dynamodb) == {"a": "sent"}
 
 
-def test_a_table_with_other_keys_is_refused_as_a_source(dynamodb: Any) -> None:
+def test_a_table_with_other_keys_is_refused_as_the_source_of_a_restore(dynamodb: Any) -> None:
     make_table(dynamodb, "other", "name")
-    result = run("--from", "other", "--yes")
+    result = restore_ledger("--from", "other", "--yes")
     assert (result.exit_code, "is not a copy of" in result.stderr) == (2, True)

@@ -179,7 +179,7 @@ def test_an_export_that_is_incomplete_or_of_another_table_is_refused(
 
 
 @pytest.mark.parametrize("file", ["manifest-summary.json", "manifest-files.json"])
-def test_a_cut_manifest_is_refused(copy: Copy, file: str) -> None:
+def test_a_truncated_manifest_of_an_export_is_refused(copy: Copy, file: str) -> None:
     copy.exported.opt_out("ada@example.com", TOPIC, "page")
     copy.export()
     body = copy.s3.get_object(Bucket=BUCKET, Key=f"{FOLDER}/{file}")["Body"].read()
@@ -190,7 +190,7 @@ def test_a_cut_manifest_is_refused(copy: Copy, file: str) -> None:
 
 
 @pytest.mark.parametrize("file", ["manifest-summary.json", "data/7b4q.json.gz"])
-def test_a_missing_file_is_named(copy: Copy, file: str) -> None:
+def test_a_missing_file_of_an_export_is_named(copy: Copy, file: str) -> None:
     copy.exported.opt_out("ada@example.com", TOPIC, "page")
     copy.export()
     copy.s3.delete_object(Bucket=BUCKET, Key=f"{FOLDER}/{file}")
@@ -204,7 +204,7 @@ def test_a_missing_file_is_named(copy: Copy, file: str) -> None:
     [*({"lines": each} for each in (b"not JSON\n", b"{}\n", b"\n", b"[1]\n")), {"compress": bytes}],
     ids=["not JSON", "no item", "an empty line", "an array", "not compressed"],
 )
-def test_an_export_in_another_format_is_refused(copy: Copy, odd: dict[str, Any]) -> None:
+def test_restore_refuses_an_export_in_another_format(copy: Copy, odd: dict[str, Any]) -> None:
     copy.exported.opt_out("ada@example.com", TOPIC, "page")
     vars(copy).update(odd)
     copy.export()

@@ -91,7 +91,7 @@ def test_the_page_and_the_command_show_the_same_end(
     assert PACE in sending.page()
 
 
-def test_before_the_first_messages_leave_the_end_is_that_of_the_settings_and_says_so(
+def test_before_the_first_messages_are_sent_the_end_of_a_run_is_calculated_from_the_settings(
     sending: Sending,
 ) -> None:
     assert f"Sending takes {SETTINGS}." in sending.page()
@@ -102,7 +102,7 @@ def test_a_run_whose_messages_do_not_leave_has_no_end(sending: Sending) -> None:
     assert f"Sending takes {NONE}." in sending.page(seconds_later=301)
 
 
-def test_a_paused_run_has_no_end(sending: Sending) -> None:
+def test_a_paused_run_has_no_estimated_end(sending: Sending) -> None:
     sending.sent(600)
     sending.world.runs.pause("weekly", RUN, "since noon by ada: a wrong link")
     assert "Sending takes no end while the run is paused." in sending.page()
@@ -171,7 +171,7 @@ class Drawn:
         return end_of(world.world.session, Progress(self.run, results), "mail", figures, lambda: self.now)
 
 
-def test_no_drawn_run_ends_in_the_past_or_earlier_than_its_pace_allows(sending: Sending) -> None:
+def test_no_random_run_ends_in_the_past_or_earlier_than_its_pace_allows(sending: Sending) -> None:
     make_table(sending.world.dynamodb, "budgets", "name")
     kinds = Counter[str]()
     for seed in range(400):

@@ -62,7 +62,7 @@ def test_a_description_in_a_schema_has_lines_without_indentation(document: dict[
     assert not [part for part in parts if "\n " in part["description"]]
 
 
-def test_the_schema_is_a_valid_schema() -> None:
+def test_the_schema_of_each_channel_is_a_valid_json_schema() -> None:
     assert Draft202012Validator(Draft202012Validator.META_SCHEMA).is_valid(SCHEMA)
 
 
@@ -138,7 +138,7 @@ def test_the_schema_and_the_contract_agree_on_types(attributes: dict[str, Any]) 
 
 
 def fault_of(item: dict[str, Any]) -> Invalid | None:
-    """What the model says of an item, its numbers as DynamoDB gives them."""
+    """Return the model's errors of an item, with numbers as DynamoDB returns them."""
     numbers = json.loads(json.dumps(item), parse_float=Decimal)
     try:
         parse(numbers, CONTRACTS)

@@ -68,7 +68,7 @@ def test_a_send_at_without_an_offset_is_reported_as_utc() -> None:
     assert f"Its send_at has no offset and counts as UTC: {utc}." in shown
 
 
-def test_the_file_may_be_standard_input(stage: Stage) -> None:
+def test_send_reads_the_message_from_standard_input(stage: Stage) -> None:
     item = json.dumps({"id": "s", "to": "ada@example.com", "subject": "S", "text": "T"})
     assert run("send", "mail", "--file", "-", typed=item).exit_code == 0
     assert set(stage.mailbox()) == {"s"}
@@ -180,7 +180,7 @@ def test_the_option_wait_ends_with_the_outcome(stage: Stage, told: dict[str, str
 
 
 @pytest.mark.parametrize("status", ["sent", "delivered"])
-def test_a_message_whose_delivery_is_reported_before_the_next_poll_is_said_to_be_sent_too(
+def test_the_option_wait_prints_sent_although_the_delivery_is_reported_before_the_next_poll(
     stage: Stage, status: str
 ) -> None:
     stage.put(LEDGER, id="w", event_type="mail", status=status, provider_id="ses-1")

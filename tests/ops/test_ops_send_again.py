@@ -8,8 +8,8 @@ import pytest
 
 from mailroom.clock import iso
 from mailroom_ops.repair.judge import SENTENCES
-from tests.support.ops.repair import LEDGER, MAILBOX, RepairStage, repair_stage, run
-from tests.support.pipeline.items import mail
+from tests.support.ops.repair import LEDGER, MAILBOX, RepairStage, repair_stage, run, run_resend
+from tests.support.pipeline.items import mail_item
 
 STAGE = repair_stage
 OLD_SECONDS = 900 * 86_400
@@ -23,13 +23,7 @@ def stage(stage: RepairStage) -> RepairStage:
     return stage
 
 
-def resent(*arguments: str, typed: str | None = None) -> tuple[int, dict[str, dict[str, Any]]]:
-    """The exit code, and the messages by id."""
-    result = run("resend", *arguments, "--json", typed=typed)
-    return result.exit_code, {each["id"]: each for each in json.loads(result.stdout)["messages"]}
-
-
-def results(messages: dict[str, dict[str, Any]]) -> dict[str, tuple[str, str]]:
+def results_by_id(messages: dict[str, dict[str, Any]]) -> dict[str, tuple[str, str]]:
     """The result of each message, and the reason."""
     return {id_: (each["result"], each["why"]) for id_, each in messages.items()}
 
@@ -40,9 +34,9 @@ def requeued(stage: RepairStage) -> list[str]:
 
 
 def test_only_a_named_message_is_put_back_and_at_once(stage: RepairStage) -> None:
-    stage.put(mail("lost"), mail("sent a year ago"))
-    code, messages = resent("lost", "--yes")
-    assert (code, requeued(stage), results(messages)) == (
+    stage.put(mail_item("lost"), mail_item("sent a year ago"))
+    code, messages = run_resend("lost", "--yes")
+    assert (code, requeued(stage), results_by_id(messages)) == (
         0,
         ["lost"],
         {"lost": ("resent", SENTENCES["forgotten"])},
@@ -53,7 +47,7 @@ def test_only_a_named_message_is_put_back_and_at_once(stage: RepairStage) -> Non
 def test_an_operator_confirms_that_a_message_which_the_ledger_may_have_forgotten_was_never_sent(
     stage: RepairStage,
 ) -> None:
-    stage.put(mail("lost"))
+    stage.put(mail_item("lost"))
     result = run("resend", "lost", typed="n\n")
     assert result.exit_code == 1
     assert "without a record, which may have expired" in " ".join(result.stdout.split())
@@ -68,8 +62,8 @@ def test_a_message_unknown_to_a_complete_ledger_needs_no_confirmation_that_it_wa
 ) -> None:
     for table in (MAILBOX, LEDGER):
         stage.made(table, time.time() - 86_400)
-    stage.put(mail("lost"))
-    assert results(resent("lost")[1]) == {"lost": ("resent", SENTENCES["missing"])}
+    stage.put(mail_item("lost"))
+    assert results_by_id(run_resend("lost")[1]) == {"lost": ("resent", SENTENCES["missing"])}
     assert requeued(stage) == ["lost"]
 
 
@@ -81,10 +75,10 @@ def test_a_message_is_sent_again_in_whatever_state_it_is(stage: RepairStage) -> 
     stage.know("lies", status="sending", dead_lettered_at=round(time.time() * 1000))
     stage.know("gone", status="sending", startedAt=1)
     names = ("over", "arrived", "begun", "begun just now", "lies")
-    stage.put(*map(mail, names))
-    code, messages = resent(*names, "gone", "nowhere", "--yes")
+    stage.put(*map(mail_item, names))
+    code, messages = run_resend(*names, "gone", "nowhere", "--yes")
     assert code == 1
-    assert {id_: result for id_, (result, _) in results(messages).items()} == {
+    assert {id_: result for id_, (result, _) in results_by_id(messages).items()} == {
         "over": "resent",
         "arrived": "refused",
         "begun": "resent",
@@ -103,14 +97,14 @@ def test_a_message_that_ends_after_it_was_shown_is_not_put_back(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.know("m", status="sending", startedAt=1)
-    stage.put(mail("m"))
+    stage.put(mail_item("m"))
 
     def thinks(*_: object, **__: object) -> bool:
         stage.failed("m", status="sent")
         return True
 
     monkeypatch.setattr("mailroom_ops.messages.sets._confirm", thinks)
-    code, messages = resent("m")
+    code, messages = run_resend("m")
     assert (code, messages["m"]["why"]) == (1, "it has changed since it was shown; run this again")
     assert not stage.bodies("mail")
 
@@ -118,35 +112,38 @@ def test_a_message_that_ends_after_it_was_shown_is_not_put_back(
 def test_messages_that_the_function_dispatch_does_not_accept_are_reported_each(stage: RepairStage) -> None:
     for table in (MAILBOX, LEDGER):
         stage.made(table, time.time() - 86_400)
-    stage.put(mail("a"), mail("b"))
+    stage.put(mail_item("a"), mail_item("b"))
     stage.functions.failing = {"1"}
-    code, messages = resent("a", "b")
-    assert (code, sorted(result for result, _ in results(messages).values())) == (1, ["resent", "unqueued"])
+    code, messages = run_resend("a", "b")
+    assert (code, sorted(result for result, _ in results_by_id(messages).values())) == (
+        1,
+        ["resent", "unqueued"],
+    )
 
 
 def test_an_id_without_a_message_does_not_block_the_others(stage: RepairStage) -> None:
-    stage.put(mail("lost"))
-    code, messages = resent("nowhere", "lost", "--yes")
+    stage.put(mail_item("lost"))
+    code, messages = run_resend("nowhere", "lost", "--yes")
     assert (code, requeued(stage)) == (1, ["lost"])
     assert messages["nowhere"]["why"] == "there is no such message in the ledger"
 
 
 def test_an_id_of_two_channels_needs_the_channel(stage: RepairStage) -> None:
-    stage.put(mail("a"), {"id": "a", "event_type": "sms", "to": "+16175551234", "text": "Hi"})
-    assert resent("a", "--yes")[0] == 1
+    stage.put(mail_item("a"), {"id": "a", "event_type": "sms", "to": "+16175551234", "text": "Hi"})
+    assert run_resend("a", "--yes")[0] == 1
     assert not stage.functions.invoked
-    code, messages = resent("a", "--channel", "sms", "--yes")
+    code, messages = run_resend("a", "--channel", "sms", "--yes")
     assert (code, messages["a"]["event_type"], requeued(stage)) == (0, "sms", ["a"])
 
 
 def test_empty_standard_input_sends_no_message_again(stage: RepairStage) -> None:
-    stage.put(mail("a"))
-    code, messages = resent("-", "--older-than", "0s", "--yes", typed="")
+    stage.put(mail_item("a"))
+    code, messages = run_resend("-", "--older-than", "0s", "--yes", typed="")
     assert (code, messages, requeued(stage)) == (0, {}, [])
 
 
 def test_contradictory_or_missing_options_are_refused(stage: RepairStage) -> None:
-    stage.put(mail("a"))
+    stage.put(mail_item("a"))
     for options, words in (
         ("", "Name the messages"),
         ("--channel mail", "Name the messages"),
@@ -164,11 +161,11 @@ def test_contradictory_or_missing_options_are_refused(stage: RepairStage) -> Non
 
 def test_the_dead_letter_of_a_named_message_goes_back_into_its_queue(stage: RepairStage) -> None:
     stage.know("m", status="sending", dead_lettered_at=round((time.time() - 3600) * 1000))
-    stage.put(mail("m"))
+    stage.put(mail_item("m"))
     for id_ in ("m", "other"):
         body = json.dumps({"id": id_, "event_type": "mail", "attempt": 1})
         stage.sqs.send_message(QueueUrl=stage.urls["mail-dlq"], MessageBody=body)
-    code, messages = resent("m", "--older-than", "0s")
+    code, messages = run_resend("m", "--older-than", "0s")
     assert (code, messages["m"]["result"]) == (0, "resent")
     assert [each["id"] for each in stage.bodies("mail")] == ["m"]
     assert [each["id"] for each in stage.bodies("mail-dlq")] == ["other"]

@@ -1,44 +1,39 @@
-"""`messages settle`: an operator's word on a message that nobody else can end."""
+"""`messages settle`: an operator records the outcome of a message that no function can end."""
 
 import json
-import time
 from typing import Any
 
 import pytest
 
-from tests.support.ops.repair import RepairStage, repair_stage, run
-from tests.support.pipeline.items import mail
+from tests.support.ops.repair import RepairStage, ms_ago, repair_stage, run
+from tests.support.pipeline.items import mail_item
 
 STAGE = repair_stage
 HOUR, DAY = 3_600, 86_400
 FAX: dict[str, Any] = {"status": "sending", "provider": "signalwire", "provider_id": "fx-1"}
 
 
-def ago(seconds: float) -> int:
-    return round((time.time() - seconds) * 1000)
-
-
-def ended(*arguments: str) -> tuple[int, dict[str, Any]]:
+def settle(*arguments: str) -> tuple[int, dict[str, Any]]:
     result = run("settle", *arguments, "--yes", "--json")
     return result.exit_code, json.loads(result.stdout)
 
 
 @pytest.mark.parametrize("word", ["sent", "failed"])
 def test_a_lost_fax_ends_with_the_status_that_the_operator_gives(stage: RepairStage, word: str) -> None:
-    stage.know("f", "fax", **FAX, submittedAt=ago(2 * DAY), startedAt=ago(60))
-    code, answer = ended("f", "--as", word)
+    stage.know("f", "fax", **FAX, submittedAt=ms_ago(2 * DAY), startedAt=ms_ago(60))
+    code, answer = settle("f", "--as", word)
     assert (code, answer["counts"]) == (0, {"recorded": 1})
     assert [each["why"] for each in answer["messages"]] == ["sending: signalwire fx-1"]
     found = stage.ledger("f", "fax")
     assert (found["status"], found["attempts"]) == (word, 1)
     assert found["history"][-1]["code"] == "settled"
-    assert ended("f", "--as", word)[0] == 1
+    assert settle("f", "--as", word)[0] == 1
 
 
 def test_an_ending_shows_the_message_and_its_consequences_and_requires_a_confirmation(
     stage: RepairStage,
 ) -> None:
-    stage.know("f", "fax", **FAX, submittedAt=ago(2 * DAY), to="+16175551234")
+    stage.know("f", "fax", **FAX, submittedAt=ms_ago(2 * DAY), to="+16175551234")
     result = run("settle", "f", "--as", "failed", typed="n\n")
     assert result.exit_code == 1
     assert "sending: signalwire fx-1" in " ".join(result.stdout.split())
@@ -49,22 +44,22 @@ def test_an_ending_shows_the_message_and_its_consequences_and_requires_a_confirm
     assert "1 message of dev: 1 recorded." in result.stdout
 
 
-def test_a_fax_can_be_ended_only_after_its_line_must_be_free(stage: RepairStage) -> None:
-    stage.know("f", "fax", **FAX, submittedAt=ago(2 * HOUR + 1_400))
-    code, answer = ended("f", "--as", "failed")
+def test_a_fax_can_be_settled_only_when_its_line_is_certainly_free(stage: RepairStage) -> None:
+    stage.know("f", "fax", **FAX, submittedAt=ms_ago(2 * HOUR + 1_400))
+    code, answer = settle("f", "--as", "failed")
     assert (code, answer["counts"]) == (1, {"refused": 1})
     assert answer["messages"][0]["why"].startswith(
         "sending: a function may be sending it, or its fax line may be busy, until 20"
     )
-    stage.know("f", "fax", **FAX, submittedAt=ago(2 * HOUR + 1_600))
-    assert ended("f", "--as", "failed")[0] == 0
+    stage.know("f", "fax", **FAX, submittedAt=ms_ago(2 * HOUR + 1_600))
+    assert settle("f", "--as", "failed")[0] == 0
 
 
 def test_a_message_that_a_worker_may_hold_is_refused_until_its_lease_is_over(stage: RepairStage) -> None:
-    stage.know("m", status="sending", claim_token="t", startedAt=ago(1_400))
-    assert ended("m", "--as", "sent")[0] == 1
-    stage.know("m", status="sending", claim_token="t", startedAt=ago(1_600))
-    assert ended("m", "--as", "sent")[0] == 0
+    stage.know("m", status="sending", claim_token="t", startedAt=ms_ago(1_400))
+    assert settle("m", "--as", "sent")[0] == 1
+    stage.know("m", status="sending", claim_token="t", startedAt=ms_ago(1_600))
+    assert settle("m", "--as", "sent")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -95,7 +90,7 @@ def test_a_message_with_an_outcome_or_a_wait_is_not_ended(
 ) -> None:
     stage.know("m", **item)
     before = stage.ledger("m")
-    code, answer = ended("m", "--as", "failed")
+    code, answer = settle("m", "--as", "failed")
     assert (code, answer["messages"][0]["why"].startswith(why)) == (1, True)
     assert stage.ledger("m") == before
 
@@ -106,7 +101,7 @@ def test_a_message_that_changes_during_the_confirmation_is_left_alone(
     stage.know("m", status="sending", claim_token="t")
 
     def thinks(*_: object, **__: object) -> bool:
-        stage.know("m", status="sending", claim_token="another", startedAt=ago(0))
+        stage.know("m", status="sending", claim_token="another", startedAt=ms_ago(0))
         return True
 
     monkeypatch.setattr("typer.confirm", thinks)
@@ -117,11 +112,11 @@ def test_a_message_that_changes_during_the_confirmation_is_left_alone(
 
 
 def test_an_unclaimed_message_or_an_id_of_two_channels_is_not_ended(stage: RepairStage) -> None:
-    stage.put(mail("m"))
+    stage.put(mail_item("m"))
     result = run("settle", "m", "--as", "failed")
     assert (result.exit_code, "it has no record of being sent" in result.stdout) == (1, True)
     for event_type in ("mail", "fax"):
         stage.know("m", event_type, status="sending")
     result = run("settle", "m", "--as", "failed")
     assert (result.exit_code, "choose one with --channel" in result.stderr) == (2, True)
-    assert ended("m", "--as", "failed", "--channel", "mail")[0] == 0
+    assert settle("m", "--as", "failed", "--channel", "mail")[0] == 0

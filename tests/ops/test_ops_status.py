@@ -1,4 +1,4 @@
-"""`mailroom messages show`: where a message is, and what to do next."""
+"""`mailroom messages show`: the state of a message, and the next step."""
 
 import json
 from typing import Any
@@ -27,7 +27,7 @@ def stage(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
 
 
 def advice(**item: Any) -> str:
-    """What is said of a ledger's item at 14:00."""
+    """Return the command's text about a ledger's item at 14:00."""
     return " ".join(view_of(of_ledger({"id": "m", "event_type": "mail", **item}), "dev", NOW).advice)
 
 
@@ -109,11 +109,11 @@ def sending(updated_at: str = RECENT, **more: Any) -> dict[str, Any]:
     return {"status": "sending", "updatedAt": updated_at, **more}
 
 
-def waiting(reason: str, until: str) -> dict[str, Any]:
+def waiting_item(reason: str, until: str) -> dict[str, Any]:
     return {"status": "scheduled", "scheduledFor": f"2026-11-{until}:00Z", "wait": mark(reason)}
 
 
-def trouble(code: str, message: str) -> dict[str, Any]:
+def trouble_of(code: str, message: str) -> dict[str, Any]:
     return {"trouble": {"code": code, "message": message}}
 
 
@@ -131,45 +131,47 @@ def trouble(code: str, message: str) -> dict[str, Any]:
             "mailroom messages settle m --channel mail --stage dev --as sent (or failed)",
         ),
         (sending(), "It is back in its queue"),
-        (sending(**trouble("throttled", "slow down")), "It was not sent so far: slow down (throttled)"),
+        (sending(**trouble_of("throttled", "slow down")), "It was not sent so far: slow down (throttled)"),
         (
-            sending(**trouble("other_provider", "SES: Throttled")),
+            sending(**trouble_of("other_provider", "SES: Throttled")),
             "It was not sent so far: SES: Throttled (other_provider). It is tried by the channel's second "
             "provider.",
         ),
         (
-            sending(startedAt=MS, **trouble("no_outcome", "SES: ReadTimeoutError")),
+            sending(startedAt=MS, **trouble_of("no_outcome", "SES: ReadTimeoutError")),
             "It may have been sent, and the next try looks for evidence first: SES: ReadTimeoutError",
         ),
         (sending(dead_lettered_at=MS), "mailroom messages dead-letters m --stage dev"),
         ({"status": "retrying", "updatedAt": OLD}, "Nothing has changed for 4 hours"),
         (
-            waiting("send_at", "22T14:00"),
+            waiting_item("send_at", "22T14:00"),
             "It waits for its send_at, 2026-11-22 14:00:00 UTC. To take it back: mailroom messages cancel m",
         ),
         (
-            waiting("outside_window", "22T09:00"),
+            waiting_item("outside_window", "22T09:00"),
             "It waits until its window opens, 2026-11-22 09:00:00 UTC. Its content is stored with the wait",
         ),
         (
-            waiting("day_used_up", "21T14:15"),
+            waiting_item("day_used_up", "21T14:15"),
             "It waits for the daily quota, and is tried again about 2026-11-21 14:15:00 UTC.",
         ),
         (
-            waiting("provider_refuses", "21T14:30"),
+            waiting_item("provider_refuses", "21T14:30"),
             "It waits until its provider accepts messages, and is tried about 2026-11-21 14:30:00 UTC",
         ),
         (
-            waiting("paused", "21T10:00") | {"waits_in": "paused#mail#1"} | start_in("spring#r#ada"),
+            waiting_item("paused", "21T10:00") | {"waits_in": "paused#mail#1"} | start_in("spring#r#ada"),
             "It waits for its campaign's run: mailroom campaign status spring shows who paused the run",
         ),
         (
-            waiting("send_at", "21T10:00") | {"waits_in": "run_unknown#mail#1"} | start_in("spring#r#ada"),
+            waiting_item("send_at", "21T10:00")
+            | {"waits_in": "run_unknown#mail#1"}
+            | start_in("spring#r#ada"),
             "It waits for its campaign's run, which is missing or cannot be read: see mailroom campaign "
             "status spring, and mailroom docs run-unknown, which shows how to end the wait. Its content",
         ),
-        (waiting("run_unknown", "22T09:00") | {"waits_in": "due#1"}, "It waits until its window opens"),
-        (waiting("send_at", "21T13:00"), "60 minutes late: the function release does not queue"),
+        (waiting_item("run_unknown", "22T09:00") | {"waits_in": "due#1"}, "It waits until its window opens"),
+        (waiting_item("send_at", "21T13:00"), "60 minutes late: the function release does not queue"),
         (
             {"status": "scheduled", "updatedAt": RECENT},
             "It is in its queue, and is sent at its time.",

@@ -8,10 +8,17 @@ import pytest
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
-from mailroom.recipients.choices import Reason, Suppression, Suppressions
+from mailroom.recipients.choices import Reason, Suppression
 from mailroom_ops import cli
 from tests.support.dynamodb import in_memory_dynamodb
-from tests.support.ops.shared import LambdaDouble, Session, client, make_deeds, make_table
+from tests.support.ops.shared import (
+    LambdaDouble,
+    Session,
+    client,
+    make_deeds,
+    make_table,
+    suppressions_of_dev,
+)
 from tests.support.unit.aws_models import problems
 from tests.support.unit.fakes import client_error
 
@@ -82,13 +89,9 @@ def devices(monkeypatch: pytest.MonkeyPatch) -> Iterator[Devices]:
         yield devices
 
 
-def listed(recipient: str, reason: Reason = "gone") -> str:
-    assert the_list().mark(Suppression(recipient, "push", reason, AT, "EndpointDisabled", "p-1"))
+def suppress_device(recipient: str, reason: Reason = "gone") -> str:
+    assert suppressions_of_dev().mark(Suppression(recipient, "push", reason, AT, "EndpointDisabled", "p-1"))
     return recipient
-
-
-def the_list() -> Suppressions:
-    return Suppressions(client("dynamodb"), "mailroom-dev-suppressions")
 
 
 def lift(recipient: str) -> Result:
@@ -98,10 +101,10 @@ def lift(recipient: str) -> Result:
 @pytest.mark.parametrize("by_token", [True, False])
 def test_a_lift_of_a_device_enables_its_endpoint(devices: Devices, by_token: bool) -> None:
     arn = devices.disabled()
-    recipient = listed(f"android#{TOKEN}" if by_token else arn)
+    recipient = suppress_device(f"android#{TOKEN}" if by_token else arn)
     assert lift(recipient).exit_code == 0
     assert devices.enabled(arn)
-    assert not the_list().find("push", [recipient])
+    assert not suppressions_of_dev().find("push", [recipient])
     assert [problems("sns", name, arguments) for name, arguments in devices.calls] == [""] * len(
         devices.calls
     )
@@ -115,35 +118,35 @@ def test_a_lift_enables_an_endpoint_with_attributes_of_another_program_and_keeps
     devices: Devices,
 ) -> None:
     arn = devices.disabled(CustomUserData="ada")
-    assert lift(listed(f"android#{TOKEN}")).exit_code == 0
+    assert lift(suppress_device(f"android#{TOKEN}")).exit_code == 0
     assert devices.enabled(arn)
     assert devices.sns.get_endpoint_attributes(EndpointArn=arn)["Attributes"]["CustomUserData"] == "ada"
 
 
 def test_an_endpoint_that_could_not_be_enabled_stays_on_the_list(devices: Devices) -> None:
-    arn = listed(devices.disabled())
+    arn = suppress_device(devices.disabled())
     devices.fault = client_error("AuthorizationError", status=403)
     assert lift(arn).exit_code == 2
-    assert the_list().find("push", [arn])
+    assert suppressions_of_dev().find("push", [arn])
 
 
-def test_an_endpoint_that_was_deleted_is_lifted_all_the_same(devices: Devices) -> None:
-    arn = listed(devices.disabled())
+def test_the_suppression_of_a_deleted_endpoint_can_be_lifted(devices: Devices) -> None:
+    arn = suppress_device(devices.disabled())
     devices.sns.delete_endpoint(EndpointArn=arn)
     assert lift(arn).exit_code == 0
-    assert not the_list().find("push", [arn])
+    assert not suppressions_of_dev().find("push", [arn])
 
 
-def test_a_device_that_an_operator_suppressed_stays_as_it_is_at_sns(devices: Devices) -> None:
-    arn = listed(devices.disabled(), "operator")
+def test_the_endpoint_of_a_device_that_an_operator_suppressed_does_not_change(devices: Devices) -> None:
+    arn = suppress_device(devices.disabled(), "operator")
     assert lift(arn).exit_code == 0
     assert (devices.enabled(arn), devices.calls) == (False, [])
 
 
 @pytest.mark.parametrize("applications", [{}, {"ios": "arn:aws:sns:us-east-1:123456789012:app/APNS/shop"}])
-def test_a_token_of_an_application_that_the_stage_lacks_is_lifted_without_a_request_to_sns(
+def test_the_lift_of_a_token_of_an_unknown_application_makes_no_request_to_sns(
     devices: Devices, applications: dict[str, str]
 ) -> None:
     devices.functions.applications = applications
-    assert lift(listed(f"android#{TOKEN}")).exit_code == 0
-    assert (devices.calls, list(the_list().listed())) == ([], [])
+    assert lift(suppress_device(f"android#{TOKEN}")).exit_code == 0
+    assert (devices.calls, list(suppressions_of_dev().listed())) == ([], [])

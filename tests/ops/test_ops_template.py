@@ -60,7 +60,7 @@ class Desk:
         return {path: each.version for path, each in self.published.choices().items()}
 
     def check(self) -> None:
-        """What counts is a whole version, and renders."""
+        """A complete version that can be rendered counts."""
         versions = CurrentVersions(self.s3, BUCKET)
         for name, number in versions.of("mail").items():
             templates = Templates(self.root / "mail", Payloads(self.s3, BUCKET))
@@ -68,7 +68,7 @@ class Desk:
 
 
 @pytest.fixture
-def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Desk]:
+def template_desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Desk]:
     with deployed(monkeypatch) as stage:
         stage.s3.create_bucket(Bucket=BUCKET)
         stage.functions.environment["TEMPLATES_BUCKET"] = BUCKET
@@ -76,68 +76,70 @@ def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Desk]:
         yield Desk(stage, tmp_path / "templates")
 
 
-def test_a_published_template_becomes_current(desk: Desk) -> None:
-    desk.write("Dear {{ name }}")
-    result = desk.run("put", "a")
+def test_a_published_template_becomes_current(template_desk: Desk) -> None:
+    template_desk.write("Dear {{ name }}")
+    result = template_desk.run("put", "a")
     assert result.exit_code == 0, result.output
     assert result.stdout == "mail/a: version 1 is current within a minute.\n"
-    assert desk.counts() == {"mail/a": 1}
-    found = desk.published.version(A, 1)
+    assert template_desk.counts() == {"mail/a": 1}
+    found = template_desk.published.version(A, 1)
     assert found.parts == {"a/body.txt": "Dear {{ name }}", "a/subject.txt": "Hello {{ name }}"}
     assert found.examples == {"ada": {"name": "Ada"}}
     assert found.by.startswith("arn:aws:sts::")
-    desk.check()
+    template_desk.check()
 
 
-def test_the_same_content_makes_no_new_version(desk: Desk) -> None:
-    desk.write("Dear {{ name }}")
-    desk.run("put", "a")
-    again = json.loads(desk.run("put", "a", "--json").stdout)
+def test_the_same_content_makes_no_new_version(template_desk: Desk) -> None:
+    template_desk.write("Dear {{ name }}")
+    template_desk.run("put", "a")
+    again = json.loads(template_desk.run("put", "a", "--json").stdout)
     assert (again["version"], again["new"], again["needs"]) == (1, False, [])
-    assert desk.published.numbers(A) == [1]
+    assert template_desk.published.numbers(A) == [1]
 
 
-def test_numbers_of_examples_are_stored_as_in_an_item(desk: Desk) -> None:
-    desk.write("{{ name }} {{ price }}")
-    (desk.root / "mail/a/examples/ada.json").write_text('{"name": "Ada", "price": 9.5}')
-    assert desk.run("put", "a").exit_code == 0
-    assert desk.published.version(A, 1).examples == {"ada": {"name": "Ada", "price": Decimal("9.5")}}
-    assert json.loads(desk.run("put", "a", "--json").stdout)["new"] is False
-    assert json.loads(desk.run("show", "a", "--json").stdout)["examples"]["ada"]["price"] == 9.5
+def test_numbers_of_examples_are_stored_as_in_an_item(template_desk: Desk) -> None:
+    template_desk.write("{{ name }} {{ price }}")
+    (template_desk.root / "mail/a/examples/ada.json").write_text('{"name": "Ada", "price": 9.5}')
+    assert template_desk.run("put", "a").exit_code == 0
+    assert template_desk.published.version(A, 1).examples == {"ada": {"name": "Ada", "price": Decimal("9.5")}}
+    assert json.loads(template_desk.run("put", "a", "--json").stdout)["new"] is False
+    assert json.loads(template_desk.run("show", "a", "--json").stdout)["examples"]["ada"]["price"] == 9.5
 
 
-def test_a_version_contains_the_shared_parts_and_languages_that_it_needs(desk: Desk) -> None:
-    desk.shelf.put("_x", text="{% include '_y/body.txt' %}")
-    desk.shelf.put("_y", text="deep")
-    desk.shelf.put("_z", text="unused")
-    desk.write("{% include '_x/body.txt' %}")
-    desk.shelf.put("a/fr", subject="Bonjour {{ name }}", text="fr")
-    assert desk.run("put", "a").exit_code == 0
-    assert sorted(desk.published.version(A, 1).parts) == [
+def test_a_version_contains_the_shared_parts_and_languages_that_it_needs(template_desk: Desk) -> None:
+    template_desk.shelf.put("_x", text="{% include '_y/body.txt' %}")
+    template_desk.shelf.put("_y", text="deep")
+    template_desk.shelf.put("_z", text="unused")
+    template_desk.write("{% include '_x/body.txt' %}")
+    template_desk.shelf.put("a/fr", subject="Bonjour {{ name }}", text="fr")
+    assert template_desk.run("put", "a").exit_code == 0
+    assert sorted(template_desk.published.version(A, 1).parts) == [
         *("_x/body.txt", "_y/body.txt", "a/body.txt", "a/fr/body.txt", "a/fr/subject.txt", "a/subject.txt"),
     ]
 
 
-def test_a_version_has_the_files_of_its_template_and_a_changed_file_makes_a_new_version(desk: Desk) -> None:
-    desk.write("Hi")
-    (desk.root / "mail/a/files").mkdir()
-    (desk.root / "mail/a/files/terms.pdf").write_bytes(b"%PDF\xff")
-    assert "version 1 is current" in desk.run("put", "a").stdout
-    assert "version 1 is current already" in desk.run("put", "a").stdout
-    assert "attached files: terms.pdf" in desk.run("show", "a").stdout
-    assert desk.run("show", "--diff", "a").exit_code == 0
-    (desk.root / "mail/a/files/terms.pdf").write_bytes(b"%PDF 2")
-    differs = desk.run("show", "--diff", "a")
+def test_a_version_has_the_files_of_its_template_and_a_changed_file_makes_a_new_version(
+    template_desk: Desk,
+) -> None:
+    template_desk.write("Hi")
+    (template_desk.root / "mail/a/files").mkdir()
+    (template_desk.root / "mail/a/files/terms.pdf").write_bytes(b"%PDF\xff")
+    assert "version 1 is current" in template_desk.run("put", "a").stdout
+    assert "version 1 is current already" in template_desk.run("put", "a").stdout
+    assert "attached files: terms.pdf" in template_desk.run("show", "a").stdout
+    assert template_desk.run("show", "--diff", "a").exit_code == 0
+    (template_desk.root / "mail/a/files/terms.pdf").write_bytes(b"%PDF 2")
+    differs = template_desk.run("show", "--diff", "a")
     assert (differs.exit_code, "+ mail/a: the attached files differ" in differs.stdout) == (1, True)
-    assert "version 2 is current" in desk.run("put", "a").stdout
-    assert desk.published.version(A, 2).attached == {"terms.pdf": b"%PDF 2"}
+    assert "version 2 is current" in template_desk.run("put", "a").stdout
+    assert template_desk.published.version(A, 2).attached == {"terms.pdf": b"%PDF 2"}
 
 
-def test_an_attribute_that_only_the_new_version_needs_is_named(desk: Desk) -> None:
-    desk.write("Dear {{ name }}")
-    desk.run("put", "a")
-    desk.write("Dear {{ name }}{% if city is defined %} of {{ city }}{% endif %}")
-    said = desk.run("put", "a").stdout
+def test_an_attribute_that_only_the_new_version_needs_is_named(template_desk: Desk) -> None:
+    template_desk.write("Dear {{ name }}")
+    template_desk.run("put", "a")
+    template_desk.write("Dear {{ name }}{% if city is defined %} of {{ city }}{% endif %}")
+    said = template_desk.run("put", "a").stdout
     assert "It uses new variables: city. Messages without them fail." in said
 
 
@@ -154,56 +156,65 @@ def test_an_attribute_that_only_the_new_version_needs_is_named(desk: Desk) -> No
         ("{% if name is undefined %}Hi{% endif %}", "templates/mail/a/body.txt: is empty when rendered"),
     ],
 )
-def test_a_template_with_a_fault_is_not_published(desk: Desk, text: str, said: str) -> None:
-    desk.write(text)
-    result = desk.run("put", "a")
+def test_a_template_with_a_fault_is_not_published(template_desk: Desk, text: str, said: str) -> None:
+    template_desk.write(text)
+    result = template_desk.run("put", "a")
     assert result.exit_code == 2
     assert said in " ".join(result.stderr.split())
-    assert desk.counts() == {}
+    assert template_desk.counts() == {}
 
 
-def test_a_template_with_a_warning_is_published(desk: Desk) -> None:
-    desk.write("Dear&nbsp;{{ name }}")
-    result = desk.run("put", "a", "--json")
+def test_a_template_with_a_warning_is_published(template_desk: Desk) -> None:
+    template_desk.write("Dear&nbsp;{{ name }}")
+    result = template_desk.run("put", "a", "--json")
     assert result.exit_code == 0
     assert json.loads(result.stdout)["new"]
     assert result.stderr.startswith("templates/mail/a/body.txt:1: &nbsp; is shown as it is written")
 
 
-def test_a_template_without_an_example_is_not_published(desk: Desk) -> None:
-    desk.shelf.put("b", subject="Hello", text="Hi")
-    assert "mail/b has no example to check it with" in desk.run("put", "b").stderr
+def test_a_template_without_an_example_is_not_published(template_desk: Desk) -> None:
+    template_desk.shelf.put("b", subject="Hello", text="Hi")
+    assert "mail/b has no example to check it with" in template_desk.run("put", "b").stderr
 
 
-def test_a_stage_without_publishing_names_the_setting_that_turns_it_on(desk: Desk) -> None:
-    desk.write("Hi")
-    del desk.stage.functions.environment["TEMPLATES_BUCKET"]
-    assert 'Set "templates": {"publish": true} in cdk.json' in " ".join(desk.run("put", "a").stderr.split())
+def test_a_stage_without_publishing_names_the_setting_that_turns_it_on(template_desk: Desk) -> None:
+    template_desk.write("Hi")
+    del template_desk.stage.functions.environment["TEMPLATES_BUCKET"]
+    assert 'Set "templates": {"publish": true} in cdk.json' in " ".join(
+        template_desk.run("put", "a").stderr.split()
+    )
 
 
-def test_a_rollback_returns_to_the_version_before_and_then_to_the_deployed_template(desk: Desk) -> None:
+def test_a_rollback_returns_to_the_version_before_and_then_to_the_deployed_template(
+    template_desk: Desk,
+) -> None:
     for text in ("one", "two", "three"):
-        desk.put(text)
-    assert "version 2 is current within a minute" in desk.run("rollback", "a", "--yes").stdout
-    assert "version 3 is current" in desk.run("rollback", "a", "--to", "3", "--yes").stdout
-    assert "the deployed template is current" in desk.run("rollback", "a", "--to", "0", "--yes").stdout
-    assert desk.counts() == {"mail/a": 0}
-    assert "is at the deployed template already" in desk.run("rollback", "a", "--yes").stderr
-    assert "has no version 9. There are: 1, 2, 3." in desk.run("rollback", "a", "--to", "9", "--yes").stderr
+        template_desk.put(text)
+    assert "version 2 is current within a minute" in template_desk.run("rollback", "a", "--yes").stdout
+    assert "version 3 is current" in template_desk.run("rollback", "a", "--to", "3", "--yes").stdout
+    assert (
+        "the deployed template is current" in template_desk.run("rollback", "a", "--to", "0", "--yes").stdout
+    )
+    assert template_desk.counts() == {"mail/a": 0}
+    assert "is at the deployed template already" in template_desk.run("rollback", "a", "--yes").stderr
+    assert (
+        "has no version 9. There are: 1, 2, 3."
+        in template_desk.run("rollback", "a", "--to", "9", "--yes").stderr
+    )
 
 
-def test_a_version_that_was_rolled_back_is_skipped_by_later_rollbacks(desk: Desk) -> None:
+def test_a_version_that_was_rolled_back_is_skipped_by_later_rollbacks(template_desk: Desk) -> None:
     for text in ("one", "two", "three: a wrong price"):
-        desk.put(text)
-    assert desk.published.roll_back(A) == 2
-    desk.put("four: another fault")
-    assert [desk.published.roll_back(A) for _ in range(3)] == [2, 1, DEPLOYED]
+        template_desk.put(text)
+    assert template_desk.published.roll_back(A) == 2
+    template_desk.put("four: another fault")
+    assert [template_desk.published.roll_back(A) for _ in range(3)] == [2, 1, DEPLOYED]
 
 
 def test_a_version_that_was_never_current_is_skipped_by_a_rollback(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    template_desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk.put("one")
+    template_desk.put("one")
     with monkeypatch.context() as patch:
         writes: list[str] = []
 
@@ -211,80 +222,83 @@ def test_a_version_that_was_never_current_is_skipped_by_a_rollback(
             writes.append(operation)
             if operation == "PutObject" and writes.count("PutObject") == 2:  # mine is written, and not chosen
                 patch.undo()
-                desk.put("three: theirs", by="arn:other")
+                template_desk.put("three: theirs", by="arn:other")
 
         before_each_call(patch, between)
         with pytest.raises(Refused, match="Somebody else has published"):
-            desk.put("two: mine")
-    assert desk.published.numbers(A) == [1, 2, 3]
-    assert desk.published.roll_back(A) == 1
+            template_desk.put("two: mine")
+    assert template_desk.published.numbers(A) == [1, 2, 3]
+    assert template_desk.published.roll_back(A) == 1
 
 
-def test_a_rollback_of_a_named_version_returns_to_its_predecessor(desk: Desk) -> None:
+def test_a_rollback_of_a_named_version_returns_to_its_predecessor(template_desk: Desk) -> None:
     for text in ("one", "two", "three", "four"):
-        desk.put(text)
-    desk.published.roll_back(A, 2)  # takes back 3 and 4
-    desk.published.roll_back(A, 4)  # a slip
-    assert [desk.published.roll_back(A) for _ in range(3)] == [2, 1, DEPLOYED]
+        template_desk.put(text)
+    template_desk.published.roll_back(A, 2)  # takes back 3 and 4
+    template_desk.published.roll_back(A, 4)  # a slip
+    assert [template_desk.published.roll_back(A) for _ in range(3)] == [2, 1, DEPLOYED]
 
 
 def test_the_number_of_stored_versions_of_a_template_is_bounded(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    template_desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom_ops.templates.published.MAX_BEFORE", 2)
     for text in ("one", "two", "three", "four"):
-        desk.put(text)
-    assert desk.published.choices()["mail/a"].before == (2, 3)
-    assert [desk.published.roll_back(A) for _ in range(2)] == [3, 2]
+        template_desk.put(text)
+    assert template_desk.published.choices()["mail/a"].before == (2, 3)
+    assert [template_desk.published.roll_back(A) for _ in range(2)] == [3, 2]
     with pytest.raises(Refused, match="is at version 2 already"):
-        desk.published.roll_back(A)
+        template_desk.published.roll_back(A)
 
 
-def test_a_rollback_is_undone_by_a_second_publication(desk: Desk) -> None:
-    desk.put("one")
-    desk.put("two")
-    desk.published.roll_back(A)
-    assert desk.put("two").number == 3
+def test_a_rollback_is_undone_by_a_second_publication(template_desk: Desk) -> None:
+    template_desk.put("one")
+    template_desk.put("two")
+    template_desk.published.roll_back(A)
+    assert template_desk.put("two").number == 3
 
 
-def test_the_list_shows_published_and_deployed_templates(desk: Desk) -> None:
-    desk.put("one")
-    desk.shelf.put("b", subject="Hello", text="Hi")
-    found = json.loads(desk.run("list", "--json").stdout)["templates"]
+def test_the_list_shows_published_and_deployed_templates(template_desk: Desk) -> None:
+    template_desk.put("one")
+    template_desk.shelf.put("b", subject="Hello", text="Hi")
+    found = json.loads(template_desk.run("list", "--json").stdout)["templates"]
     assert [(each["template"], each["version"], each["by"]) for each in found] == [
         ("mail/a", 1, "arn:me"),
         ("mail/b", 0, ""),
     ]
-    assert "deployed" in desk.run("list").stdout
+    assert "deployed" in template_desk.run("list").stdout
 
 
-def test_the_list_names_a_current_version_that_does_not_render(desk: Desk) -> None:
-    desk.put("{% if name == 1 %}{{ no | xmlattr }}{% endif %}")
+def test_the_list_names_a_current_version_that_does_not_render(template_desk: Desk) -> None:
+    template_desk.put("{% if name == 1 %}{{ no | xmlattr }}{% endif %}")
     problem = "mail/a/body.txt:1 uses the filter 'xmlattr'"
-    desk.put("Dear {{ name }}", template=TemplateName("mail", "b"))
-    lines = json.loads(desk.run("list", "--json").stdout)["templates"]
+    template_desk.put("Dear {{ name }}", template=TemplateName("mail", "b"))
+    lines = json.loads(template_desk.run("list", "--json").stdout)["templates"]
     assert [line["fault"][: len(problem)] for line in lines] == [problem, ""]
-    shown = desk.run("list").stdout
+    shown = template_desk.run("list").stdout
     assert f"mail/a does not render: {problem}" in shown
     assert shown.endswith(" Correct it, and publish it.\n")
 
 
-def test_a_version_is_shown_with_its_parts(desk: Desk) -> None:
-    desk.put("one\nand more")
-    desk.put("two")
-    said = desk.run("show", "a", "--version", "1").stdout
+def test_a_version_is_shown_with_its_parts(template_desk: Desk) -> None:
+    template_desk.put("one\nand more")
+    template_desk.put("two")
+    said = template_desk.run("show", "a", "--version", "1").stdout
     assert "mail/a, version 1 of 1, 2" in said
     assert "one\nand more" in said
-    assert json.loads(desk.run("show", "a", "--json").stdout)["parts"]["a/body.txt"] == "two"
-    assert "There is no template 'b' among the published. There are: mail/a." in desk.run("show", "b").stderr
+    assert json.loads(template_desk.run("show", "a", "--json").stdout)["parts"]["a/body.txt"] == "two"
+    assert (
+        "There is no template 'b' among the published. There are: mail/a."
+        in template_desk.run("show", "b").stderr
+    )
 
 
-def test_a_difference_between_stage_and_folder_is_shown(desk: Desk) -> None:
-    desk.write("Dear {{ name }}")
-    desk.run("put", "a")
-    assert desk.run("show", "--diff").stdout == "The published templates are equal to the folder.\n"
-    desk.write("Hi {{ name }}")
-    result = desk.run("show", "--diff", "a")
+def test_a_difference_between_stage_and_folder_is_shown(template_desk: Desk) -> None:
+    template_desk.write("Dear {{ name }}")
+    template_desk.run("put", "a")
+    assert template_desk.run("show", "--diff").stdout == "The published templates are equal to the folder.\n"
+    template_desk.write("Hi {{ name }}")
+    result = template_desk.run("show", "--diff", "a")
     assert result.exit_code == 1
     assert "-Dear {{ name }}" in result.stdout
     assert "+Hi {{ name }}" in result.stdout
@@ -293,7 +307,7 @@ def test_a_difference_between_stage_and_folder_is_shown(desk: Desk) -> None:
 @pytest.mark.parametrize("name", ["a", "b"])
 @pytest.mark.parametrize("at", range(1, 5))
 def test_two_simultaneous_publishers_lose_no_version(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, at: int, name: str
+    template_desk: Desk, monkeypatch: pytest.MonkeyPatch, at: int, name: str
 ) -> None:
     other = TemplateName("mail", name)
     seen: list[str] = []
@@ -302,15 +316,15 @@ def test_two_simultaneous_publishers_lose_no_version(
     def between(operation: str) -> None:
         seen.append(operation)
         if len(seen) == at:
-            theirs.append(desk.put("theirs", template=other))
+            theirs.append(template_desk.put("theirs", template=other))
 
     with monkeypatch.context() as patch, suppress(Refused):
         before_each_call(patch, between)
-        desk.put("mine")
-    assert desk.counts()[other.path] >= theirs[0].number
-    mine = desk.put("mine")
-    assert desk.counts() == {other.path: theirs[0].number, "mail/a": mine.number}
-    desk.check()
+        template_desk.put("mine")
+    assert template_desk.counts()[other.path] >= theirs[0].number
+    mine = template_desk.put("mine")
+    assert template_desk.counts() == {other.path: theirs[0].number, "mail/a": mine.number}
+    template_desk.check()
 
 
 class Died(Exception):
@@ -320,16 +334,16 @@ class Died(Exception):
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("at", range(1, 6))
 def test_a_crash_of_a_publisher_leaves_a_whole_version_and_the_next_one_succeeds(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, at: int, *, after: bool
+    template_desk: Desk, monkeypatch: pytest.MonkeyPatch, at: int, *, after: bool
 ) -> None:
-    desk.put("one")
+    template_desk.put("one")
     with monkeypatch.context() as patch, suppress(Died):
         _die(patch, at, after=after)
-        desk.put("two")
-    desk.check()
-    assert desk.counts()["mail/a"] in (1, *desk.published.numbers(A))
-    assert desk.put("two").parts["a/body.txt"] == "two"
-    desk.check()
+        template_desk.put("two")
+    template_desk.check()
+    assert template_desk.counts()["mail/a"] in (1, *template_desk.published.numbers(A))
+    assert template_desk.put("two").parts["a/body.txt"] == "two"
+    template_desk.check()
 
 
 def _die(patch: pytest.MonkeyPatch, at: int, *, after: bool) -> None:
@@ -351,27 +365,27 @@ def _die(patch: pytest.MonkeyPatch, at: int, *, after: bool) -> None:
     patch.setattr("botocore.client.BaseClient._make_api_call", call)
 
 
-def test_an_error_of_aws_is_not_taken_for_another_publisher(desk: Desk) -> None:
+def test_an_error_of_aws_is_not_taken_for_another_publisher(template_desk: Desk) -> None:
     def refuse(**_: Any) -> Any:
         raise client_error("AccessDenied")
 
-    client: Any = Over(desk.s3, put_object=refuse)
+    client: Any = Over(template_desk.s3, put_object=refuse)
     with pytest.raises(ClientError, match="AccessDenied"):
         Published(client, BUCKET, Recorded(), lambda: NOW).put(A, {"a/body.txt": "x"}, {}, {})
 
 
-def test_the_current_object_contains_each_templates_version_with_its_operator(desk: Desk) -> None:
-    desk.put("one")
-    body = json.loads(desk.s3.get_object(Bucket=BUCKET, Key=CURRENT)["Body"].read())
+def test_the_current_object_contains_each_templates_version_with_its_operator(template_desk: Desk) -> None:
+    template_desk.put("one")
+    body = json.loads(template_desk.s3.get_object(Bucket=BUCKET, Key=CURRENT)["Body"].read())
     choice = {"version": 1, "by": "arn:me", "at": "2026-11-21T09:00:00.000Z", "before": [DEPLOYED]}
     assert body == {"mail/a": choice}
 
 
-def test_the_folder_s_own_templates_are_found_by_channel(desk: Desk) -> None:
-    desk.write("Hi")
-    (desk.root / "sms" / "a").mkdir(parents=True)
-    (desk.root / "sms" / "a" / "body.txt").write_text("Hi")
-    folder = TemplateFolder(desk.root)
+def test_the_folder_s_own_templates_are_found_by_channel(template_desk: Desk) -> None:
+    template_desk.write("Hi")
+    (template_desk.root / "sms" / "a").mkdir(parents=True)
+    (template_desk.root / "sms" / "a" / "body.txt").write_text("Hi")
+    folder = TemplateFolder(template_desk.root)
     with pytest.raises(Refused, match="a is a template of mail and sms; use --channel"):
         folder.named("a")
     assert folder.named("a", "sms") == TemplateName("sms", "a")

@@ -1,4 +1,4 @@
-"""Stored text on the terminal: it is shown as it is written, and can do nothing to the terminal."""
+"""Stored text on the terminal: it is shown literally, and cannot control the terminal."""
 
 import ast
 import io
@@ -28,12 +28,12 @@ HARMLESS = "50% off [/b] [bold]x[/bold] :smile:"
 
 
 def obeyed(text: str) -> set[str]:
-    """What of a text a terminal could obey, beside new lines and spaces."""
+    """Characters of a text that control a terminal, besides new lines and spaces."""
     controls = {each for each in text if unicodedata.category(each) in ("Cc", "Zl", "Zp")}
     return (controls | (set(BIDI) & set(text))) - {"\n"}
 
 
-def table(text: Any) -> Table:
+def table_with(text: Any) -> Table:
     made = Table(title=text, caption=text)
     made.add_column(text)
     made.add_row(text)
@@ -42,7 +42,15 @@ def table(text: Any) -> Table:
 
 @pytest.mark.parametrize(
     "made",
-    [str, Text, table, lambda text: table(Text(text)), lambda text: Panel(text), screen.plain, screen.lines],
+    [
+        str,
+        Text,
+        table_with,
+        lambda text: table_with(Text(text)),
+        lambda text: Panel(text),
+        screen.plain,
+        screen.lines,
+    ],
     ids=["string", "text", "table", "table of texts", "panel", "plain", "lines"],
 )
 def test_control_characters_in_printed_text_are_shown_and_not_executed(made: Callable[[str], Any]) -> None:
@@ -56,7 +64,7 @@ def test_control_characters_in_printed_text_are_shown_and_not_executed(made: Cal
 def test_a_table_with_control_characters_keeps_its_width() -> None:
     terminal = Terminal(width=80, force_terminal=False)
     with terminal.capture() as printed:
-        terminal.print(table("\x1b" * 9))
+        terminal.print(table_with("\x1b" * 9))
     borders = {len(line) for line in printed.get().splitlines() if line.startswith(("┃", "│", "└"))}
     assert len(borders) == 1
 
@@ -198,7 +206,7 @@ LOGS = (
     *("mailroom_local/providers/twilio_callbacks.py", "mailroom_local/providers/ses_feedback.py"),
     "mailroom_local/providers/resend_mail.py",
 )
-"""What runs in the background, and writes to a file."""
+"""Programs that run in the background, and write to a file."""
 PAST_THE_TERMINAL = {
     "mailroom_ops/shared/screen.py": {"echo"},  # JSON, escaped, and CSV of csv_lines
     "mailroom_ops/setup/schema.py": {"echo"},  # of this repository
@@ -210,7 +218,7 @@ PAST_THE_TERMINAL = {
 """The files that write to the terminal past `Terminal`, and how."""
 
 
-def writes(file: Path) -> set[str]:
+def ways_past_terminal(file: Path) -> set[str]:
     """The ways past `Terminal` that a file uses."""
     text = file.read_text()
     if not re.search(r"\b(print|Console|s?echo|from_markup)\(", text):
@@ -224,5 +232,5 @@ def writes(file: Path) -> set[str]:
 
 def test_every_module_prints_through_the_terminal() -> None:
     files = [*(ROOT / "mailroom_ops").rglob("*.py"), *(ROOT / "mailroom_local").rglob("*.py")]
-    found = {str(file.relative_to(ROOT)): ways for file in files if (ways := writes(file))}
+    found = {str(file.relative_to(ROOT)): ways for file in files if (ways := ways_past_terminal(file))}
     assert found == PAST_THE_TERMINAL

@@ -1,4 +1,4 @@
-"""A message's life, step by step, and why it stands where it stands."""
+"""A message's history, step by step, and the reason for its present state."""
 
 import random
 from collections.abc import Callable
@@ -121,7 +121,7 @@ def drawn(chance: random.Random) -> dict[str, Any]:
     return {**base, **reports, **line, "completedAt": ended, "history": history}
 
 
-def test_each_drawn_life_is_sorted_by_time_and_no_step_is_before_a_step_that_it_proves() -> None:
+def test_each_random_timeline_is_sorted_by_time_and_no_step_precedes_a_step_that_it_proves() -> None:
     chance, order = random.Random(76), ["came in", "sending began", "submitted", "sent", "delivered"]
     seen = set()
     for _ in range(3_000):
@@ -210,7 +210,7 @@ def test_only_the_failed_ones_of_many_recipients_have_steps() -> None:
     assert steps == [("bounced", "to bob@example.com, reported by SES", None)]
 
 
-def test_a_future_step_is_the_last() -> None:
+def test_a_future_step_is_the_last_of_the_timeline() -> None:
     item = {"id": "m", "event_type": "mail", "to": "a@example.com", "send_at": "2026-12-24T09:00:00Z"}
     _, due = timeline(of_mailbox(item, NOW), NOW)
     assert (due.what, due.detail, due.kind) == ("due", "by its send_at", "ahead")

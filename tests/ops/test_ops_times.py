@@ -10,7 +10,7 @@ from mailroom_ops.shared.times import duration, exactly, seconds_of, short, span
     ("typed", "seconds"),
     [("90s", 90), ("15m", 900), (" 2h ", 7200), ("1d", 86_400), ("2w", 1_209_600), ("0s", 0)],
 )
-def test_a_span_is_a_number_and_its_unit(typed: str, seconds: int) -> None:
+def test_a_span_of_time_is_read_as_a_number_and_a_unit(typed: str, seconds: int) -> None:
     assert span_of(typed) == seconds_of(typed) == seconds
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
@@ -10,7 +11,6 @@ from zipfile import ZipFile, ZipInfo
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner, Result
 
 from mailroom_ops import cli
 from mailroom_ops.setup import project_folder
@@ -18,6 +18,7 @@ from mailroom_ops.setup import update as command
 from mailroom_ops.setup.project_folder import LOCK, TEMPLATE
 from mailroom_ops.shared.screen import Refused
 from tests.support import ROOT
+from tests.support.ops.run_app import run_app
 
 LOCKED = "boto3==1 --hash=sha256:0\n"
 FILES: dict[str, bytes] = {
@@ -49,8 +50,7 @@ def wheel(
     return file
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(cli.app, [f"{each}" for each in arguments], env={"COLUMNS": "300"})
+run = partial(run_app, cli.app, columns=300)
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, bytes]]:
 
 
 @pytest.fixture
-def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: list[dict[str, bytes]]) -> Path:
+def team_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: list[dict[str, bytes]]) -> Path:
     """A new folder of version 1, in which commands run."""
     team = tmp_path / "team"
     project_folder.make(team, wheel(tmp_path, "1"))
@@ -100,44 +100,48 @@ def test_a_new_folder_is_not_written_over_another(tmp_path: Path) -> None:
     assert [file.name for file in team.iterdir()] == ["mine.txt"]
 
 
-def test_a_new_folder_has_the_wheel_its_hash_and_the_lock_of_its_packages(tmp_path: Path, team: Path) -> None:
-    assert requirements(team) == pinned(wheel(tmp_path, "1"))
-    assert vendored(team) == ["mailroom_cdk-1-py3-none-any.whl", "requirements.txt"]
-    assert (team / "vendor" / "requirements.txt").read_text() == LOCKED
-    assert {*content(team)} - {*FILES} == {f"vendor/{name}" for name in vendored(team)}
+def test_a_new_folder_has_the_wheel_its_hash_and_the_lock_of_its_packages(
+    tmp_path: Path, team_folder: Path
+) -> None:
+    assert requirements(team_folder) == pinned(wheel(tmp_path, "1"))
+    assert vendored(team_folder) == ["mailroom_cdk-1-py3-none-any.whl", "requirements.txt"]
+    assert (team_folder / "vendor" / "requirements.txt").read_text() == LOCKED
+    assert {*content(team_folder)} - {*FILES} == {f"vendor/{name}" for name in vendored(team_folder)}
 
 
 def test_an_update_replaces_the_wheel_and_the_lock_and_leaves_packages_of_the_teams_own(
-    tmp_path: Path, team: Path
+    tmp_path: Path, team_folder: Path
 ) -> None:
-    with (team / "requirements.txt").open("a") as file:
+    with (team_folder / "requirements.txt").open("a") as file:
         file.write("six==1 --hash=sha256:1\n")
     newer = wheel(tmp_path, "2", lock="boto3==2 --hash=sha256:2\n")
     assert run("update", newer).exit_code == 0
-    assert requirements(team) == [*pinned(newer), "six==1 --hash=sha256:1"]
-    assert vendored(team) == ["mailroom_cdk-2-py3-none-any.whl", "requirements.txt"]
-    assert (team / "vendor" / "requirements.txt").read_text() == "boto3==2 --hash=sha256:2\n"
+    assert requirements(team_folder) == [*pinned(newer), "six==1 --hash=sha256:1"]
+    assert vendored(team_folder) == ["mailroom_cdk-2-py3-none-any.whl", "requirements.txt"]
+    assert (team_folder / "vendor" / "requirements.txt").read_text() == "boto3==2 --hash=sha256:2\n"
 
 
 def test_a_changed_template_of_the_requirements_replaces_them_or_is_left_to_a_team_with_packages_of_its_own(
-    tmp_path: Path, team: Path
+    tmp_path: Path, team_folder: Path
 ) -> None:
     template = {**FILES, "requirements.txt": FILES["requirements.txt"] + b"--no-index\n"}
     newer = wheel(tmp_path, "2", files=template)
     assert run("update", newer).exit_code == 0
-    assert requirements(team) == [*pinned(newer), "--no-index"]
+    assert requirements(team_folder) == [*pinned(newer), "--no-index"]
     own = "six==1 --hash=sha256:1"
-    with (team / "requirements.txt").open("a") as file:
+    with (team_folder / "requirements.txt").open("a") as file:
         file.write(f"{own}\n")
     older = wheel(tmp_path, "1")
     updated = run("update", older)
     assert (updated.exit_code, "\n---no-index\n" in updated.stdout) == (1, True)
-    assert requirements(team) == [*pinned(older), "--no-index", own]
+    assert requirements(team_folder) == [*pinned(older), "--no-index", own]
 
 
-def test_the_difference_that_is_left_to_the_team_is_that_of_the_template(tmp_path: Path, team: Path) -> None:
-    (team / "app.py").write_bytes(OWN)
-    (team / ".gitignore").write_bytes(OWN)
+def test_the_difference_that_is_left_to_the_team_is_that_of_the_template(
+    tmp_path: Path, team_folder: Path
+) -> None:
+    (team_folder / "app.py").write_bytes(OWN)
+    (team_folder / ".gitignore").write_bytes(OWN)
     template = {**FILES, "app.py": FILES["app.py"] + CHANGED}
     del template[".gitignore"]
     lines = run("update", wheel(tmp_path, "2", files=template)).stdout.splitlines()
@@ -154,28 +158,28 @@ def test_the_difference_that_is_left_to_the_team_is_that_of_the_template(tmp_pat
 
 
 def test_without_the_pinned_wheel_an_update_is_refused_until_the_file_is_restored(
-    tmp_path: Path, team: Path
+    tmp_path: Path, team_folder: Path
 ) -> None:
-    pinned_wheel = team / "vendor" / "mailroom_cdk-1-py3-none-any.whl"
+    pinned_wheel = team_folder / "vendor" / "mailroom_cdk-1-py3-none-any.whl"
     pinned_wheel.unlink()
-    before = content(team)
+    before = content(team_folder)
     refused = run("update", wheel(tmp_path, "2", files={**FILES, "README.md": CHANGED}))
-    path = team / "requirements.txt"
+    path = team_folder / "requirements.txt"
     sentence = f"{pinned_wheel} is missing, and {path} names it. Restore the file from git.\n"
     assert (refused.exit_code, refused.stderr) == (2, sentence)
-    assert content(team) == before
+    assert content(team_folder) == before
 
 
-def test_a_wheel_that_lies_in_vendor_already_is_pinned_and_stays(tmp_path: Path, team: Path) -> None:
-    newer = wheel(team / "vendor", "2")
+def test_a_wheel_that_is_already_in_vendor_is_pinned_and_stays(tmp_path: Path, team_folder: Path) -> None:
+    newer = wheel(team_folder / "vendor", "2")
     assert run("update", newer).exit_code == 0
-    assert requirements(team) == pinned(newer)
-    assert vendored(team) == [newer.name, "requirements.txt"]
+    assert requirements(team_folder) == pinned(newer)
+    assert vendored(team_folder) == [newer.name, "requirements.txt"]
 
 
 @pytest.mark.parametrize("text", [None, "no archive", LOCK], ids=["lacking", "no archive", "another's"])
 def test_a_file_other_than_a_wheel_of_mailroom_changes_no_requirement(
-    tmp_path: Path, team: Path, text: str | None
+    tmp_path: Path, team_folder: Path, text: str | None
 ) -> None:
     other = tmp_path / "other.whl"
     if text == LOCK:
@@ -185,54 +189,54 @@ def test_a_file_other_than_a_wheel_of_mailroom_changes_no_requirement(
         other.write_text(text)
     refused = run("update", other)
     assert (refused.exit_code, "is not a wheel of Mailroom" in refused.stderr) == (2, True)
-    assert requirements(team) == pinned(wheel(tmp_path, "1"))
+    assert requirements(team_folder) == pinned(wheel(tmp_path, "1"))
 
 
 @pytest.mark.parametrize(
     "text", [None, "", "mailroom-cdk[local]==1\n", "./vendor/mailroom_cdk-1\n./vendor/mailroom_cdk-2\n"]
 )
 def test_requirements_that_do_not_name_mailroom_once_are_refused(
-    tmp_path: Path, team: Path, text: str | None
+    tmp_path: Path, team_folder: Path, text: str | None
 ) -> None:
-    (team / "requirements.txt").unlink()
+    (team_folder / "requirements.txt").unlink()
     if text is not None:
-        (team / "requirements.txt").write_text(text)
+        (team_folder / "requirements.txt").write_text(text)
     refused = run("update", wheel(tmp_path, "2"))
     assert (refused.exit_code, "must name Mailroom in one line" in refused.stderr) == (2, True)
-    assert vendored(team) == ["mailroom_cdk-1-py3-none-any.whl", "requirements.txt"]
+    assert vendored(team_folder) == ["mailroom_cdk-1-py3-none-any.whl", "requirements.txt"]
 
 
 def test_another_wheel_of_the_pinned_version_is_refused_because_pip_would_not_install_it(
-    tmp_path: Path, team: Path
+    tmp_path: Path, team_folder: Path
 ) -> None:
-    before = content(team)
+    before = content(team_folder)
     assert run("update", wheel(tmp_path, "1")).exit_code == 0
     refused = run("update", wheel(tmp_path, "1", comment=b"another"))
     assert (refused.exit_code, "Build another commit" in refused.stderr) == (2, True)
-    assert content(team) == before
+    assert content(team_folder) == before
 
 
 def test_requirements_that_cannot_be_installed_change_no_file(
-    tmp_path: Path, team: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, team_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(folder: Path) -> None:
         raise Refused("six==1 and six==2 are unsatisfiable")
 
     monkeypatch.setattr(command, "check_installable", refuse)
-    before = content(team)
+    before = content(team_folder)
     refused = run("update", wheel(tmp_path, "2", "boto3==2\n", files={**FILES, "README.md": CHANGED}))
     assert (refused.exit_code, refused.stderr) == (2, "six==1 and six==2 are unsatisfiable\n")
-    assert content(team) == before
+    assert content(team_folder) == before
 
 
 def test_the_requirements_are_checked_with_every_file_that_they_may_name(
-    tmp_path: Path, team: Path, checked: list[dict[str, bytes]]
+    tmp_path: Path, team_folder: Path, checked: list[dict[str, bytes]]
 ) -> None:
-    (team / "constraints.txt").write_text("six<2\n")
-    (team / "vendor" / "ours-1.whl").write_text("a wheel of the team")
+    (team_folder / "constraints.txt").write_text("six<2\n")
+    (team_folder / "vendor" / "ours-1.whl").write_text("a wheel of the team")
     assert run("update", wheel(tmp_path, "2", lock="boto3==2\n")).exit_code == 0
     (copy,) = checked
-    after = content(team)
+    after = content(team_folder)
     assert (
         copy.items()
         >= {
@@ -242,7 +246,7 @@ def test_the_requirements_are_checked_with_every_file_that_they_may_name(
 
 
 def state_before(name: str, in_template: str, in_folder: str) -> bytes | None:
-    """Return the content of a file in the folder before the update. None: it does not exist."""
+    """Return the content of a file in the folder before the update, or None if it did not exist."""
     if in_folder == "changed":
         return OWN
     if in_template == "added":

@@ -1,18 +1,19 @@
-"""The key of a host at the command line: the very one that the sender signs with, and nothing beside it."""
+"""The key of a host at the command line: the key with which the sender signs, and no other text."""
 
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
 from moto import mock_aws
 from standardwebhooks import Webhook as Receiver
-from typer.testing import CliRunner, Result
 
 from mailroom.aws.secret import CachedSecret
 from mailroom.providers.webhooks.signing import Signer
 from mailroom_ops import cli
+from tests.support.ops.run_app import run_app
 from tests.support.ops.shared import Session
 from tests.support.unit.webhooks import KEY, KEY_2, key_of
 
@@ -30,26 +31,25 @@ def secrets(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield client
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(cli.app, ["webhook-key", *arguments])
+run_webhook_key = partial(run_app, cli.app, "webhook-key", columns=80)
 
 
-def refusal(*arguments: str) -> str:
-    result = run(*arguments)
+def refusal_of_key(*arguments: str) -> str:
+    result = run_webhook_key(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     return " ".join(result.stderr.split())
 
 
 @pytest.mark.usefixtures("secrets")
 def test_the_command_prints_only_the_key() -> None:
-    result = run("hooks.example.com")
+    result = run_webhook_key("hooks.example.com")
     assert (result.exit_code, result.stdout) == (0, f"{key_of('hooks.example.com')}\n")
     assert result.stderr == ""
 
 
 @pytest.mark.usefixtures("secrets")
 def test_a_receiver_with_the_key_verifies_the_senders_signature(secrets: Any) -> None:
-    key = run("hooks.example.com").stdout.strip()
+    key = run_webhook_key("hooks.example.com").stdout.strip()
     sender = Signer(CachedSecret(secrets, NAME, lambda: 0), 0, lambda: datetime.now(UTC).timestamp())
     assert Receiver(key).verify("{}", sender.headers("hooks.example.com", "msg_1", "{}")) == {}
 
@@ -67,7 +67,7 @@ def test_a_receiver_with_the_key_verifies_the_senders_signature(secrets: Any) ->
     ],
 )
 def test_a_host_may_be_spelt_as_in_any_of_its_urls(given: str, host: str) -> None:
-    answer = json.loads(run(given, "--json").stdout)
+    answer = json.loads(run_webhook_key(given, "--json").stdout)
     assert answer == {"stage": "dev", "host": host, "key": key_of(host)}
 
 
@@ -82,20 +82,20 @@ def test_a_host_may_be_spelt_as_in_any_of_its_urls(given: str, host: str) -> Non
         ("hooks.example.com@evil.example", "carries a user's name or password"),
     ],
 )
-def test_an_invalid_host_has_no_key(given: str, said: str) -> None:
-    words = refusal(given)
+def test_the_command_prints_no_webhook_key_for_an_invalid_host(given: str, said: str) -> None:
+    words = refusal_of_key(given)
     assert words.startswith(f"HOST: {given!r} ")
     assert said in words
 
 
 def test_the_printed_key_is_derived_from_the_newest_secret(secrets: Any) -> None:
     secrets.put_secret_value(SecretId=NAME, SecretString=KEY_2)
-    assert run("hooks.example.com").stdout.strip() == key_of("hooks.example.com", KEY_2)
+    assert run_webhook_key("hooks.example.com").stdout.strip() == key_of("hooks.example.com", KEY_2)
 
 
 @pytest.mark.usefixtures("secrets")
 def test_a_missing_secret_is_named_with_the_settings_to_check() -> None:
-    words = refusal("hooks.example.com", "--stage", "prod")
+    words = refusal_of_key("hooks.example.com", "--stage", "prod")
     assert words.startswith(
         "There is no secret mailroom-prod-webhook-keys in this account and region. Deploy"
     )
@@ -103,6 +103,6 @@ def test_a_missing_secret_is_named_with_the_settings_to_check() -> None:
 
 def test_an_invalid_secret_is_not_shown(secrets: Any) -> None:
     secrets.put_secret_value(SecretId=NAME, SecretString=json.dumps({"key": "hunter2"}))
-    words = refusal("hooks.example.com")
+    words = refusal_of_key("hooks.example.com")
     assert words.startswith("mailroom-dev-webhook-keys: the signing secret is not a key; use base64 of ")
     assert "hunter2" not in words

@@ -11,8 +11,8 @@ from rich.progress import track
 from rich.table import Column, Table
 
 from lab import size
-from tests.oracle.engine import install, running
-from tests.oracle.steps import VERBS, Call, Comparison, Side, calls
+from tests.oracle.engine import install, running_engine
+from tests.oracle.steps import VERBS, Call, Comparison, Side, random_calls
 from tests.support.dynamodb import in_memory_client
 from tests.support.unit.shared import REGION, FakeClock
 
@@ -28,13 +28,13 @@ def main() -> None:
     install()
     os.environ |= dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "oracle")
     clock, history = FakeClock(), list[Call]()
-    with running() as local, mock_aws():
+    with running_engine() as local, mock_aws():
         comparison = Comparison(
             Side("AWS's engine", local, clock),
             Side("the double", in_memory_client(), clock),
             Side("moto", boto3.client("dynamodb", region_name=REGION), clock, is_moto=True),
         )
-        numbered = zip(range(CALLS), calls(SEED), strict=False)
+        numbered = zip(range(CALLS), random_calls(SEED), strict=False)
         for _, (call, seconds) in track(numbered, "Comparing", CALLS, console=console):
             clock.advance(seconds)
             history.append(call)

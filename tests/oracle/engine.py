@@ -46,7 +46,7 @@ def install() -> None:
 
 
 @contextmanager
-def running() -> Iterator[Any]:
+def running_engine() -> Iterator[Any]:
     """Start an engine without tables, and yield its client. The engine ends with the block."""
     (port,) = free_ports(1)
     python = FOLDER / "bin" / "python"
@@ -59,12 +59,12 @@ def running() -> Iterator[Any]:
         subprocess.Popen([*command, *options], cwd=PROGRAM, stdout=output, stderr=output) as engine,
     ):
         try:
-            yield _client(port, engine, log)
+            yield _engine_client(port, engine, log)
         finally:
             engine.terminate()
 
 
-def _client(port: int, engine: "subprocess.Popen[bytes]", log: Path) -> Any:
+def _engine_client(port: int, engine: "subprocess.Popen[bytes]", log: Path) -> Any:
     client = boto3.client(
         "dynamodb",
         endpoint_url=f"http://127.0.0.1:{port}",

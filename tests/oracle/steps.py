@@ -22,7 +22,7 @@ from mailroom.ledger.observer import observe
 from mailroom.ledger.waits import INDEX, PROJECTED, REASONS, SHARDS, Wait, WaitingRow, Waits
 from mailroom.message.message import CampaignStart, Key
 from mailroom.message.outcome import Status
-from tests.support.told import WORDS, told
+from tests.support.told import WORDS, ses_event
 from tests.support.unit.shared import LEASE, LEDGER, TTL, FakeClock, mail
 
 TABLE: Any = {
@@ -209,7 +209,7 @@ def _repeated(side: Side, call: Call) -> Any:
 
 def _claim_new(side: Side, call: Call) -> Any:
     # Each key occurs once, as in a worker's request. If a key occurs twice, the engines differ: DynamoDB
-    # Local writes the first item before it refuses the request, and AWS writes nothing.
+    # Local writes the first item before it refuses the request, and AWS does not write.
     messages = {message.key: message for message in (call.message, *call.others)}
     return side.ledger.claim_new([side.new_claim(call, message) for message in messages.values()])
 
@@ -271,10 +271,12 @@ def _complete(side: Side, call: Call) -> Any:
 def _observe(side: Side, call: Call) -> Any:
     several = {"recipients": (call.to,), "several": True} if call.fresh else {}
     events = [
-        told(call.message.key, call.status, provider_id=call.word, attempt=call.message.attempt, **several)
+        ses_event(
+            call.message.key, call.status, provider_id=call.word, attempt=call.message.attempt, **several
+        )
     ]
     if call.account:
-        events.append(told(call.message.key, None, attempt=call.message.attempt))
+        events.append(ses_event(call.message.key, None, attempt=call.message.attempt))
     return observe(side.ledger, events)
 
 
@@ -289,7 +291,7 @@ def _empty(side: Side, call: Call) -> Any:
     return item and side.erasure.empty(call.message.key, item)
 
 
-def _items(call: Call) -> dict[str, Any]:
+def _item_of_call(call: Call) -> dict[str, Any]:
     return {"id": call.message.id, "event_type": "mail", "to": call.message.to}
 
 
@@ -315,7 +317,7 @@ VERBS: dict[str, Callable[[Side, Call], Any]] = {
     "advance": lambda side, call: side.ledger.advance(
         call.message.key, call.to, call.status, {"bounce_type": call.word}, call.account or ""
     ),
-    "refuse": lambda side, call: side.ledger.refuse(_items(call), "invalid", call.word, "to"),
+    "refuse": lambda side, call: side.ledger.refuse(_item_of_call(call), "invalid", call.word, "to"),
     "hold": lambda side, call: _hold(side, call, new=False),
     "hold, new": lambda side, call: _hold(side, call, new=True),
     "hand_over": lambda side, call: side.waits.hand_over(side.row(call)),
@@ -372,7 +374,7 @@ _OFTEN = {
 )
 
 
-def calls(seed: int) -> Iterator[tuple[Call, float]]:
+def random_calls(seed: int) -> Iterator[tuple[Call, float]]:
     """Yield calls endlessly, the same for the same seed, each with the seconds that pass before it."""
     draw = random.Random(seed)
     weights = [_OFTEN.get(verb, 1) for verb in VERBS]

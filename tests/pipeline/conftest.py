@@ -1,4 +1,4 @@
-"""One stage for all tests of the pipeline: synthesized, deployed and started as `make up` does it."""
+"""A stage for all tests of the pipeline: synthesized, deployed and started as by `make up`."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from mailroom_local.stage import lifecycle
 from mailroom_local.stage.workspace import Workspace
 from tests.support.pipeline.faxes import MAX_ATTEMPTS, Faxed, faxed
 from tests.support.pipeline.items import RINGS
-from tests.support.pipeline.recorded import record
+from tests.support.pipeline.recorded import record_calls
 from tests.support.pipeline.shared import Pipeline
 from tests.support.pipeline.trouble import Trouble, had
 
@@ -36,7 +36,7 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
     running = lifecycle.start(workspace, lambda _: None, lifecycle.PEOPLE + 5)
     try:
         pipeline = Pipeline(workspace, running)
-        record(pipeline, CHANGES)
+        record_calls(pipeline, CHANGES)
         publish_templates(pipeline)
         put_failing_webhook(pipeline)
         yield pipeline
@@ -46,8 +46,7 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
 
 @pytest.fixture(scope="session")
 def ended(pipeline: Pipeline) -> tuple[Trouble, Faxed]:
-    """What waits for leases to end: all of it at once, and once for all tests that look at what became of
-    it."""
+    """Wait for the ends of all leases at the same time, once for all tests that need them."""
     faxes = faxed(pipeline)
     trouble = had(pipeline)
     faxes.until_ended(pipeline)
@@ -56,13 +55,13 @@ def ended(pipeline: Pipeline) -> tuple[Trouble, Faxed]:
 
 @pytest.fixture(scope="session")
 def trouble(ended: tuple[Trouble, Faxed]) -> Trouble:
-    """It is over."""
+    """Return the trouble after its end."""
     return ended[0]
 
 
 @pytest.fixture(scope="session")
 def faxes(ended: tuple[Trouble, Faxed]) -> Faxed:
-    """All have ended."""
+    """Return the faxes after their ends."""
     return ended[1]
 
 
@@ -75,7 +74,7 @@ def put_failing_webhook(pipeline: Pipeline) -> None:
 
 
 def publish_templates(pipeline: Pipeline) -> None:
-    """Publish them as they are: `mailroom template put` would refuse the first two."""
+    """Publish templates unchanged: `mailroom template put` would refuse the first two."""
     s3, bucket = pipeline.s3, pipeline.output("TemplatesBucketName")
     by, at = "arn:aws:iam::000000000000:user/eve", "2026-11-21T09:00:00Z"
     choices = {}

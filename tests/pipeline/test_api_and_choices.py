@@ -13,49 +13,49 @@ from lab.harness.expected import Item
 from mailroom.aws.secret import CachedSecret
 from mailroom.recipients.unsubscribe_links import Links
 from mailroom_local.aws import LocalSession, patient
-from tests.support.pipeline.campaign import FORM, ONE_CLICK, Reply, asked, operator, signed
-from tests.support.pipeline.items import mail
+from tests.support.pipeline.campaign import FORM, ONE_CLICK, Reply, http_reply, operator, signed_reply
+from tests.support.pipeline.items import mail_item
 from tests.support.pipeline.shared import ACCEPTED, ENDED_SECONDS, Pipeline, until
 
 
 @pytest.fixture(scope="module")
-def api(pipeline: Pipeline) -> str:
+def api_url(pipeline: Pipeline) -> str:
     return pipeline.output("ApiUrl")
 
 
-def post(api: str, body: object, path: str = "/messages") -> tuple[Reply, Any]:
-    reply = signed("POST", api + path, json.dumps(body).encode())
+def post_to_api(api: str, body: object, path: str = "/messages") -> tuple[Reply, Any]:
+    reply = signed_reply("POST", api + path, json.dumps(body).encode())
     return reply, json.loads(reply.body)
 
 
 def get(api: str, id_: str) -> tuple[int, Any]:
-    reply = signed("GET", f"{api}/messages/{quote(id_, safe='')}")
+    reply = signed_reply("GET", f"{api}/messages/{quote(id_, safe='')}")
     return reply.status, json.loads(reply.body)
 
 
 # messages
 
 
-def test_a_posted_message_is_sent_and_its_status_can_be_read(pipeline: Pipeline, api: str) -> None:
+def test_a_posted_message_is_sent_and_its_status_can_be_read(pipeline: Pipeline, api_url: str) -> None:
     id_ = "posted #1 é"
-    reply, body = post(api, mail(id_))
+    reply, body = post_to_api(api_url, mail_item(id_))
     assert (reply.status, body["id"], body["result"]) == (202, id_, "accepted")
     assert pipeline.one_mail(id_)["to"] == "ada@example.com"
-    status, found = get(api, id_)
+    status, found = get(api_url, id_)
     assert (status, found["id"], found["event_type"], found["attempts"]) == (200, id_, "mail", 1)
     assert found["status"] in ACCEPTED
     assert "Dear" not in json.dumps(found)
 
 
 def test_a_persons_messages_are_found_by_the_api_and_by_the_command_with_the_newest_first(
-    pipeline: Pipeline, api: str
+    pipeline: Pipeline, api_url: str
 ) -> None:
     for id_ in ("found-1", "found-2"):
-        post(api, mail(id_, email="Finn@Example.com"))
+        post_to_api(api_url, mail_item(id_, email="Finn@Example.com"))
         pipeline.one_mail(id_)
 
     def found() -> list[str]:
-        reply = signed("GET", f"{api}/messages?recipient={quote('finn@EXAMPLE.com')}")
+        reply = signed_reply("GET", f"{api_url}/messages?recipient={quote('finn@EXAMPLE.com')}")
         return [each["id"] for each in json.loads(reply.body)["messages"]]
 
     until(lambda: len(found()) == 2, ENDED_SECONDS, lambda: f"search has {found()}")
@@ -64,80 +64,86 @@ def test_a_persons_messages_are_found_by_the_api_and_by_the_command_with_the_new
         operator(pipeline, "messages", "list", "finn@example.com", "--stage", "local", "--json").stdout
     )
     assert {each["id"] for each in told["messages"]} == {"found-1", "found-2"}
-    listed = json.loads(signed("GET", f"{api}/messages").body)["messages"]
+    listed = json.loads(signed_reply("GET", f"{api_url}/messages").body)["messages"]
     assert {"found-1", "found-2"} <= {each["id"] for each in listed}
 
 
-def test_a_list_is_accepted_in_part_and_each_refused_message_is_named(pipeline: Pipeline, api: str) -> None:
-    items = [mail("listed-0"), mail("listed-1", email="nobody"), mail("listed-2")]
-    reply, body = post(api, {"messages": items})
+def test_a_list_is_accepted_in_part_and_each_refused_message_is_named(
+    pipeline: Pipeline, api_url: str
+) -> None:
+    items = [mail_item("listed-0"), mail_item("listed-1", email="nobody"), mail_item("listed-2")]
+    reply, body = post_to_api(api_url, {"messages": items})
     assert (reply.status, body["accepted"], body["refused"]) == (202, 2, 1)
     assert [each["result"] for each in body["messages"]] == ["accepted", "refused", "accepted"]
     assert body["messages"][1]["field"] == "email"
     pipeline.one_mail("listed-0")
     pipeline.one_mail("listed-2")
-    assert get(api, "listed-1")[0] == 404
+    assert get(api_url, "listed-1")[0] == 404
 
 
-def test_a_waiting_message_can_be_cancelled_and_is_never_sent(pipeline: Pipeline, api: str) -> None:
+def test_a_waiting_message_can_be_cancelled_and_is_never_sent(pipeline: Pipeline, api_url: str) -> None:
     due = (datetime.now(UTC) + timedelta(hours=2)).isoformat(timespec="seconds")
-    post(api, mail("to-be-cancelled", send_at=due))
-    reply, body = post(api, {}, "/messages/to-be-cancelled/cancel")
+    post_to_api(api_url, mail_item("to-be-cancelled", send_at=due))
+    reply, body = post_to_api(api_url, {}, "/messages/to-be-cancelled/cancel")
     assert (reply.status, body["status"]) == (200, "cancelled")
-    assert post(api, {}, "/messages/to-be-cancelled/cancel")[0].status == 200
-    assert get(api, "to-be-cancelled")[1]["status"] == "cancelled"
+    assert post_to_api(api_url, {}, "/messages/to-be-cancelled/cancel")[0].status == 200
+    assert get(api_url, "to-be-cancelled")[1]["status"] == "cancelled"
     assert not pipeline.mails("to-be-cancelled")
 
 
 def test_a_message_too_large_for_an_item_is_stored_in_the_payload_bucket(
-    pipeline: Pipeline, api: str
+    pipeline: Pipeline, api_url: str
 ) -> None:
     text = "A long line.\n" * 40_000
     bucket = pipeline.output("PayloadBucketName")
     pipeline.s3.put_object(Bucket=bucket, Key="reports/7.txt", Body=b"report")
     attached = [{"ref": f"s3://{bucket}/reports/7.txt"}]
-    reply, _ = post(api, mail("posted-report", subject="Report", text=text, attachments=attached))
+    reply, _ = post_to_api(
+        api_url, mail_item("posted-report", subject="Report", text=text, attachments=attached)
+    )
     assert reply.status == 202
     assert pipeline.one_mail("posted-report")["content"]["text"] == text
 
 
-def test_a_request_without_credentials_is_refused(pipeline: Pipeline, api: str) -> None:
-    body = json.dumps(mail("unsigned")).encode()
-    assert asked("POST", f"{api}/messages", body, Content_Type="application/json").status == 403
-    assert asked("GET", f"{api}/messages/unsigned").status == 403
-    assert get(api, "unsigned")[0] == 404
+def test_a_request_without_credentials_is_refused(pipeline: Pipeline, api_url: str) -> None:
+    body = json.dumps(mail_item("unsigned")).encode()
+    assert http_reply("POST", f"{api_url}/messages", body, Content_Type="application/json").status == 403
+    assert http_reply("GET", f"{api_url}/messages/unsigned").status == 403
+    assert get(api_url, "unsigned")[0] == 404
 
 
 # choices
 
 
 @pytest.fixture(scope="module")
-def received(pipeline: Pipeline) -> Item:
+def gardening_mail(pipeline: Pipeline) -> Item:
     """A mail about a topic, in its reader's inbox."""
     about = {"email": "reader@example.org", "topic": "gardening", "lane": "bulk"}
-    pipeline.put(mail("gardening-1", **about))
+    pipeline.put(mail_item("gardening-1", **about))
     return pipeline.one_mail("gardening-1")
 
 
-def test_the_link_in_a_mail_opens_a_page_that_changes_no_choice(pipeline: Pipeline, received: Item) -> None:
-    assert has_link(received)
+def test_the_link_in_a_mail_opens_a_page_that_changes_no_choice(
+    pipeline: Pipeline, gardening_mail: Item
+) -> None:
+    assert has_link(gardening_mail)
     for _ in range(3):
-        page = asked("GET", link_of(received))
+        page = http_reply("GET", link_of(gardening_mail))
         assert (page.status, page.headers["content-type"].partition(";")[0]) == (200, "text/html")
         assert "gardening" in page.body
-    pipeline.put(mail("gardening-2", email="reader@example.org", topic="gardening"))
+    pipeline.put(mail_item("gardening-2", email="reader@example.org", topic="gardening"))
     pipeline.one_mail("gardening-2")
 
 
 def test_one_click_opts_out_of_that_topic_only_and_the_ledger_records_the_reason(
-    pipeline: Pipeline, received: Item
+    pipeline: Pipeline, gardening_mail: Item
 ) -> None:
-    assert asked("POST", link_of(received), ONE_CLICK, Content_Type=FORM).status == 200
+    assert http_reply("POST", link_of(gardening_mail), ONE_CLICK, Content_Type=FORM).status == 200
     about = {"email": "Reader@Example.org"}
     pipeline.put(
-        mail("gardening-3", topic="gardening", **about),
-        mail("cooking-1", topic="cooking", **about),
-        mail("receipt-1", **about),
+        mail_item("gardening-3", topic="gardening", **about),
+        mail_item("cooking-1", topic="cooking", **about),
+        mail_item("receipt-1", **about),
     )
     pipeline.until_ended("gardening-3", "cooking-1", "receipt-1")
     row = pipeline.ledger("gardening-3")
@@ -150,21 +156,21 @@ def test_one_click_opts_out_of_that_topic_only_and_the_ledger_records_the_reason
 def test_an_operator_opts_a_recipient_out_and_in_again_on_request(pipeline: Pipeline) -> None:
     who = ("reader-7@example.org", "--stage", "local")
     assert operator(pipeline, "people", "stop", *who, "--topic", "gardening").exit_code == 0
-    pipeline.put(mail("gardening-7", email="reader-7@example.org", topic="gardening"))
+    pipeline.put(mail_item("gardening-7", email="reader-7@example.org", topic="gardening"))
     pipeline.until_ended("gardening-7")
     assert pipeline.ledger("gardening-7")["status"] == "suppressed"
     shown = operator(pipeline, "people", "show", *who)
     assert "reader-7@example.org has received no gardening since" in shown.stdout
     assert operator(pipeline, "people", "allow", *who, "--topic", "gardening", "--yes").exit_code == 0
-    pipeline.put(mail("gardening-8", email="reader-7@example.org", topic="gardening"))
+    pipeline.put(mail_item("gardening-8", email="reader-7@example.org", topic="gardening"))
     pipeline.one_mail("gardening-8")
 
 
-def test_a_forged_link_opens_no_page_and_opts_no_recipient_out(api: str, received: Item) -> None:
-    link = link_of(received)
+def test_a_forged_link_opens_no_page_and_opts_no_recipient_out(api_url: str, gardening_mail: Item) -> None:
+    link = link_of(gardening_mail)
     forged = link[:-1] + ("A" if link[-1] != "A" else "B")
-    assert asked("GET", forged).status == 404
-    assert asked("POST", forged, ONE_CLICK, Content_Type=FORM).status == 404
+    assert http_reply("GET", forged).status == 404
+    assert http_reply("POST", forged, ONE_CLICK, Content_Type=FORM).status == 404
 
 
 # people
@@ -174,31 +180,33 @@ READER = "reader-9@example.org"
 
 
 def changed(url: str, **topics: Any) -> Reply:
-    return signed("PATCH", url, json.dumps({"topics": topics}).encode())
+    return signed_reply("PATCH", url, json.dumps({"topics": topics}).encode())
 
 
-def test_a_persons_choices_are_read_and_changed_by_signed_requests(pipeline: Pipeline, api: str) -> None:
-    url = f"{api}/people?recipient={quote(READER, safe='')}"
+def test_a_persons_choices_are_read_and_changed_by_signed_requests(pipeline: Pipeline, api_url: str) -> None:
+    url = f"{api_url}/people?recipient={quote(READER, safe='')}"
     assert changed(url, followers={"state": "out"}).status == 200
-    person = json.loads(signed("GET", url).body)
+    person = json.loads(signed_reply("GET", url).body)
     (followers,) = person["topics"]
     assert (followers["state"], followers["by"], person["stopped"]) == ("out", "api", [])
     consent = {"state": "in", "at": followers["at"], "evidence": "asked in the test"}
     assert changed(url, followers=consent).status == 200
     assert changed(url, followers={**consent, "at": "2026-11-21T09:00:00Z"}).status == 409
-    assert asked("GET", url).status == asked("PATCH", url, b"{}").status == 403
+    assert http_reply("GET", url).status == http_reply("PATCH", url, b"{}").status == 403
 
 
-def test_the_link_to_the_page_of_preferences_opens_a_page_that_opts_out(pipeline: Pipeline, api: str) -> None:
+def test_the_link_to_the_page_of_preferences_opens_a_page_that_opts_out(
+    pipeline: Pipeline, api_url: str
+) -> None:
     client = LocalSession().client(
         "secretsmanager", endpoint_url=pipeline.running.endpoints.aws, config=patient()
     )
     secret = CachedSecret(client, "mailroom-local-unsubscribe", time.time)
-    page = Links(secret, f"{api}/unsubscribe").page_url(READER)
-    assert 'aria-checked="true"' in asked("GET", page).body
-    saved = asked("POST", page, b"unsubscribe=followers", Content_Type=FORM)
+    page = Links(secret, f"{api_url}/unsubscribe").page_url(READER)
+    assert 'aria-checked="true"' in http_reply("GET", page).body
+    saved = http_reply("POST", page, b"unsubscribe=followers", Content_Type=FORM)
     assert (saved.status, "Saved." in saved.body) == (200, True)
-    pipeline.put(mail("followers-9", email=READER, topic="followers"))
+    pipeline.put(mail_item("followers-9", email=READER, topic="followers"))
     pipeline.until_ended("followers-9")
     assert pipeline.ledger("followers-9")["status"] == "suppressed"
     shown = operator(pipeline, "people", "show", READER, "--stage", "local")

@@ -1,4 +1,4 @@
-"""Bad input, all of it in one burst with good neighbours: a sentence for each, and nothing else stops."""
+"""Invalid input in one burst with valid messages: each gets a sentence, and the others are sent."""
 
 import json
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import pytest
 
 from lab.harness.expected import Item
 from tests.support.pipeline.bad_input import BAD, ODD, Bad
-from tests.support.pipeline.items import correlation, mail
+from tests.support.pipeline.items import correlation, mail_item
 from tests.support.pipeline.shared import ACCEPTED, Accepted, Pipeline
 from tests.support.pipeline.trouble import unprocessed
 
@@ -23,7 +23,7 @@ class Burst:
         self._bucket = f"s3://{pipeline.output('PayloadBucketName')}"
         pipeline.s3.put_object(Bucket=self._bucket[5:], Key="no-json", Body=b"subject: Hello")
         self.bad = {name: self._bad(name, case) for name, case in BAD.items()}
-        self.odd = {name: mail(f"odd {name}") | attributes for name, attributes in ODD.items()}
+        self.odd = {name: mail_item(f"odd {name}") | attributes for name, attributes in ODD.items()}
         pipeline.put_batch(list(self._mixed()))
         items = [*self.bad.values(), *self.odd.values()]
         for event_type in {item["event_type"] for item in items}:
@@ -43,7 +43,7 @@ class Burst:
         return case.remedy.replace("{bucket}", self._bucket)
 
     def _bad(self, name: str, case: Bad) -> Item:
-        return mail(case.id or f"bad {name}", **self._filled(case.attributes))
+        return mail_item(case.id or f"bad {name}", **self._filled(case.attributes))
 
     def _filled(self, value: Any) -> Any:
         """The value with the bucket's name in it."""

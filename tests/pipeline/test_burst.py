@@ -9,7 +9,7 @@ from mailroom.ledger.items import where
 from mailroom.ledger.ledger import Ledger, NewClaim
 from mailroom.message.message import parse
 from mailroom_local.stage.workspace import LEDGER
-from tests.support.pipeline.items import mail
+from tests.support.pipeline.items import mail_item
 from tests.support.pipeline.shared import Pipeline, until
 
 COUNT = 50
@@ -17,7 +17,7 @@ SECONDS = 60.0
 
 
 def test_each_of_many_mails_that_are_queued_twice_is_sent_once(pipeline: Pipeline) -> None:
-    items = [mail(f"burst-{number:04}", email=f"burst{number}@example.com") for number in range(COUNT)]
+    items = [mail_item(f"burst-{number:04}", email=f"burst{number}@example.com") for number in range(COUNT)]
     pipeline.put_batch(items)
     pipeline.send(pipeline.output("MailQueueUrl"), map(json.dumps, items))
     pipeline.until_ended(*(item["id"] for item in items), seconds=SECONDS)
@@ -25,9 +25,9 @@ def test_each_of_many_mails_that_are_queued_twice_is_sent_once(pipeline: Pipelin
     assert sent == Counter(item["email"] for item in items)
     assert not pipeline.logged(pipeline.output("SendMailFunctionName"), "claimed in one call")
     until(
-        lambda: outcomes(pipeline) == {"delivered": COUNT},
+        lambda: burst_statuses(pipeline) == {"delivered": COUNT},
         SECONDS,
-        lambda: f"in spite of all events: {outcomes(pipeline)}",
+        lambda: f"in spite of all events: {burst_statuses(pipeline)}",
         poll=1,  # a scan takes the emulator's time from the work
     )
 
@@ -36,7 +36,7 @@ def test_the_emulator_writes_the_same_item_for_a_batch_claim_as_for_a_single_cla
     pipeline: Pipeline,
 ) -> None:
     ledger = Ledger(pipeline.dynamodb, LEDGER, lease=60, ttl=1e6, clock=lambda: 1_795_251_600.0)
-    one, two, three = (parse(mail(f"claimed-{each}"), {"mail": Mail}) for each in "123")
+    one, two, three = (parse(mail_item(f"claimed-{each}"), {"mail": Mail}) for each in "123")
     try:
         ledger.claim(one, "ses/1", token="t")
         made = ledger.claim_new([NewClaim(each, "ses/1", None, "t") for each in (one, two, three)])
@@ -49,7 +49,7 @@ def test_the_emulator_writes_the_same_item_for_a_batch_claim_as_for_a_single_cla
             pipeline.dynamodb.delete_item(TableName=LEDGER, Key=where(each.key))
 
 
-def outcomes(pipeline: Pipeline) -> Counter[str]:
+def burst_statuses(pipeline: Pipeline) -> Counter[str]:
     return Counter(
         row["status"] for row in pipeline.ledger_items().values() if row["id"].startswith("burst-")
     )

@@ -13,10 +13,10 @@ from tests.support.pipeline.campaign import (
     RUN_SECONDS,
     TOPIC,
     Campaign,
-    asked,
+    http_reply,
     operator,
 )
-from tests.support.pipeline.items import mail
+from tests.support.pipeline.items import mail_item
 from tests.support.pipeline.shared import ACCEPTED, Pipeline, until
 
 STARTS = 3
@@ -24,8 +24,9 @@ JSON = ("--stage", "local", "--json")
 
 
 @pytest.fixture(scope="module")
-def repeated(pipeline: Pipeline) -> Campaign:
-    """One run, started three times: twice at once, and again when all of it was sent."""
+def repeated_campaign(pipeline: Pipeline) -> Campaign:
+    """Return a run that was started three times: twice at once, and again after all its messages were
+    sent."""
     campaign = Campaign(pipeline, "repeated")
     campaign.start()
     campaign.start()
@@ -37,42 +38,46 @@ def repeated(pipeline: Pipeline) -> Campaign:
     return campaign
 
 
-def test_each_person_with_news_has_one_mail_despite_repeated_starts(repeated: Campaign) -> None:
-    assert len(repeated.expected) >= 40
-    mails = repeated.mails()
+def test_each_person_with_news_has_one_mail_despite_repeated_starts(repeated_campaign: Campaign) -> None:
+    assert len(repeated_campaign.expected) >= 40
+    mails = repeated_campaign.mails()
     assert {id_: [each["to"] for each in sent] for id_, sent in mails.items()} == {
-        id_: [address] for id_, address in repeated.expected.items()
+        id_: [address] for id_, address in repeated_campaign.expected.items()
     }
 
 
-def test_other_people_have_no_mail(pipeline: Pipeline, repeated: Campaign) -> None:
+def test_people_outside_of_the_audience_get_no_mail(pipeline: Pipeline, repeated_campaign: Campaign) -> None:
     rows = [row for row in pipeline.ledger_items().values() if row["id"].startswith(f"{CAMPAIGN}#repeated#")]
-    assert {row["id"] for row in rows} == set(repeated.expected)
+    assert {row["id"] for row in rows} == set(repeated_campaign.expected)
     assert {row["status"] for row in rows} <= set(ACCEPTED)
 
 
-def test_each_mail_greets_its_reader_and_can_be_opted_out_of_with_one_click(repeated: Campaign) -> None:
-    (sent,) = next(iter(repeated.mails().values()))
+def test_each_mail_greets_its_reader_and_can_be_opted_out_of_with_one_click(
+    repeated_campaign: Campaign,
+) -> None:
+    (sent,) = next(iter(repeated_campaign.mails().values()))
     assert has_link(sent)
     link = sent["content"]["headers"]["List-Unsubscribe"][1:-1]
     assert link in sent["content"]["text"]
     assert sent["content"]["subject"]
 
 
-def test_the_run_counts_composed_and_already_existing_messages(repeated: Campaign) -> None:
-    run, people = repeated.state(), len(repeated.expected)
+def test_the_run_counts_composed_and_already_existing_messages(repeated_campaign: Campaign) -> None:
+    run, people = repeated_campaign.state(), len(repeated_campaign.expected)
     assert (run.state, run.recipients, run.composed) == ("collected", people, people)
     assert run.existed == people
     assert (run.refused, run.left_out, run.failed, run.opted_out) == (0, 0, 0, 0)
 
 
-def test_a_dry_run_counts_the_same_people_and_sends_no_mail(pipeline: Pipeline, repeated: Campaign) -> None:
+def test_a_dry_run_counts_the_same_people_and_sends_no_mail(
+    pipeline: Pipeline, repeated_campaign: Campaign
+) -> None:
     sent = len(pipeline.inbox())
     words = ("campaign", "start", CAMPAIGN, "--stage", "local", "--run", "dry", "--dry-run", "--json")
     answer = operator(pipeline, *words)
     assert answer.exit_code == 0, answer.stderr
     found = json.loads(answer.stdout)
-    assert (found["recipients"], found["refused"]) == (len(repeated.expected), 0)
+    assert (found["recipients"], found["refused"]) == (len(repeated_campaign.expected), 0)
     assert [each["problem"] for each in found["samples"]] == ["", "", ""]
     assert all(each["id"].startswith(f"{CAMPAIGN}#dry#") and each["subject"] for each in found["samples"])
     assert len(pipeline.inbox()) == sent
@@ -86,9 +91,9 @@ def by_hand(pipeline: Pipeline) -> Campaign:
     """A run that an operator starts after the first of its people has opted out."""
     campaign = Campaign(pipeline, "by-hand")
     address = campaign.people[min(campaign.people)]
-    pipeline.put(mail("opt-out-link", email=address, topic=TOPIC))
+    pipeline.put(mail_item("opt-out-link", email=address, topic=TOPIC))
     link = link_of(pipeline.one_mail("opt-out-link"))
-    assert asked("POST", link, ONE_CLICK, Content_Type=FORM).status == 200
+    assert http_reply("POST", link, ONE_CLICK, Content_Type=FORM).status == 200
     try:
         start = operator(pipeline, "campaign", "start", CAMPAIGN, "--run", "by-hand", "--new", "--yes", *JSON)
         assert start.exit_code == 0, start.stderr

@@ -1,12 +1,13 @@
-"""What the day has no room for, or is outside of its window, on the whole stage: it waits with content."""
+"""Messages over the daily limit, or outside of their window, on the whole stage: they wait with their
+content."""
 
 import json
 import time
 from datetime import UTC, datetime
 
 from mailroom.message.window import DAYS
-from tests.support.pipeline.campaign import Campaign, signed
-from tests.support.pipeline.items import mail
+from tests.support.pipeline.campaign import Campaign, signed_reply
+from tests.support.pipeline.items import mail_item
 from tests.support.pipeline.shared import Pipeline, until
 
 BULK = 12
@@ -20,10 +21,10 @@ def test_bulk_above_the_daily_limit_waits_in_line_and_is_sent_once_when_the_limi
     with pipeline.release_stopped(), pipeline.day_closed(3_600):
         # An older process may have room left that it was granted before.
         pipeline.restart(pipeline.output("SendMailBulkFunctionName"))
-        pipeline.put_batch([mail(id_, lane="bulk", first_name="Grace") for id_ in ids])
+        pipeline.put_batch([mail_item(id_, lane="bulk", first_name="Grace") for id_ in ids])
         pipeline.until_waits("day_used_up", *ids)
         assert {pipeline.ledger(id_)["waits_in"].rpartition("#")[0] for id_ in ids} == {"line#mail"}
-        pipeline.put(mail("code-beside"))
+        pipeline.put(mail_item("code-beside"))
         pipeline.one_mail("code-beside")
         pipeline.delete(deleted)
         assert pipeline.contents(deleted) == 1
@@ -51,7 +52,7 @@ def test_a_code_that_ses_refuses_for_the_day_waits_and_uses_no_try(pipeline: Pip
     expires = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(time.time() + 5))}Z"
     with pipeline.day_closed(1):
         with pipeline.release_stopped():
-            pipeline.put(mail("used-up", email="used-up@simulator.amazonses.com", expires_at=expires))
+            pipeline.put(mail_item("used-up", email="used-up@simulator.amazonses.com", expires_at=expires))
             pipeline.until_waits("day_used_up", "used-up")
         assert pipeline.failure("used-up") == f"expires_at: {expires} is past"
     assert not any('"used-up"' in body for body in pipeline.dead_letters(pipeline.output("MailDlqUrl")))
@@ -66,4 +67,4 @@ def test_a_message_outside_its_window_waits_and_can_be_cancelled(pipeline: Pipel
     for channel in ("sms", "push"):
         pipeline.until_waits("outside_window", "night", event_type=channel)
         url = f"{pipeline.output('ApiUrl')}/messages/night/cancel?event_type={channel}"
-        assert json.loads(signed("POST", url, b"{}").body)["status"] == "cancelled"
+        assert json.loads(signed_reply("POST", url, b"{}").body)["status"] == "cancelled"

@@ -3,7 +3,7 @@
 import json
 import time
 
-from tests.support.pipeline.items import mail
+from tests.support.pipeline.items import mail_item
 from tests.support.pipeline.shared import Pipeline, until
 
 DEAD_SECONDS = 60.0
@@ -11,8 +11,8 @@ SECONDS = 30.0
 NOT_MESSAGES = {"not JSON", '["a", "list"]', '{"event_type": "mail"}', '{"id": "cut off'}
 
 
-def test_a_body_that_is_no_message_becomes_a_dead_letter_and_its_batch_goes_on(pipeline: Pipeline) -> None:
-    good = [mail(f"beside-{number}") for number in range(4)]
+def test_an_invalid_body_becomes_a_dead_letter_and_the_rest_of_its_batch_is_sent(pipeline: Pipeline) -> None:
+    good = [mail_item(f"beside-{number}") for number in range(4)]
     bodies = [body for pair in zip(NOT_MESSAGES, map(json.dumps, good), strict=True) for body in pair]
     pipeline.send(pipeline.output("MailQueueUrl"), bodies)
     for item in good:
@@ -26,12 +26,12 @@ def test_a_body_that_is_no_message_becomes_a_dead_letter_and_its_batch_goes_on(p
     assert all(pipeline.one_mail(item["id"]) for item in good)
 
 
-def test_a_fault_of_configuration_makes_a_dead_letter_which_is_marked_kept_and_sent_by_a_redrive(
+def test_a_dead_letter_of_a_wrong_configuration_is_marked_and_sent_by_a_redrive(
     pipeline: Pipeline,
 ) -> None:
     """Follow an operator's steps: a wrong setting, the alarm, the correction, the redrive."""
     dead = pipeline.output("MailDlqUrl")
-    item = mail("dead", email="dead@example.com")
+    item = mail_item("dead", email="dead@example.com")
     with pipeline.configured(pipeline.output("SendMailFunctionName"), CONFIGURATION_SET="mailroom-nowhere"):
         pipeline.put(item)
         until(lambda: _letters(pipeline, dead), DEAD_SECONDS, lambda: "not dead")
@@ -43,7 +43,7 @@ def test_a_fault_of_configuration_makes_a_dead_letter_which_is_marked_kept_and_s
     assert (row["status"], row["trouble"]["code"]) == ("sending", "misconfigured")
     assert row["dead_lettered_at"] <= time.time() * 1000
     assert not {"completedAt", "error"} & row.keys()
-    # The letter is visible soon, long before the function's time-out, and nothing was deleted.
+    # The letter is visible again long before the function's time-out, and no letter was deleted.
     until(lambda: _letters(pipeline, dead), SECONDS, lambda: "the letter was not put back")
     (body,) = _letters(pipeline, dead)
     assert json.loads(body) == {**item, "template_version": 0}  # the deployed template was the current one
@@ -58,8 +58,8 @@ def _letters(pipeline: Pipeline, url: str) -> list[str]:
 
 
 def _ring(pipeline: Pipeline) -> None:
-    """CloudWatch's event, as its rule hands it on; the emulator evaluates no alarm. The function then looks
-    through every dead-letter queue, which takes a second each: nobody waits for the last."""
+    """Send CloudWatch's event to the function, because the emulator evaluates no alarm. The function then
+    looks through every dead-letter queue, a second each. The test does not wait for the last."""
     alarm = {
         "source": "aws.cloudwatch",
         "detail-type": "CloudWatch Alarm State Change",

@@ -1,4 +1,5 @@
-"""A person is erased after real sends: nothing that stays is theirs, and nothing is sent to them again."""
+"""A person is erased after real sends: the remaining items do not mention the person, and no message is sent
+again."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -8,7 +9,7 @@ import pytest
 from lab.harness.expected import Item
 from mailroom_local.aws import ACCOUNT, REGION, STAGE
 from tests.support.pipeline.campaign import operator
-from tests.support.pipeline.items import mail
+from tests.support.pipeline.items import mail_item
 from tests.support.pipeline.shared import Pipeline, until
 
 GRACE, OTHER = "grace.hopper@example.com", "howard@example.com"
@@ -17,7 +18,7 @@ WHO = "grace.hopper"
 
 
 def everything(pipeline: Pipeline) -> str:
-    """All items and objects of the stage that mention Grace, as one text."""
+    """Return all items and objects of the stage that mention Grace, as one text."""
     found: list[object] = []
     for table in pipeline.dynamodb.list_tables()["TableNames"]:
         pages = pipeline.dynamodb.get_paginator("scan").paginate(TableName=table, ConsistentRead=True)
@@ -34,10 +35,10 @@ def messages(pipeline: Pipeline, bucket: str) -> list[Item]:
     pipeline.s3.put_object(Bucket=bucket, Key="bills/of-a-person.txt", Body=f"for {GRACE}".encode())
     part = {"ref": f"s3://{bucket}/bills/of-a-person.txt"}
     return [
-        mail("erase-1", email="Grace <Grace.Hopper@Example.com>", attachments=[part]),
-        mail("erase-2", email=None, to=[OTHER, GRACE], subject="To both", text="Hello"),
-        mail("erase-3", email=OTHER, subject="About her", text=f"Write to {GRACE}"),
-        mail("erase-4", email=GRACE, send_at=later),
+        mail_item("erase-1", email="Grace <Grace.Hopper@Example.com>", attachments=[part]),
+        mail_item("erase-2", email=None, to=[OTHER, GRACE], subject="To both", text="Hello"),
+        mail_item("erase-3", email=OTHER, subject="About her", text=f"Write to {GRACE}"),
+        mail_item("erase-4", email=GRACE, send_at=later),
     ]
 
 
@@ -61,7 +62,7 @@ def test_a_person_is_erased_everywhere_and_receives_no_further_mail(
     assert pipeline.ledger("erase-1")["status"] == "delivered"
     assert pipeline.ledger("erase-4")["status"] == "cancelled"
     # Late copies of what was sent, and of what was not.
-    copies = [mail("erase-1", email=GRACE), mail("erase-4", email=GRACE)]
+    copies = [mail_item("erase-1", email=GRACE), mail_item("erase-4", email=GRACE)]
     pipeline.send(pipeline.output("MailQueueUrl"), [json.dumps(each) for each in copies])
     queue = pipeline.output("MailQueueUrl")
     until(lambda: pipeline.queue_is_empty(queue), 20, lambda: "the copies were not dropped")

@@ -9,7 +9,7 @@ import pytest
 
 from mailroom_local.aws import LocalSession, patient
 from tests.support import ROOT
-from tests.support.pipeline.items import mail
+from tests.support.pipeline.items import mail_item
 from tests.support.pipeline.shared import Pipeline, until
 
 SECONDS = 30.0
@@ -40,19 +40,21 @@ def urls(pipeline: Pipeline) -> dict[str, str]:
 def arrived(pipeline: Pipeline, urls: dict[str, str]) -> dict[str, list[dict[str, Any]]]:
     """By queue: the events about four mails, once all that are due have come."""
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in QUEUES}
-    # The local stage has no bus: its function gets only what callbacks or retries follow from, and failures.
+    # The local stage lacks a bus: its function gets only failures, and changes with callbacks or retries.
     asked = {"callback_url": pipeline.receiver("ok/callbacks/events")}
     mails = (
-        mail("event-good", topic="news", **asked),
-        mail("event-bad", email="nobody", **asked),
-        mail("event-bounced", email="bounce+events@simulator.amazonses.com", **asked),
-        mail(CAMPAIGN, **asked),
+        mail_item("event-good", topic="news", **asked),
+        mail_item("event-bad", email="nobody", **asked),
+        mail_item("event-bounced", email="bounce+events@simulator.amazonses.com", **asked),
+        mail_item(CAMPAIGN, **asked),
     )
 
     def all_there() -> bool:
         for name, events in found.items():
             events += taken(pipeline, urls[name])
-        return len(about(found["Failures"], "event-")) >= 2 and bool(found["Campaign"] and found["Addresses"])
+        return len(details_by_id(found["Failures"], "event-")) >= 2 and bool(
+            found["Campaign"] and found["Addresses"]
+        )
 
     with pipeline.configured(pipeline.output("OutcomesFunctionName"), **BUS):
         pipeline.put(*mails)
@@ -68,7 +70,7 @@ def taken(pipeline: Pipeline, url: str) -> Iterator[dict[str, Any]]:
             yield json.loads(each["Body"])
 
 
-def about(events: list[dict[str, Any]], prefix: str) -> dict[str, dict[str, Any]]:
+def details_by_id(events: list[dict[str, Any]], prefix: str) -> dict[str, dict[str, Any]]:
     """The events' details, by their messages."""
     ids = {event["detail"]["id"]: event["detail"] for event in events}
     return {id_: detail for id_, detail in ids.items() if id_.startswith(prefix)}
@@ -78,13 +80,13 @@ Arrived = dict[str, list[dict[str, Any]]]
 
 
 def test_failures_reach_their_queue_and_successes_do_not(arrived: Arrived) -> None:
-    failures = about(arrived["Failures"], "event-")
+    failures = details_by_id(arrived["Failures"], "event-")
     assert failures.keys() == {"event-bad", "event-bounced"}
     assert (failures["event-bad"]["status"], failures["event-bad"]["code"]) == ("failed", "invalid")
 
 
 def test_only_hard_bounces_and_complaints_reach_the_queue_for_addresses(arrived: Arrived) -> None:
-    bounced = about(arrived["Addresses"], "event-")["event-bounced"]
+    bounced = details_by_id(arrived["Addresses"], "event-")["event-bounced"]
     assert (bounced["status"], bounced["code"], bounced["provider"]) == ("bounced", "Permanent", "ses")
     details = [each["detail"] for each in arrived["Addresses"]]
     bounces = {each["code"] for each in details if each["status"] != "complained"}
@@ -92,7 +94,7 @@ def test_only_hard_bounces_and_complaints_reach_the_queue_for_addresses(arrived:
 
 
 def test_outcomes_of_campaigns_reach_their_queue_except_acceptances(arrived: Arrived) -> None:
-    (detail,) = about(arrived["Campaign"], CAMPAIGN).values()
+    (detail,) = details_by_id(arrived["Campaign"], CAMPAIGN).values()
     assert (detail["campaign"], detail["status"]) == ("weekly-followers", "delivered")
     assert {each["detail"]["campaign"] for each in arrived["Campaign"]} == {"weekly-followers"}
     assert not [each for each in arrived["Campaign"] if each["detail"]["status"] == "sent"]

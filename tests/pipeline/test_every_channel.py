@@ -1,5 +1,5 @@
-"""What channels have in common, on each of them: contents of the payload bucket, topics, copies, batches, and
-bodies that nobody can read."""
+"""Properties of each channel: contents of the payload bucket, topics, copies, batches, and unreadable
+bodies."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -8,7 +8,7 @@ import pytest
 
 from lab.harness.expected import Item
 from mailroom.recipients.choices import Suppressions
-from tests.support.pipeline.items import UNREADABLE, fax, mail
+from tests.support.pipeline.items import UNREADABLE, fax_item, mail_item
 from tests.support.pipeline.shared import Pipeline, until
 
 SECONDS = 40.0
@@ -23,7 +23,7 @@ CONTENTS: dict[str, Item] = {
     "webhook": {"payload": {"words": "of a webhook"}},
 }
 QUEUES = ("Push", "FaxRetry", "Collect", "Audience")
-"""Queues that get a body which nobody can read in no other test."""
+"""Queues into which only this test puts an unreadable body."""
 
 
 def messages(pipeline: Pipeline) -> list[Item]:
@@ -32,7 +32,7 @@ def messages(pipeline: Pipeline) -> list[Item]:
     for channel, content in CONTENTS.items():
         pipeline.s3.put_object(Bucket=bucket, Key=f"every/{channel}", Body=json.dumps(content).encode())
     to: dict[str, Item] = {
-        "mail": {**mail("every", first_name=None, last_name=None), "lane": "bulk"},
+        "mail": {**mail_item("every", first_name=None, last_name=None), "lane": "bulk"},
         "sms": {"to": "+12125550179", "topic": "news"},
         "push": {"to": "ab" * 32, "platform": "ios", "topic": "news"},
         "webhook": {"url": pipeline.receiver("ok/messages/every")},
@@ -45,12 +45,12 @@ def messages(pipeline: Pipeline) -> list[Item]:
 
 
 @pytest.fixture(scope="module")
-def sent(pipeline: Pipeline) -> list[Item]:
-    """Those messages and a fax: all have ended, and so have their copies. Another fax and its copy wait for
-    their time."""
+def ended_messages(pipeline: Pipeline) -> list[Item]:
+    """Return the messages and a fax, which have ended, and so have their copies. Another fax and its copy
+    wait for their time."""
     soon = (datetime.now(UTC) + timedelta(seconds=SOON_SECONDS)).isoformat()
-    waiting = fax(WAITING, "+13125550147", send_at=soon)
-    items = [*messages(pipeline), fax("every", "+13125550146")]
+    waiting = fax_item(WAITING, "+13125550147", send_at=soon)
+    items = [*messages(pipeline), fax_item("every", "+13125550146")]
     pipeline.put(waiting, *items)
     _copy(pipeline, waiting, SOON_SECONDS)
     for item in items:
@@ -74,9 +74,9 @@ def _copy(pipeline: Pipeline, item: Item, delay: int = 0) -> None:
 
 
 def test_the_content_of_an_object_is_sent_once_on_each_channel_despite_a_second_queue_message(
-    pipeline: Pipeline, sent: list[Item]
+    pipeline: Pipeline, ended_messages: list[Item]
 ) -> None:
-    for item in sent:
+    for item in ended_messages:
         assert pipeline.ledger("every", item["event_type"])["status"] in ("sent", "delivered")
     taken = [str(each["content"]) for each in pipeline.accepted()]
     for words in ("Words of a mail", "Words of a text", "Words of a push"):
@@ -120,7 +120,7 @@ def test_an_unreadable_body_soon_becomes_a_dead_letter(pipeline: Pipeline) -> No
     until(lambda: not alive(), SECONDS, lambda: f"not dead: {alive()}")
 
 
-@pytest.mark.usefixtures("sent")
+@pytest.mark.usefixtures("ended_messages")
 def test_a_fax_that_waits_for_its_time_is_called_once_despite_a_second_queue_message(
     pipeline: Pipeline,
 ) -> None:
@@ -130,11 +130,11 @@ def test_a_fax_that_waits_for_its_time_is_called_once_despite_a_second_queue_mes
 
 
 def test_a_follow_up_on_any_channel_is_cancelled_if_its_first_message_was_sent(
-    pipeline: Pipeline, sent: list[Item]
+    pipeline: Pipeline, ended_messages: list[Item]
 ) -> None:
     past = (datetime.now(UTC) - timedelta(seconds=1)).isoformat()
     unless = {"id": "every", "event_type": "mail", "status": ["sent", "delivered"]}
-    items = [*messages(pipeline), mail("every"), fax("every", "+13125550146")]
+    items = [*messages(pipeline), mail_item("every"), fax_item("every", "+13125550146")]
     follow_ups = [
         {**item, "id": f"follow-up-{item.get('lane', 'normal')}", "send_at": past, "unless": unless}
         for item in items

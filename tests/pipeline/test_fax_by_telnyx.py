@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.pipeline.items import fax
+from tests.support.pipeline.items import fax_item
 from tests.support.pipeline.shared import Pipeline
 
 GOOD, TWICE = "+13105550150", "+13105550112"
@@ -12,7 +12,7 @@ ENDED_SECONDS = 60.0
 
 
 @pytest.fixture(scope="module")
-def sent(pipeline: Pipeline) -> Iterator[None]:
+def ended_faxes(pipeline: Pipeline) -> Iterator[None]:
     """Two faxes, ended; the function's environment names Telnyx as the stack does."""
     telnyx = {
         "FAX_PROVIDER": "telnyx",
@@ -20,13 +20,13 @@ def sent(pipeline: Pipeline) -> Iterator[None]:
         "FAX_CONNECTION_ID": "1234567890",
     }
     with pipeline.configured(pipeline.output("SendFaxFunctionName"), **telnyx):
-        items = [fax("telnyx-good", GOOD), fax("telnyx-twice", TWICE)]
+        items = [fax_item("telnyx-good", GOOD), fax_item("telnyx-twice", TWICE)]
         pipeline.put(*(each | {"callback_url": pipeline.receiver("ok/telnyx")} for each in items))
         pipeline.until_ended(*(each["id"] for each in items), event_type="fax", seconds=ENDED_SECONDS)
         yield
 
 
-@pytest.mark.usefixtures("sent")
+@pytest.mark.usefixtures("ended_faxes")
 @pytest.mark.parametrize(
     ("id_", "statuses"),
     [

@@ -11,7 +11,7 @@ from tests.support.pipeline.shared import Accepted, Pipeline
 
 SUCCESS = "Fax sent successfully"
 LEASE_SECONDS = 10.0
-"""The local stage's: time-out 8, margin 2."""
+"""Seconds of the local stage: time-out 8, margin 2."""
 
 
 def one_call(pipeline: Pipeline, id_: str) -> Accepted:
@@ -23,7 +23,7 @@ def one_call(pipeline: Pipeline, id_: str) -> Accepted:
     return call
 
 
-def told(pipeline: Pipeline, id_: str, count: int) -> list[tuple[str, str]]:
+def callbacks_told(pipeline: Pipeline, id_: str, count: int) -> list[tuple[str, str]]:
     """Status and message of so many callbacks, in the order of the attempts; each in the contract's shape."""
     payloads: list[dict[str, Any]] = pipeline.until_told(id_, count)
     for payload in payloads:
@@ -41,14 +41,14 @@ def test_an_item_is_faxed_once_and_its_callback_reports_the_success(pipeline: Pi
     assert call["media_url"] == "https://example.com/faxes/simple.pdf"
     assert call["from"] == "+12025550123"
     assert call["store_media"] is False
-    assert told(pipeline, "simple", 1) == [("sent", SUCCESS)]
+    assert callbacks_told(pipeline, "simple", 1) == [("sent", SUCCESS)]
 
 
 @pytest.mark.usefixtures("faxes")
 def test_a_busy_line_is_tried_again_and_each_attempt_has_a_callback(pipeline: Pipeline) -> None:
     calls = pipeline.calls("busy-twice")
     assert [call["status"] for call in calls] == ["busy", "busy", "delivered"]
-    assert told(pipeline, "busy-twice", 3) == [
+    assert callbacks_told(pipeline, "busy-twice", 3) == [
         ("tmp_fail", "Failed to deliver fax (attempt 1 of 3). Fax status: busy"),
         ("tmp_fail", "Failed to deliver fax (attempt 2 of 3). Fax status: busy"),
         ("sent", SUCCESS),
@@ -62,7 +62,7 @@ def test_a_fax_that_its_provider_cancels_is_tried_again_and_attempts_at_another_
     pipeline: Pipeline,
 ) -> None:
     assert [call["status"] for call in pipeline.calls("moved")] == ["canceled", "delivered"]
-    assert told(pipeline, "moved", 2) == [
+    assert callbacks_told(pipeline, "moved", 2) == [
         ("tmp_fail", "Failed to deliver fax (attempt 2 of 3). Fax status: canceled"),
         ("sent", SUCCESS),
     ]
@@ -71,7 +71,7 @@ def test_a_fax_that_its_provider_cancels_is_tried_again_and_attempts_at_another_
 @pytest.mark.usefixtures("faxes")
 def test_a_line_that_is_always_busy_is_given_up_after_the_last_attempt(pipeline: Pipeline) -> None:
     assert [call["status"] for call in pipeline.calls("busy-always")] == ["busy"] * MAX_ATTEMPTS
-    *_, last = told(pipeline, "busy-always", MAX_ATTEMPTS)
+    *_, last = callbacks_told(pipeline, "busy-always", MAX_ATTEMPTS)
     assert last == ("perm_fail", "Failed to deliver fax after 3 tries. Last attempt status: busy")
     row = pipeline.ledger("busy-always", "fax")
     assert (row["status"], row["attempts"], row["error"]["code"]) == ("failed", 3, "busy")
@@ -82,7 +82,9 @@ def test_bodies_that_an_upstream_application_queued_are_faxed_in_their_order(pip
     direct, by_hand = one_call(pipeline, "direct"), one_call(pipeline, "by-hand")
     assert direct["created"] < by_hand["created"]
     assert {direct["to"], by_hand["to"]} == {FOREIGN}
-    assert told(pipeline, "direct", 1) == told(pipeline, "by-hand", 1) == [("sent", SUCCESS)]
+    assert (
+        callbacks_told(pipeline, "direct", 1) == callbacks_told(pipeline, "by-hand", 1) == [("sent", SUCCESS)]
+    )
 
 
 @pytest.mark.usefixtures("faxes")
@@ -91,7 +93,7 @@ def test_a_message_under_a_wrong_group_is_moved_to_its_numbers_group_and_faxed_o
 ) -> None:
     assert one_call(pipeline, "misgrouped")["to"] == FOREIGN
     pipeline.until_logged(pipeline.output("SendFaxFunctionName"), "moved to its own group", '"misgrouped"')
-    assert told(pipeline, "misgrouped", 1) == [("sent", SUCCESS)]
+    assert callbacks_told(pipeline, "misgrouped", 1) == [("sent", SUCCESS)]
 
 
 @pytest.mark.usefixtures("faxes")
@@ -102,7 +104,7 @@ def test_a_fax_that_outlives_its_function_is_resumed_and_sent_once(pipeline: Pip
     assert call["to"] == SLOW
     assert call["ended"] - call["created"] > limit
     pipeline.until_logged(sender, "HandedBack")
-    assert told(pipeline, "slow", 1) == [("sent", SUCCESS)]
+    assert callbacks_told(pipeline, "slow", 1) == [("sent", SUCCESS)]
 
 
 def test_a_fax_with_a_lost_response_is_found_at_the_provider_and_not_sent_again(
@@ -113,7 +115,7 @@ def test_a_fax_with_a_lost_response_is_found_at_the_provider_and_not_sent_again(
     row = pipeline.ledger("lost", "fax")
     assert int(row["completedAt"]) / 1000 - faxes.put_at > LEASE_SECONDS
     pipeline.until_logged(pipeline.output("SendFaxFunctionName"), "an earlier try was accepted", '"lost"')
-    assert told(pipeline, "lost", 1) == [("sent", SUCCESS)]
+    assert callbacks_told(pipeline, "lost", 1) == [("sent", SUCCESS)]
 
 
 @pytest.mark.usefixtures("faxes")
@@ -130,7 +132,7 @@ def test_an_invalid_fax_number_fails_at_once_with_a_callback_that_contains_the_r
     assert not pipeline.calls(id_)
     row = pipeline.ledger(id_, "fax")
     assert (row["status"], row["error"]["code"]) == ("failed", code)
-    ((status, message),) = told(pipeline, id_, 1)
+    ((status, message),) = callbacks_told(pipeline, id_, 1)
     assert status == "perm_fail"
     assert message.startswith("Failed to deliver fax: ")
     assert words in message
@@ -156,7 +158,9 @@ def test_a_line_has_one_fax_at_a_time_and_other_lines_proceed(pipeline: Pipeline
 
 
 @pytest.mark.usefixtures("faxes")
-def test_a_body_that_is_no_fax_is_the_only_dead_letter_and_its_line_proceeds(pipeline: Pipeline) -> None:
+def test_an_invalid_body_is_the_only_dead_letter_of_its_line_and_the_line_continues(
+    pipeline: Pipeline,
+) -> None:
     assert pipeline.dead_letters(pipeline.output("FaxDlqUrl")) == {NOT_A_FAX}
     assert pipeline.dead_letters(pipeline.output("FaxRetryDlqUrl")) <= {UNREADABLE}
     one_call(pipeline, "behind")

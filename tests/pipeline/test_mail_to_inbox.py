@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from tests.support.pipeline.items import correlation, mail
+from tests.support.pipeline.items import correlation, mail_item
 from tests.support.pipeline.shared import Pipeline
 
 SENDER = "Mailroom <mailroom@example.com>"
@@ -42,7 +42,7 @@ def test_five_attributes_are_enough_for_a_mail_with_correlation_tags_and_configu
 
 def test_the_ledger_contains_provider_recipient_and_number_of_attempts(pipeline: Pipeline) -> None:
     url = pipeline.receiver("ok/callbacks/ledger-1")
-    pipeline.put(mail("ledger-1", callback_url=url))
+    pipeline.put(mail_item("ledger-1", callback_url=url))
     sent = pipeline.one_mail("ledger-1")
     row = pipeline.ledger("ledger-1")
     assert row["attempts"] == Decimal(1)
@@ -56,7 +56,7 @@ def test_the_ledger_contains_provider_recipient_and_number_of_attempts(pipeline:
 def test_fifty_recipients_with_cc_and_bcc_get_one_mail(pipeline: Pipeline) -> None:
     to = [f"reader{number}@example.com" for number in range(46)]
     cc, bcc = ["Cc One <cc1@example.com>", "cc2@example.com"], ["bcc1@example.com", "bcc2@example.com"]
-    pipeline.put(mail("list-of-50", email=None, to=to, cc=cc, bcc=bcc))
+    pipeline.put(mail_item("list-of-50", email=None, to=to, cc=cc, bcc=bcc))
     content = pipeline.one_mail("list-of-50")["content"]
     assert (content["to"], content["cc"], content["bcc"]) == (to, cc, bcc)
     assert pipeline.ledger("list-of-50")["to"] == to
@@ -64,7 +64,9 @@ def test_fifty_recipients_with_cc_and_bcc_get_one_mail(pipeline: Pipeline) -> No
 
 def test_a_message_of_the_lane_bulk_uses_the_bulk_queue_and_its_own_function(pipeline: Pipeline) -> None:
     normal, bulk = pipeline.output("SendMailFunctionName"), pipeline.output("SendMailBulkFunctionName")
-    pipeline.put(mail("campaign", lane="bulk"), mail("bad-campaign", lane="bulk", template="nowhere"))
+    pipeline.put(
+        mail_item("campaign", lane="bulk"), mail_item("bad-campaign", lane="bulk", template="nowhere")
+    )
     pipeline.one_mail("campaign")
     pipeline.failure("bad-campaign")
     pipeline.until_logged(bulk, "rejected", "bad-campaign")
@@ -78,7 +80,8 @@ def test_mails_to_other_recipients_are_redirected_to_the_testers_if_recipients_a
     bulk = pipeline.output("SendMailBulkFunctionName")
     with pipeline.configured(bulk, RECIPIENTS_ONLY=json.dumps([reader]), REDIRECT_TO=testers):
         pipeline.put(
-            mail("allowed", email=reader, lane="bulk"), mail("elsewhere", email=stranger, lane="bulk")
+            mail_item("allowed", email=reader, lane="bulk"),
+            mail_item("elsewhere", email=stranger, lane="bulk"),
         )
         allowed, redirected = pipeline.one_mail("allowed"), pipeline.one_mail("elsewhere")
     assert (allowed["to"], allowed["content"]["headers"].get("X-Original-To")) == (reader, None)
@@ -95,7 +98,7 @@ def test_attachments_come_from_the_payload_bucket(pipeline: Pipeline, bucket: st
         {"ref": f"s3://{bucket}/bills/7.pdf"},
         {"ref": f"s3://{bucket}/bills/terms.txt", "filename": "Terms of März.txt"},
     ]
-    pipeline.put(mail("attachments", attachments=parts))
+    pipeline.put(mail_item("attachments", attachments=parts))
     received = pipeline.one_mail("attachments")["content"]["attachments"]
     assert [(each["name"], each["url"]) for each in received] == [
         ("7.pdf", "data:application/pdf;base64,JVBERi0xLjcKJeLjz9MK"),
@@ -105,5 +108,5 @@ def test_attachments_come_from_the_payload_bucket(pipeline: Pipeline, bucket: st
 
 def test_a_body_of_300_kb_fits_into_an_item(pipeline: Pipeline) -> None:
     text = "A long line.\n" * 23_000
-    pipeline.put(mail("big-body", subject="Report", text=text))
+    pipeline.put(mail_item("big-body", subject="Report", text=text))
     assert pipeline.one_mail("big-body")["content"]["text"] == text

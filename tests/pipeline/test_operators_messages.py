@@ -5,52 +5,44 @@ from typing import Any
 
 import pytest
 
-from tests.support.pipeline.campaign import operator
+from tests.support.pipeline.campaign import answer_of, operator
 from tests.support.pipeline.shared import Pipeline
 
 LOCAL = ("--stage", "local", "--json")
 
 
-def told(pipeline: Pipeline, *words: str, code: int = 0) -> dict[str, Any]:
-    """A command's answer."""
-    done = operator(pipeline, *words, *LOCAL)
-    assert done.exit_code == code, done.stderr
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
-
-
 @pytest.fixture(scope="module")
-def sent(pipeline: Pipeline) -> dict[str, Any]:
-    """A mail of an operator's, waited for."""
+def operators_mail(pipeline: Pipeline) -> dict[str, Any]:
+    """Send a mail as an operator, and wait for its end."""
     words = ("--to", "ada@example.com", "--subject", "Hello", "--text", "By hand.", "--id", "by-operator")
-    return told(pipeline, "send", "mail", *words, "--wait", "--wait-seconds", "60")
+    return answer_of(pipeline, "send", "mail", *words, "--wait", "--wait-seconds", "60")
 
 
 def test_a_message_that_an_operator_sends_arrives_and_the_command_waits_for_the_outcome(
-    pipeline: Pipeline, sent: dict[str, Any]
+    pipeline: Pipeline, operators_mail: dict[str, Any]
 ) -> None:
-    assert sent["result"] == "accepted"
-    assert sent["status"] in ("sent", "delivered")
+    assert operators_mail["result"] == "accepted"
+    assert operators_mail["status"] in ("sent", "delivered")
     assert pipeline.one_mail("by-operator")["to"] == "ada@example.com"
 
 
 def test_the_same_message_sent_again_exists_and_is_not_sent_twice(
-    pipeline: Pipeline, sent: dict[str, Any]
+    pipeline: Pipeline, operators_mail: dict[str, Any]
 ) -> None:
     words = ("--to", "ada@example.com", "--subject", "Hello", "--text", "By hand.", "--id", "by-operator")
-    assert told(pipeline, "send", "mail", *words)["result"] == "existed"
+    assert answer_of(pipeline, "send", "mail", *words)["result"] == "existed"
     assert pipeline.one_mail("by-operator")
 
 
 def test_the_status_of_a_message_contains_its_outcome_and_not_its_content(
-    pipeline: Pipeline, sent: dict[str, Any]
+    pipeline: Pipeline, operators_mail: dict[str, Any]
 ) -> None:
-    answer = told(pipeline, "messages", "show", "by-operator")
+    answer = answer_of(pipeline, "messages", "show", "by-operator")
     (message,) = answer["messages"]
     assert message["status"] in ("sent", "delivered")
     assert message["provider_id"]
     assert "By hand." not in json.dumps(answer)
-    assert told(pipeline, "messages", "show", "nobody-sent-this", code=1)["messages"] == []
+    assert answer_of(pipeline, "messages", "show", "nobody-sent-this", codes=(1,))["messages"] == []
 
 
 def test_a_message_that_the_stage_would_refuse_is_refused_before_it_is_put(pipeline: Pipeline) -> None:
@@ -58,14 +50,14 @@ def test_a_message_that_the_stage_would_refuse_is_refused_before_it_is_put(pipel
     done = operator(pipeline, "send", "sms", *words, *LOCAL)
     assert done.exit_code == 2
     assert "lane: 'bulk' is not set up for sms" in done.stderr
-    assert told(pipeline, "messages", "show", "never-put", code=1)["messages"] == []
+    assert answer_of(pipeline, "messages", "show", "never-put", codes=(1,))["messages"] == []
 
 
 def test_a_message_that_failed_is_among_the_failures_with_its_recipient_masked(pipeline: Pipeline) -> None:
     pipeline.put({"id": "failing-17", "event_type": "mail", "to": "vincent@", "subject": "S", "text": "T"})
     pipeline.until_ended("failing-17")
     words = ("--status", "failure", "--since", "1h", "--channel", "mail", "--reason", "invalid")
-    answer = told(pipeline, "messages", "list", *words, "--mask")
+    answer = answer_of(pipeline, "messages", "list", *words, "--mask")
     (found,) = [each for each in answer["messages"] if each["id"] == "failing-17"]
     assert "is not a mail address" in found["message"]
     assert "vincent" not in json.dumps(found)

@@ -19,9 +19,9 @@ from mailroom_local.aws import STAGE, LocalSession, patient
 from tests.support.campaign_start import of_run
 from tests.support.docs_pages import Page
 from tests.support.pipeline.campaign import CAMPAIGN, operator
-from tests.support.pipeline.items import RINGS, mail
+from tests.support.pipeline.items import RINGS, mail_item
 from tests.support.pipeline.shared import Pipeline, until
-from tests.support.told import told
+from tests.support.told import ses_event
 from tests.support.unit.shared import claimed
 
 RINGS_SECONDS = 60.0
@@ -31,15 +31,15 @@ MINUTE = 60
 @contextmanager
 def dead_letter(pipeline: Pipeline, id_: str) -> Iterator[None]:
     """SES refuses the sender of a mail."""
-    pipeline.put(mail(id_, email="unverified@simulator.amazonses.com"))
+    pipeline.put(mail_item(id_, email="unverified@simulator.amazonses.com"))
     yield
 
 
 @contextmanager
 def day_used_up(pipeline: Pipeline, id_: str) -> Iterator[None]:
-    """SES takes no more today."""
+    """Let SES refuse further mails of the day."""
     with pipeline.release_stopped():
-        pipeline.put(mail(id_, email="used-up@simulator.amazonses.com"))
+        pipeline.put(mail_item(id_, email="used-up@simulator.amazonses.com"))
         pipeline.until_waits("day_used_up", id_)
         yield
         cancelled = operator(pipeline, "messages", "cancel", id_, "--stage", STAGE)
@@ -49,11 +49,11 @@ def day_used_up(pipeline: Pipeline, id_: str) -> Iterator[None]:
 
 @contextmanager
 def bulk_waits(pipeline: Pipeline, id_: str) -> Iterator[None]:
-    """The day has no room for bulk."""
+    """Use up the day's part of bulk."""
     pipeline.close_day("mail", time.time() + 3_600)
     # An older process may have room left that it was granted before.
     pipeline.restart(pipeline.output("SendMailBulkFunctionName"))
-    pipeline.put(mail(id_, lane="bulk"))
+    pipeline.put(mail_item(id_, lane="bulk"))
     pipeline.until_waits("day_used_up", id_)
     yield
     pipeline.open_day("mail")
@@ -68,8 +68,8 @@ def webhooks_failing(pipeline: Pipeline, id_: str) -> Iterator[None]:
 
 @contextmanager
 def release_late(pipeline: Pipeline, id_: str) -> Iterator[None]:
-    """Rounds of five minutes were late: their metric is put, because nobody waits for them here."""
-    pipeline.put(mail(id_))
+    """Put the metric of rounds that were five minutes late, instead of waiting for late rounds."""
+    pipeline.put(mail_item(id_))
     pipeline.one_mail(id_)
     put_metric(pipeline, "ReleaseLate", 400_000.0, service="release")
     yield
@@ -81,7 +81,7 @@ def run_unknown(pipeline: Pipeline, id_: str) -> Iterator[None]:
     metric."""
     campaign, run, _ = id_.split("#")
     start = {"campaign": campaign, "run": run, "start": 1}
-    pipeline.put(mail(id_, lane="bulk", campaign_start=start))
+    pipeline.put(mail_item(id_, lane="bulk", campaign_start=start))
     pipeline.until_waits("run_unknown", id_)
     put_metric(pipeline, "RunUnknown", 1_000_000.0, service="release")
     yield
@@ -101,10 +101,10 @@ def run_paused(pipeline: Pipeline, id_: str) -> Iterator[None]:
     )
     for number in range(LEAST_BOUNCED):
         composed = of_run(run, f"p{number}")
-        item = mail(composed["id"], email="bounce@simulator.amazonses.com", subject="Hello", text="Hi")
+        item = mail_item(composed["id"], email="bounce@simulator.amazonses.com", subject="Hello", text="Hi")
         message = parse(item | composed, CONTRACTS)
         ledger.complete(claimed(ledger, message), "ses", f"p-{number}")
-        observe(ledger, [told(message.key, "bounced")])
+        observe(ledger, [ses_event(message.key, "bounced")])
     yield
     runs.stop(CAMPAIGN, id_)
 
@@ -122,7 +122,7 @@ def tries_failing(pipeline: Pipeline, id_: str) -> Iterator[None]:
 
 @contextmanager
 def messages_failing(pipeline: Pipeline, id_: str) -> Iterator[None]:
-    """A fax has no recipient; that many faxes fail is put as a metric."""
+    """Put a fax without a recipient, and the metric of many failed faxes."""
     pipeline.put({"id": id_, "event_type": "fax", "pdf_url": "https://example.com/a.pdf"})
     put_metric(pipeline, "Failed", 1000.0, channel="fax")
     until(
@@ -168,37 +168,37 @@ SILENT = "mail-day-used-up-warning"
 
 
 @pytest.fixture(scope="module")
-def answers(pipeline: Pipeline) -> dict[str, list[Result]]:
+def answers_of_commands(pipeline: Pipeline) -> dict[str, list[Result]]:
     """Answers of the commands of each alarm's page, while all alarms ring: the stage looks at them four times
     a minute."""
     with ExitStack() as reasons:
         for name, (reason, _, _) in RINGING.items():
-            reasons.enter_context(reason(pipeline, id_of(name)))
+            reasons.enter_context(reason(pipeline, id_of_alarm(name)))
         client = cloudwatch(pipeline)
         until(lambda: not silent(client), RINGS_SECONDS, lambda: f"do not ring: {silent(client)}", poll=1)
         return {
-            name: [operator(pipeline, *words) for words in commands(page, id_of(name))]
+            name: [operator(pipeline, *words) for words in commands_of_alarm(page, id_of_alarm(name))]
             for name, (_, page, _) in RINGING.items()
         }
 
 
 @pytest.mark.parametrize("name", [name for name in RINGING if name != SILENT])
 def test_an_alarm_rings_for_its_reason_and_its_page_leads_to_the_cause(
-    answers: dict[str, list[Result]], name: str
+    answers_of_commands: dict[str, list[Result]], name: str
 ) -> None:
-    results = answers[name]
+    results = answers_of_commands[name]
     _, _, cause = RINGING[name]
     wrong = [each.stderr for each in results if each.exit_code > 1]
     assert not wrong
     assert cause in results[0].stdout, results[0].stdout
 
 
-def id_of(alarm: str) -> str:
+def id_of_alarm(alarm: str) -> str:
     """Return the id of the message for which an alarm rings."""
     return f"{CAMPAIGN}#lost#{RINGS}{alarm}" if alarm == "run-unknown" else f"{RINGS}{alarm}"
 
 
-def commands(page: str, id_: str) -> list[list[str]]:
+def commands_of_alarm(page: str, id_: str) -> list[list[str]]:
     """The commands of an alarm's page, about the local stage and a message of it. The console is left out:
     it serves until somebody stops it."""
     local = {"prod": STAGE, "order-42": id_}
@@ -208,9 +208,9 @@ def commands(page: str, id_: str) -> list[list[str]]:
 
 
 def test_the_warning_that_bulk_waits_is_silent_while_codes_wait_too(
-    pipeline: Pipeline, answers: dict[str, list[Result]]
+    pipeline: Pipeline, answers_of_commands: dict[str, list[Result]]
 ) -> None:
-    assert "Bulk waits until about" in answers[SILENT][0].stdout
+    assert "Bulk waits until about" in answers_of_commands[SILENT][0].stdout
     (warning,) = cloudwatch(pipeline).describe_alarms(AlarmNames=[f"mailroom-{STAGE}-{SILENT}"])[
         "MetricAlarms"
     ]

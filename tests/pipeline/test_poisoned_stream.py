@@ -1,4 +1,4 @@
-"""What the mailbox's stream gives up on lies whole in S3, and `repair --given-up` puts it back on its way."""
+"""A batch that the mailbox's stream gives up on is complete in S3, and `repair --given-up` dispatches it."""
 
 import json
 

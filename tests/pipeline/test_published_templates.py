@@ -12,7 +12,7 @@ from mailroom_ops.templates.published import Published
 from mailroom_stacks.templates.folder import TemplateName
 from tests.support import ROOT
 from tests.support.ops.shared import Recorded
-from tests.support.pipeline.items import mail
+from tests.support.pipeline.items import mail_item
 from tests.support.pipeline.shared import Pipeline
 
 LETTER = TemplateName("mail", "letter")
@@ -31,7 +31,7 @@ def test_a_message_has_the_published_version_which_the_ledger_and_the_callback_c
     pipeline: Pipeline,
 ) -> None:
     pipeline.put(
-        mail("published", template="letter", callback_url=pipeline.receiver("ok/callbacks/published"))
+        mail_item("published", template="letter", callback_url=pipeline.receiver("ok/callbacks/published"))
     )
     assert pipeline.one_mail("published")["content"]["text"] == "Dear Ada, version one"
     pipeline.until_ended("published")
@@ -55,7 +55,7 @@ def test_the_environment_file_of_the_local_stage_connects_to_its_database(pipeli
 
 def test_bulk_mails_and_texts_use_published_templates_too(pipeline: Pipeline) -> None:
     pipeline.put(
-        mail("published-bulk", template="letter", lane="bulk"),
+        mail_item("published-bulk", template="letter", lane="bulk"),
         {
             "id": "published-text",
             "event_type": "sms",
@@ -72,10 +72,10 @@ def test_bulk_mails_and_texts_use_published_templates_too(pipeline: Pipeline) ->
 def test_a_message_may_name_a_version_that_is_not_current(pipeline: Pipeline, published: Published) -> None:
     version, _ = published.put(LETTER, parts("Dear {{ first_name }}, version two"), {}, {})
     published.roll_back(LETTER)
-    pipeline.put(mail("names-a-version", template="letter", template_version=version.number))
+    pipeline.put(mail_item("names-a-version", template="letter", template_version=version.number))
     assert pipeline.one_mail("names-a-version")["content"]["text"] == "Dear Ada, version two"
     assert pipeline.failure(
-        _put(pipeline, mail("names-no-version", template="letter", template_version=99))
+        _put(pipeline, mail_item("names-no-version", template="letter", template_version=99))
     ) == ("template_version: 'letter' has no version 99; leave it out")
 
 
@@ -84,7 +84,7 @@ def _put(pipeline: Pipeline, item: dict[str, object]) -> str:
     return str(item["id"])
 
 
-def test_an_edit_of_a_file_is_used_within_a_second_without_a_restart(
+def test_an_edited_template_file_is_used_within_a_second_without_a_restart(
     pipeline: Pipeline, tmp_path: Path
 ) -> None:
     folder = tmp_path / "mail" / "note"
@@ -94,9 +94,9 @@ def test_an_edit_of_a_file_is_used_within_a_second_without_a_restart(
     sender = pipeline.output("SendMailFunctionName")
     assert pipeline.variables(sender)["TEMPLATES"] == str(ROOT / "templates" / "mail")
     with pipeline.configured(sender, TEMPLATES=str(tmp_path / "mail")):
-        pipeline.put(mail("edit-1", template="note", template_version=0))
+        pipeline.put(mail_item("edit-1", template="note", template_version=0))
         assert pipeline.one_mail("edit-1")["content"]["text"] == "before"
         (folder / "body.txt").write_text("after")
         time.sleep(FRESH_SECONDS)  # the function looks for changed files once a second
-        pipeline.put(mail("edit-2", template="note", template_version=0))
+        pipeline.put(mail_item("edit-2", template="note", template_version=0))
         assert pipeline.one_mail("edit-2")["content"]["text"] == "after"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.pipeline.campaign import operator
-from tests.support.pipeline.items import mail
+from tests.support.pipeline.items import mail_item
 from tests.support.pipeline.shared import Pipeline, until
 
 SECONDS = 30.0
@@ -14,7 +14,7 @@ SECONDS = 30.0
 
 @pytest.fixture(autouse=True)
 def _short_polls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty answer of SQS proves nothing, unless it was waited for. One of the emulator does."""
+    """An empty response of SQS is a proof only after a long poll. In the emulator, one is enough."""
     for module in ("mailroom_ops.repair.dead_letter_queues", "mailroom_ops.repair.redrive"):
         monkeypatch.setattr(f"{module}.LONG_POLL_SECONDS", 0)
 
@@ -25,16 +25,16 @@ def command(pipeline: Pipeline, *options: str) -> tuple[int, dict[str, Any]]:
     return result.exit_code, json.loads(result.stdout)
 
 
-def counted(answer: dict[str, Any]) -> dict[str, Any]:
-    """What became of the one queue that was asked for."""
+def counts_of_queue(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return the counts of the only queue in an answer."""
     (queue,) = answer["queues"]
     return dict(queue)
 
 
 def test_redriven_letters_are_sent_once_and_already_sent_ones_are_not_sent_again(pipeline: Pipeline) -> None:
-    pipeline.put(mail("redriven-before"))
+    pipeline.put(mail_item("redriven-before"))
     pipeline.one_mail("redriven-before")
-    items = [mail("redriven-before"), mail("redriven-1"), mail("redriven-2")]
+    items = [mail_item("redriven-before"), mail_item("redriven-1"), mail_item("redriven-2")]
     dead = pipeline.output("MailBulkDlqUrl")
     pipeline.send(dead, [json.dumps(each) for each in items])
 
@@ -43,7 +43,7 @@ def test_redriven_letters_are_sent_once_and_already_sent_ones_are_not_sent_again
     chosen = [str(item["id"]) for item in items]
     code, answer = command(pipeline, "messages", "resend", "--dead-letters", "mail-bulk", *chosen, "--yes")
 
-    assert (code, counted(answer)["moved"], counted(answer)["left"]) == (0, 3, 0)
+    assert (code, counts_of_queue(answer)["moved"], counts_of_queue(answer)["left"]) == (0, 3, 0)
     for id_ in ("redriven-1", "redriven-2"):
         pipeline.one_mail(id_)
     bulk = pipeline.output("MailBulkQueueUrl")
@@ -62,6 +62,6 @@ def test_a_fax_is_redriven_into_its_line(pipeline: Pipeline) -> None:
         MessageDeduplicationId="redriven-fax",
     )
     code, answer = command(pipeline, "messages", "resend", "--dead-letters", "fax", "redriven-fax", "--yes")
-    assert (code, counted(answer)["moved"]) == (0, 1)
+    assert (code, counts_of_queue(answer)["moved"]) == (0, 1)
     pipeline.until_ended("redriven-fax", event_type="fax", seconds=SECONDS)
     assert len(pipeline.calls("redriven-fax")) == 1

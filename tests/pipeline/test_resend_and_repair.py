@@ -1,6 +1,5 @@
 """`messages resend`, as real processes, on a stage that runs."""
 
-import json
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,22 +8,14 @@ from lab.harness.stage_client import typed
 from mailroom.clock import iso
 from mailroom_local.stage.workspace import LEDGER, MAILBOX
 from mailroom_ops.repair.judge import SENTENCES, State
-from tests.support.pipeline.campaign import operator
-from tests.support.pipeline.items import correlation, mail
+from tests.support.pipeline.campaign import answer_of
+from tests.support.pipeline.items import correlation, mail_item
 from tests.support.pipeline.shared import Accepted, Pipeline
 
 LONG_AGO = iso(time.time() - 86_400)
 
 
-def told(pipeline: Pipeline, command: str, *words: str, code: int | None = 0) -> dict[str, Any]:
-    """A command's answer. `code` None: 0 or 1, for other tests may have left something on the stage."""
-    done = operator(pipeline, command, *words, "--stage", "local", "--json")
-    assert done.exit_code in ((0, 1) if code is None else (code,)), (done.stdout, done.stderr)
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
-
-
-def mails(pipeline: Pipeline, id_: str) -> list[Accepted]:
+def accepted_mails(pipeline: Pipeline, id_: str) -> list[Accepted]:
     """The mails of a message that SES accepted, of whatever attempt."""
     mark = correlation(id_)
     headers = [(each, each["content"]["headers"].get("X-Correlation-ID", "")) for each in pipeline.inbox()]
@@ -32,23 +23,23 @@ def mails(pipeline: Pipeline, id_: str) -> list[Accepted]:
 
 
 def test_a_failed_mail_that_is_corrected_in_the_mailbox_is_sent_once_by_a_resend(pipeline: Pipeline) -> None:
-    pipeline.put(mail("resent", template="no-such-template"))
+    pipeline.put(mail_item("resent", template="no-such-template"))
     assert "template" in pipeline.failure("resent")
-    pipeline.put(mail("resent", subject="Now", text="it goes out"))
-    (message,) = told(pipeline, "messages", "resend", "resent")["messages"]
+    pipeline.put(mail_item("resent", subject="Now", text="it goes out"))
+    (message,) = answer_of(pipeline, "messages", "resend", "resent")["messages"]
     assert (message["result"], message["attempt"]) == ("resent", 2)
     pipeline.until_ended("resent")
-    (sent,) = mails(pipeline, "resent")
+    (sent,) = accepted_mails(pipeline, "resent")
     assert sent["content"]["text"] == "it goes out"
-    (refused,) = told(pipeline, "messages", "resend", "resent", code=1)["messages"]
+    (refused,) = answer_of(pipeline, "messages", "resend", "resent", codes=(1,))["messages"]
     assert refused["result"] == "refused"
-    assert len(mails(pipeline, "resent")) == 1
+    assert len(accepted_mails(pipeline, "resent")) == 1
 
 
 def test_a_failed_fax_is_sent_again_by_a_resend(pipeline: Pipeline) -> None:
     given_up = {"status": "failed", "completedAt": 1, "attempts": 8, "claim_token": "old"}
     know(pipeline, "given-up", "fax", to="+13125550160", pdf_url="https://example.com/f.pdf", **given_up)
-    assert told(pipeline, "messages", "resend", "given-up")["counts"] == {"resent": 1}
+    assert answer_of(pipeline, "messages", "resend", "given-up")["counts"] == {"resent": 1}
     pipeline.until_ended("given-up", event_type="fax")
     row = pipeline.ledger("given-up", "fax")
     assert (row["status"], row["attempts"]) == ("delivered", 9)
@@ -62,28 +53,28 @@ def test_abandoned_messages_are_found_by_a_scan_and_sent_once(pipeline: Pipeline
         pipeline, "lost-fax", "fax", status="sending", to="+13125550161", pdf_url="https://example.com/g.pdf"
     )
     stuck: dict[str, State] = {"lost-wait": "overdue", "never-begun": "missing", "lost-fax": "overdue"}
-    looked = told(pipeline, "messages", "resend", *stuck, "--older-than", "2s", "--dry-run")
+    looked = answer_of(pipeline, "messages", "resend", *stuck, "--older-than", "2s", "--dry-run")
     assert states(looked) == {id_: ("ready", SENTENCES[state]) for id_, state in stuck.items()}
     assert not pipeline.ledger("never-begun")
-    answer = told(pipeline, "messages", "resend", "--stuck", "--older-than", "2s", "--yes", code=None)
+    answer = answer_of(pipeline, "messages", "resend", "--stuck", "--older-than", "2s", "--yes", codes=(0, 1))
     assert answer["repaired"]["mail"] >= 2
     assert answer["repaired"]["fax"] >= 1
     pipeline.until_ended("lost-wait", "never-begun")
     pipeline.until_ended("lost-fax", event_type="fax")
     assert pipeline.ledger("lost-fax", "fax")["status"] == "delivered"
-    told(pipeline, "messages", "resend", "--stuck", "--older-than", "2s", "--yes", code=None)
-    after = told(pipeline, "messages", "resend", *stuck, "--older-than", "2s", "--dry-run", code=1)
+    answer_of(pipeline, "messages", "resend", "--stuck", "--older-than", "2s", "--yes", codes=(0, 1))
+    after = answer_of(pipeline, "messages", "resend", *stuck, "--older-than", "2s", "--dry-run", codes=(1,))
     assert {result for result, _ in states(after).values()} == {"refused"}
-    assert [len(mails(pipeline, id_)) for id_ in ("lost-wait", "never-begun")] == [1, 1]
+    assert [len(accepted_mails(pipeline, id_)) for id_ in ("lost-wait", "never-begun")] == [1, 1]
 
 
 def test_a_message_that_is_named_to_repair_is_queued_at_once_and_sent_once(pipeline: Pipeline) -> None:
     strand(pipeline, "named")
     pipeline.dynamodb.delete_item(TableName=LEDGER, Key=typed({"id": "named", "event_type": "mail"}))
-    assert told(pipeline, "messages", "resend", "named", "--yes")["counts"] == {"resent": 1}
+    assert answer_of(pipeline, "messages", "resend", "named", "--yes")["counts"] == {"resent": 1}
     pipeline.until_ended("named")
-    assert told(pipeline, "messages", "resend", "named", "--yes", code=1)["counts"] == {"refused": 1}
-    assert len(mails(pipeline, "named")) == 1
+    assert answer_of(pipeline, "messages", "resend", "named", "--yes", codes=(1,))["counts"] == {"refused": 1}
+    assert len(accepted_mails(pipeline, "named")) == 1
 
 
 def states(answer: dict[str, Any]) -> dict[str, tuple[str, str]]:
@@ -100,7 +91,7 @@ def know(pipeline: Pipeline, id_: str, event_type: str, **attributes: object) ->
 def strand(pipeline: Pipeline, id_: str) -> None:
     """A mail that waited, whose mark is gone and whose time has come since."""
     due = datetime.now(UTC) + timedelta(minutes=20)
-    pipeline.put(mail(id_, send_at=due.isoformat()))
+    pipeline.put(mail_item(id_, send_at=due.isoformat()))
     pipeline.until_waits("send_at", id_)
     pipeline.dynamodb.update_item(
         TableName=LEDGER,
@@ -109,4 +100,4 @@ def strand(pipeline: Pipeline, id_: str) -> None:
         ExpressionAttributeNames={"#wait": "wait"},
         ExpressionAttributeValues=typed({":past": LONG_AGO}),
     )
-    pipeline.dynamodb.put_item(TableName=MAILBOX, Item=typed(mail(id_)))
+    pipeline.dynamodb.put_item(TableName=MAILBOX, Item=typed(mail_item(id_)))

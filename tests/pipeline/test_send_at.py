@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from lab.harness.expected import Item
 from mailroom.clock import iso
-from tests.support.pipeline.items import mail
+from tests.support.pipeline.items import mail_item
 from tests.support.pipeline.shared import Pipeline, until
 
 
@@ -15,7 +15,7 @@ def ahead(**spans: float) -> datetime:
 
 def put_waiting(pipeline: Pipeline, id_: str, **attributes: object) -> Item:
     """Put a mail for twenty minutes ahead, and wait until it waits."""
-    item = mail(id_, **({"send_at": ahead(minutes=20).isoformat()} | attributes))
+    item = mail_item(id_, **({"send_at": ahead(minutes=20).isoformat()} | attributes))
     pipeline.put(item)
     pipeline.until_waits("send_at", id_)
     return item
@@ -23,7 +23,7 @@ def put_waiting(pipeline: Pipeline, id_: str, **attributes: object) -> Item:
 
 def test_a_mail_is_not_sent_before_a_send_at_a_few_seconds_ahead(pipeline: Pipeline) -> None:
     due = ahead(seconds=2.9)
-    pipeline.put(mail("soon", send_at=due.isoformat()))
+    pipeline.put(mail_item("soon", send_at=due.isoformat()))
     accepted = datetime.fromisoformat(pipeline.one_mail("soon")["received_at"])
     assert due <= accepted < due + timedelta(seconds=60)
 

@@ -17,7 +17,7 @@ from mailroom_local.aws import ACCOUNT, REGION, STAGE
 from tests.support import ROOT
 from tests.support.ops.console import Browser
 from tests.support.pipeline.campaign import CAMPAIGN, operator
-from tests.support.pipeline.items import mail
+from tests.support.pipeline.items import mail_item
 from tests.support.pipeline.recorder.called import names_of
 from tests.support.pipeline.rights import Grant, Request, grants_of, requests_of
 from tests.support.pipeline.shared import Pipeline
@@ -51,9 +51,9 @@ PAGES = (
 
 
 @pytest.fixture
-def asked(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> set[Request]:
-    """What IAM was asked for the commands and the console's pages."""
-    pipeline.put(mail("for-support", email=WHO))
+def iam_requests(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> set[Request]:
+    """Return the requests to IAM for the commands and the console's pages."""
+    pipeline.put(mail_item("for-support", email=WHO))
     # Of a shard that release does not have, so that it stays in the line.
     waits = {"status": "scheduled", "putAt": 1, "waits_in": "line#mail#none"}
     mark = {"wait": {"version": "v", "reason": "day_used_up"}, "waits_at": 1, "ttl": 9_999_999_999}
@@ -95,10 +95,10 @@ def granted() -> list[Grant]:
 
 
 def test_the_policy_of_a_support_team_contains_exactly_the_rights_that_its_commands_use(
-    asked: set[Request],
+    iam_requests: set[Request],
 ) -> None:
     grants = granted()
-    denied = sorted(str(each) for each in asked if not any(grant.allows(each) for grant in grants))
+    denied = sorted(str(each) for each in iam_requests if not any(grant.allows(each) for grant in grants))
     assert not denied, "\n".join(["Put these into docs/reference/support.policy.json:", *denied])
-    unused = sorted(str(each) for each in grants if not any(map(each.allows, asked)))
+    unused = sorted(str(each) for each in grants if not any(map(each.allows, iam_requests)))
     assert not unused, "\n".join(["Take these from docs/reference/support.policy.json:", *unused])

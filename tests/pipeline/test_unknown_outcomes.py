@@ -1,4 +1,4 @@
-"""SES refuses, breaks off, or answers nothing: what the design promises for each."""
+"""SES refuses, breaks the connection, or does not respond: the design's promise for each case."""
 
 from datetime import datetime
 

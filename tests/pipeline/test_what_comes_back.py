@@ -16,7 +16,7 @@ from mailroom.recipients.choices import Suppressions
 from mailroom_local.aws import STAGE, LocalSession, patient
 from mailroom_local.providers.server import CREDENTIALS
 from tests.support.pipeline.campaign import operator
-from tests.support.pipeline.items import mail
+from tests.support.pipeline.items import mail_item
 from tests.support.pipeline.shared import Pipeline, until
 
 TWILIO_CREDENTIALS: dict[str, str] = CREDENTIALS["TwilioSecretName"]
@@ -25,22 +25,22 @@ NO_CALLBACKS = "+12125550157"
 SECONDS = 40.0
 
 
-def sms(id_: str, to: str, **attributes: Any) -> Item:
+def sms_to(id_: str, to: str, **attributes: Any) -> Item:
     return {"id": id_, "event_type": "sms", "to": to, "text": f"Hello from {id_}", **attributes}
 
 
-def push(id_: str, token: str, **attributes: Any) -> Item:
+def push_to_token(id_: str, token: str, **attributes: Any) -> Item:
     return {"id": id_, "event_type": "push", "to": token, "platform": "android", "title": id_, **attributes}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _lost(pipeline: Pipeline) -> None:
     """A text message whose answer is lost: its lease ends while the other tests run."""
-    pipeline.put(sms("lost-text", NO_CALLBACKS))
+    pipeline.put(sms_to("lost-text", NO_CALLBACKS))
 
 
-def accepted(pipeline: Pipeline, channel: str, words: str) -> list[Any]:
-    """What a provider took whose content holds these words."""
+def accepted_with(pipeline: Pipeline, channel: str, words: str) -> list[Any]:
+    """Return the messages with these words that a provider accepted."""
     return [
         each for each in pipeline.accepted() if each["channel"] == channel and words in str(each["content"])
     ]
@@ -69,24 +69,24 @@ def callback(
 
 
 def test_a_text_message_is_delivered_with_its_segments_counted(pipeline: Pipeline) -> None:
-    pipeline.put(sms("hello", "(212) 555-0170", text="Привет"))
+    pipeline.put(sms_to("hello", "(212) 555-0170", text="Привет"))
     pipeline.until_status("delivered", "hello", event_type="sms", seconds=SECONDS)
     row = pipeline.ledger("hello", "sms")
     assert (row["segments"], row["encoding"], row["provider"]) == (1, "UCS-2", "twilio")
-    (taken,) = accepted(pipeline, "sms", "Привет")
+    (taken,) = accepted_with(pipeline, "sms", "Привет")
     assert (taken["to"], taken["provider_id"]) == ("+12125550170", row["provider_id"])
 
 
 def test_a_landline_is_undelivered_and_its_next_message_suppressed(pipeline: Pipeline) -> None:
-    pipeline.put(sms("landline", LANDLINE))
+    pipeline.put(sms_to("landline", LANDLINE))
     pipeline.until_status("undelivered", "landline", event_type="sms", seconds=SECONDS)
-    until(lambda: listed(pipeline, LANDLINE, "sms"), SECONDS, lambda: "not marked")
-    pipeline.put(sms("landline-again", LANDLINE))
+    until(lambda: is_suppressed(pipeline, LANDLINE, "sms"), SECONDS, lambda: "not marked")
+    pipeline.put(sms_to("landline-again", LANDLINE))
     pipeline.until_status("suppressed", "landline-again", event_type="sms", seconds=SECONDS)
-    assert len(accepted(pipeline, "sms", "Hello from landline")) == 1
+    assert len(accepted_with(pipeline, "sms", "Hello from landline")) == 1
 
 
-def listed(pipeline: Pipeline, recipient: str, channel: str) -> bool:
+def is_suppressed(pipeline: Pipeline, recipient: str, channel: str) -> bool:
     list_ = Suppressions(pipeline.dynamodb, pipeline.output("SuppressionsTableName"))
     return recipient in list_.find(channel, [recipient])
 
@@ -96,28 +96,28 @@ def test_a_stop_suppresses_texts_until_a_start_and_a_start_that_is_posted_again_
 ) -> None:
     number = "+12125550176"
     texted(pipeline, number, "Stop.")
-    until(lambda: listed(pipeline, number, "sms"), SECONDS, lambda: "STOP was not heeded")
-    pipeline.put(sms("stopped", number))
+    until(lambda: is_suppressed(pipeline, number, "sms"), SECONDS, lambda: "STOP was not heeded")
+    pipeline.put(sms_to("stopped", number))
     pipeline.until_status("suppressed", "stopped", event_type="sms", seconds=SECONDS)
     assert "STOP sent to +12025550123" in pipeline.ledger("stopped", "sms")["error"]["message"]
     time.sleep(1.1)  # Twilio's times are whole seconds
     start = texted(pipeline, number, "START")
-    until(lambda: not listed(pipeline, number, "sms"), SECONDS, lambda: "START was not heeded")
-    pipeline.put(sms("started", number))
+    until(lambda: not is_suppressed(pipeline, number, "sms"), SECONDS, lambda: "START was not heeded")
+    pipeline.put(sms_to("started", number))
     pipeline.until_status("delivered", "started", event_type="sms", seconds=SECONDS)
     time.sleep(1.1)
     texted(pipeline, number, "opt out")
-    until(lambda: listed(pipeline, number, "sms"), SECONDS, lambda: "OPT OUT was not heeded")
+    until(lambda: is_suppressed(pipeline, number, "sms"), SECONDS, lambda: "OPT OUT was not heeded")
     token = TWILIO_CREDENTIALS["auth_token"]
     fields = {"MessageSid": start, "From": number, "To": "+12025550123", "Body": "START"}
     fields["AccountSid"] = TWILIO_CREDENTIALS["account_sid"]
     assert callback(pipeline, "/twilio/inbound", "guessed", fields) == 403
     assert callback(pipeline, "/twilio/inbound", token, fields) == 200
     until(lambda: pipeline.queue_is_empty(pipeline.output("FeedbackQueueUrl")), SECONDS, lambda: "not read")
-    assert listed(pipeline, number, "sms")
+    assert is_suppressed(pipeline, number, "sms")
 
 
-def test_a_text_to_a_number_at_aws_arrives_by_the_topic(pipeline: Pipeline) -> None:
+def test_a_text_to_a_number_at_aws_is_received_by_the_topic(pipeline: Pipeline) -> None:
     number = "+12125550177"
     text = {
         "originationNumber": number,
@@ -130,7 +130,7 @@ def test_a_text_to_a_number_at_aws_arrives_by_the_topic(pipeline: Pipeline) -> N
     topic = pipeline.output("FeedbackTopicArn")
     sns = LocalSession().client("sns", endpoint_url=pipeline.running.endpoints.aws, config=patient())
     sns.publish(TopicArn=topic, Message=json.dumps(text))
-    until(lambda: listed(pipeline, number, "sms"), SECONDS, lambda: "REVOKE was not heeded")
+    until(lambda: is_suppressed(pipeline, number, "sms"), SECONDS, lambda: "REVOKE was not heeded")
 
 
 def texted(pipeline: Pipeline, number: str, body: str) -> str:
@@ -144,7 +144,7 @@ def texted(pipeline: Pipeline, number: str, body: str) -> str:
 
 
 def test_a_callback_without_twilios_signature_is_refused_and_changes_nothing(pipeline: Pipeline) -> None:
-    pipeline.put(sms("forged", "+12125550134"))
+    pipeline.put(sms_to("forged", "+12125550134"))
     pipeline.until_ended("forged", event_type="sms", seconds=SECONDS)
     sid = str(pipeline.ledger("forged", "sms")["provider_id"])
     path = f"/callbacks/twilio/{Reference('forged').text}"
@@ -157,7 +157,7 @@ def test_a_callback_without_twilios_signature_is_refused_and_changes_nothing(pip
     assert callback(pipeline, path, "guessed", fields) == 403
     assert callback(pipeline, path, TWILIO_CREDENTIALS["auth_token"], fields, b"x" * 70_000) == 413
     assert pipeline.ledger("forged", "sms")["status"] == "sent"
-    # The same, signed with the account's own token, is believed; posted again it changes nothing more.
+    # The same callback, signed with the account's token, is accepted. A repeat does not change it.
     token = TWILIO_CREDENTIALS["auth_token"]
     assert callback(pipeline, path, token, fields) == 204
     pipeline.until_status("undelivered", "forged", event_type="sms", seconds=SECONDS)
@@ -170,13 +170,13 @@ def test_a_callback_without_twilios_signature_is_refused_and_changes_nothing(pip
 
 
 def test_a_push_to_a_token_is_sent_and_a_disabled_one_fails_and_is_marked(pipeline: Pipeline) -> None:
-    pipeline.put(push("pushed", "device-pushed"), push("off", "device-disabled-off"))
+    pipeline.put(push_to_token("pushed", "device-pushed"), push_to_token("off", "device-disabled-off"))
     pipeline.until_ended("pushed", "off", event_type="push", seconds=SECONDS)
     assert pipeline.ledger("pushed", "push")["status"] == "sent"
-    assert len(accepted(pipeline, "push", "pushed")) == 1
+    assert len(accepted_with(pipeline, "push", "pushed")) == 1
     row = pipeline.ledger("off", "push")
     assert (row["status"], row["error"]["code"]) == ("failed", "rejected")
-    assert listed(pipeline, "android#device-disabled-off", "push")
+    assert is_suppressed(pipeline, "android#device-disabled-off", "push")
 
 
 def test_a_device_that_sns_disabled_gets_pushes_again_after_a_lift(pipeline: Pipeline) -> None:
@@ -188,12 +188,12 @@ def test_a_device_that_sns_disabled_gets_pushes_again_after_a_lift(pipeline: Pip
     (android,) = [arn for arn in applications if arn.endswith("app/GCM/mailroom-local")]
     endpoint = sns.create_platform_endpoint(PlatformApplicationArn=android, Token=token)["EndpointArn"]
     sns.set_endpoint_attributes(EndpointArn=endpoint, Attributes={"Enabled": "false"})
-    pipeline.put(push("while-disabled", token))
+    pipeline.put(push_to_token("while-disabled", token))
     pipeline.until_ended("while-disabled", event_type="push", seconds=SECONDS)
-    assert listed(pipeline, f"android#{token}", "push")
+    assert is_suppressed(pipeline, f"android#{token}", "push")
     words = ("people", "allow", f"android#{token}", "--channel", "push", "--yes", "--stage", STAGE)
     assert operator(pipeline, *words).exit_code == 0
-    pipeline.put(push("after-the-lift", token))
+    pipeline.put(push_to_token("after-the-lift", token))
     pipeline.until_ended("after-the-lift", event_type="push", seconds=SECONDS)
     assert pipeline.ledger("after-the-lift", "push")["status"] == "sent"
 
@@ -210,17 +210,17 @@ def test_a_mail_ends_as_its_simulator_address_of_ses_determines(
 ) -> None:
     address = f"{course}+pipeline@simulator.amazonses.com"
     id_ = f"course-{course}"
-    pipeline.put(mail(id_, email=address))
+    pipeline.put(mail_item(id_, email=address))
     pipeline.until_status(status, id_, seconds=SECONDS)
     if marked:
-        until(lambda: listed(pipeline, address, "mail"), SECONDS, lambda: "not marked")
+        until(lambda: is_suppressed(pipeline, address, "mail"), SECONDS, lambda: "not marked")
     else:
-        assert not listed(pipeline, address, "mail")
+        assert not is_suppressed(pipeline, address, "mail")
 
 
 def test_each_of_several_recipients_has_an_outcome(pipeline: Pipeline) -> None:
     bounces = "bounce+several@simulator.amazonses.com"
-    pipeline.put(mail("several", email=["ada@example.com", bounces]))
+    pipeline.put(mail_item("several", email=["ada@example.com", bounces]))
     pipeline.until_status("bounced", "several", seconds=SECONDS)
 
     def outcomes() -> dict[str, str]:
@@ -233,7 +233,7 @@ def test_each_of_several_recipients_has_an_outcome(pipeline: Pipeline) -> None:
 
 
 def test_an_event_of_a_foreign_topic_becomes_a_dead_letter_and_changes_nothing(pipeline: Pipeline) -> None:
-    pipeline.put(mail("undisturbed", email="undisturbed@example.com"))
+    pipeline.put(mail_item("undisturbed", email="undisturbed@example.com"))
     pipeline.until_status("delivered", "undisturbed", seconds=SECONDS)
     event = {
         "eventType": "Bounce",
@@ -255,7 +255,7 @@ def test_an_event_of_a_foreign_topic_becomes_a_dead_letter_and_changes_nothing(p
         lambda: body in pipeline.dead_letters(pipeline.output("FeedbackDlqUrl")), SECONDS, lambda: "not there"
     )
     assert pipeline.ledger("undisturbed")["status"] == "delivered"
-    assert not listed(pipeline, "undisturbed@example.com", "mail")
+    assert not is_suppressed(pipeline, "undisturbed@example.com", "mail")
 
 
 def test_a_message_with_a_lost_response_and_no_callback_is_looked_up_and_not_sent_again(
@@ -263,7 +263,7 @@ def test_a_message_with_a_lost_response_and_no_callback_is_looked_up_and_not_sen
 ) -> None:
     pipeline.until_ended("lost-text", event_type="sms", seconds=60)
     row = pipeline.ledger("lost-text", "sms")
-    (taken,) = accepted(pipeline, "sms", "Hello from lost-text")
+    (taken,) = accepted_with(pipeline, "sms", "Hello from lost-text")
     assert (row["status"], row["provider_id"], row["segments"]) == ("sent", taken["provider_id"], 1)
     pipeline.until_logged(pipeline.output("SendSmsFunctionName"), "an earlier try was accepted")
 

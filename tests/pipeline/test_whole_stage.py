@@ -1,4 +1,4 @@
-"""What must hold of the stage as a whole, whatever the other tests have sent through it. Runs last."""
+"""Properties of the whole stage after all other tests. This file runs last."""
 
 import time
 from collections import Counter
@@ -14,20 +14,20 @@ from mailroom.aws.secret import CachedSecret
 from mailroom.message.window import DAYS
 from mailroom.search.rows import Rows
 from mailroom_local.aws import STAGE
-from tests.support.pipeline.items import correlation, mail
+from tests.support.pipeline.items import correlation, mail_item
 from tests.support.pipeline.recorded import FORCED, UNUSED, Rights
 from tests.support.pipeline.shared import ENDED_SECONDS, LEASE_SECONDS, Pipeline, until
 
 HERE = Path(__file__).parent
 QUIET_SECONDS = LEASE_SECONDS + 15
 LOST_ANSWERS = {"lost-answer-once"}
-"""The only one that may be sent twice: nobody could know."""
+"""The only message that may be sent twice, because its outcome was unknown."""
 
 
 @pytest.fixture(scope="module")
 def at_rest(pipeline: Pipeline) -> Pipeline:
-    """The stage after its last message, its queues empty."""
-    pipeline.put(mail("last"))
+    """Return the stage after its last message, with empty queues."""
+    pipeline.put(mail_item("last"))
     pipeline.one_mail("last")
     names = ("Mail", "MailBulk", "Fax", "FaxRetry", "Webhook")
     urls = [pipeline.output(f"{queue}QueueUrl") for queue in names]
@@ -62,7 +62,7 @@ def test_every_message_with_the_status_sent_was_accepted_by_its_provider(at_rest
         for row in at_rest.ledger_items().values()
         if row["status"] in ("sent", "delivered")
         and row["event_type"] != "webhook"
-        and "erased_at" not in row  # nobody can tell any more which of the provider's it was
+        and "erased_at" not in row  # the fax cannot be assigned to one of the provider's any more
     ]
     assert sent
     assert not [row for row in sent if row["provider_id"] not in accepted]
@@ -76,7 +76,7 @@ def test_every_message_of_the_mailbox_has_a_ledger_item(at_rest: Pipeline) -> No
 
 
 @pytest.fixture
-def waiting(at_rest: Pipeline) -> Iterator[Pipeline]:
+def stage_with_waiting(at_rest: Pipeline) -> Iterator[Pipeline]:
     """Stage with a message that was delivered, one that has failed, and three that wait: for their time, for
     their window, and for the next day."""
     ahead = datetime.now(UTC) + timedelta(days=2)
@@ -85,10 +85,10 @@ def waiting(at_rest: Pipeline) -> Iterator[Pipeline]:
         # An older process may have room left that it was granted before.
         at_rest.restart(at_rest.output("SendMailBulkFunctionName"))
         at_rest.put(
-            mail("search-failed", email="nobody"),
-            mail("search-time", send_at=ahead.isoformat()),
-            mail("search-window", window=window),
-            mail("search-day", lane="bulk"),
+            mail_item("search-failed", email="nobody"),
+            mail_item("search-time", send_at=ahead.isoformat()),
+            mail_item("search-window", window=window),
+            mail_item("search-day", lane="bulk"),
         )
         at_rest.until_waits("send_at", "search-time")
         at_rest.until_waits("outside_window", "search-window")
@@ -98,27 +98,27 @@ def waiting(at_rest: Pipeline) -> Iterator[Pipeline]:
         yield at_rest
 
 
-def test_search_has_each_message_of_the_ledger_in_whatever_state(waiting: Pipeline) -> None:
-    secret = CachedSecret(waiting.secrets, f"mailroom-{STAGE}-search-key", time.time)
-    items = waiting.ledger_items().values()
+def test_the_search_has_each_message_of_the_ledger_with_its_status(stage_with_waiting: Pipeline) -> None:
+    secret = CachedSecret(stage_with_waiting.secrets, f"mailroom-{STAGE}-search-key", time.time)
+    items = stage_with_waiting.ledger_items().values()
     assert {"delivered", "failed", "scheduled"} <= {item["status"] for item in items}
     keys = {(row.found_by, row.put): row.key for item in items for row in Rows(secret).of(item)}
 
     def missing() -> list[str]:
-        images = waiting.scan(waiting.output("SearchTableName"), ConsistentRead=True)
+        images = stage_with_waiting.scan(stage_with_waiting.output("SearchTableName"), ConsistentRead=True)
         places = {(image["found_by"]["S"], image["put"]["S"]) for image in images}
         return [f"{keys[place]} by {place}" for place in keys.keys() - places]
 
     until(lambda: not missing(), ENDED_SECONDS, lambda: f"search does not have {missing()}")
 
 
-def test_the_processes_of_the_stage_are_alive(at_rest: Pipeline) -> None:
+def test_the_processes_of_the_stage_are_running_at_the_end(at_rest: Pipeline) -> None:
     assert all(process.alive() for process in at_rest.running.processes.values())
 
 
 @pytest.fixture(scope="module")
 def rights(at_rest: Pipeline) -> Rights:
-    """What the stage's functions have called, and what their roles allow."""
+    """Return the calls of the stage's functions, and the permissions of their roles."""
     return Rights(at_rest)
 
 
@@ -128,7 +128,9 @@ def test_every_call_of_a_function_is_allowed_by_its_role(rights: Rights) -> None
     assert not denied, "\n".join(["Grant these in stacks/, or call something else:", *denied])
 
 
-def test_every_right_was_used_or_has_its_reason(rights: Rights, request: pytest.FixtureRequest) -> None:
+def test_every_permission_of_the_functions_was_used_or_has_a_reason(
+    rights: Rights, request: pytest.FixtureRequest
+) -> None:
     if not _whole(request):
         pytest.skip("only all tests of tests/pipeline together use all rights")
     unused = sorted(str(each) for each in rights.unused if not any(row.covers(each) for row in UNUSED))

@@ -1,4 +1,4 @@
-"""One real server for all of these tests, and its database as new for each."""
+"""A real server for all of these tests, with a new database for each."""
 
 from collections.abc import Callable, Iterator
 
@@ -9,7 +9,7 @@ from psycopg import Connection
 from mailroom.campaigns.databases import Databases
 from mailroom_local.database import postgres
 from mailroom_local.database.postgres import Postgres
-from tests.support.postgres.vault import Vault, settings
+from tests.support.postgres.vault import Vault, database_settings
 
 _PAST = """
 SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'mailroom'
@@ -28,7 +28,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
 def vault(server: Postgres) -> Vault:
     """The secret of the server's database, which is empty."""
     with server.connect() as connection:
-        # A database of its own would cost each test a hundred times as much.
+        # A separate database for each test would take a hundred times as long.
         connection.execute("DROP SCHEMA public CASCADE")
         connection.execute("CREATE SCHEMA public")
         # A connection that was closed is the server's for a moment longer.
@@ -41,7 +41,7 @@ def make(vault: Vault) -> Make:
     """Databases with one named app, with changes to its settings."""
 
     def one(**changes: object) -> Databases:
-        return Databases({"app": settings(**changes)}, vault)  # type: ignore[arg-type]
+        return Databases({"app": database_settings(**changes)}, vault)  # type: ignore[arg-type]
 
     return one
 

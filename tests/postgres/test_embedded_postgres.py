@@ -19,7 +19,7 @@ from tests.support import ROOT
 PASSWORD = "a word of one's own"
 
 
-def answers(port: int, password: str = PASSWORD) -> bool:
+def connects(port: int, password: str = PASSWORD) -> bool:
     try:
         psycopg.connect(
             host=LOOPBACK,
@@ -35,7 +35,7 @@ def answers(port: int, password: str = PASSWORD) -> bool:
 
 
 @pytest.fixture
-def place() -> Iterator[Path]:
+def open_folder() -> Iterator[Path]:
     """A folder that everybody may enter, as a repository mostly is; a test's own is for its owner alone."""
     with TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
@@ -43,8 +43,10 @@ def place() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("death", [signal.SIGTERM, signal.SIGKILL])
-def test_a_server_and_its_data_are_removed_if_its_starter_dies(place: Path, death: signal.Signals) -> None:
-    folder, (port,) = place / "server", free_ports(1)
+def test_a_server_and_its_data_are_removed_if_its_starter_dies(
+    open_folder: Path, death: signal.Signals
+) -> None:
+    folder, (port,) = open_folder / "server", free_ports(1)
     environment = os.environ | {postgres.PASSWORD_VARIABLE: PASSWORD, "PYTHONPATH": str(ROOT)}
     command = [
         sys.executable,
@@ -59,13 +61,13 @@ def test_a_server_and_its_data_are_removed_if_its_starter_dies(place: Path, deat
         assert starter.stdout is not None
         assert starter.stdout.readline() == f"{postgres.LISTENING}{LOOPBACK}:{port}\n"
         assert (folder / "data").is_dir()
-        assert answers(port)
-        assert not answers(port, "another word")
+        assert connects(port)
+        assert not connects(port, "another word")
         listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
         assert PASSWORD not in listed
         starter.send_signal(death)
-    assert wait_until(lambda: not answers(port), 10)
-    # Folders may go while they are looked into, of which `walk` makes nothing.
+    assert wait_until(lambda: not connects(port), 10)
+    # Folders may disappear while `walk` reads them, which it ignores.
     assert wait_until(lambda: not any(inside or files for _, inside, files in os.walk(folder)), 10)
 
 

@@ -12,7 +12,7 @@ from mailroom.campaigns.databases import Databases
 from mailroom.campaigns.definition import Postgresql
 from mailroom.campaigns.postgresql import PostgresqlAudience
 from mailroom.errors import Invalid
-from tests.support.unit.audience import Connected, faults, keys, page, pages, people
+from tests.support.unit.audience import Connected, audience_pages, cursor_page, faults, keys_of, recipients_of
 
 
 def audience(databases: Databases, query: str, key: str = "key", columns: Sequence[str] = ()) -> Audience:
@@ -39,7 +39,7 @@ def test_pages_contain_every_row_once_in_the_order_of_the_key(
     databases: Databases, key: str, size: int
 ) -> None:
     asked = audience(databases, f"SELECT {key} AS key FROM ({NUMBERS}) AS numbers")
-    found = keys(asked, size)
+    found = keys_of(asked, size)
     with databases.connection("app") as connection:
         rows = connection.execute(
             f"SELECT key::text FROM (SELECT {key} AS key FROM ({NUMBERS}) AS n) AS rows ORDER BY rows.key"
@@ -50,7 +50,8 @@ def test_pages_contain_every_row_once_in_the_order_of_the_key(
 
 def test_a_full_last_page_has_no_successor(databases: Databases) -> None:
     sizes = [
-        len(found.recipients) for found in pages(audience(databases, "SELECT 1 AS key UNION SELECT 2"), 1)
+        len(found.recipients)
+        for found in audience_pages(audience(databases, "SELECT 1 AS key UNION SELECT 2"), 1)
     ]
     assert sizes == [1, 1]
 
@@ -61,7 +62,7 @@ def test_a_second_row_of_a_key_is_a_fault_wherever_its_page_ends(
     databases: Databases, kind: str, size: int
 ) -> None:
     asked = audience(databases, f"SELECT key::{kind} FROM unnest(ARRAY[1, 1, 2, 3, 3]) AS key")
-    assert keys(asked, size) == ["1", "2", "3"]
+    assert keys_of(asked, size) == ["1", "2", "3"]
     assert faults(asked, size) == [
         f"key {key}, column key: is also the key of an earlier entry; keep one of them" for key in (1, 3)
     ]
@@ -73,7 +74,7 @@ def test_a_good_row_after_a_bad_one_of_its_key_is_collected_wherever_their_page_
     query = "SELECT 1 AS key, NULL AS email UNION ALL SELECT 1, 'a@example.com'"
     for size in (1, 1000):
         asked = audience(databases, query, columns=["email"])
-        assert keys(asked, size) == ["1"]
+        assert keys_of(asked, size) == ["1"]
         assert faults(asked, size) == [f"key 1, column email: {EMPTY}"]
 
 
@@ -82,10 +83,10 @@ def test_rows_that_appear_or_disappear_between_pages_shift_no_other_row(
 ) -> None:
     app.execute("CREATE TABLE people AS SELECT generate_series(10, 90, 10) AS key")
     asked = audience(databases, "TABLE people")
-    first = asked.page(page(size=3))
+    first = asked.page(cursor_page(size=3))
     app.execute("DELETE FROM people WHERE key IN (10, 30)")
     app.execute("INSERT INTO people VALUES (5), (45)")
-    second = asked.page(page(first.cursor))
+    second = asked.page(cursor_page(first.cursor))
     assert [each.key for each in first.recipients] == ["10", "20", "30"]
     assert [each.key for each in second.recipients] == ["40", "45", "50", "60", "70", "80", "90"]
 
@@ -98,7 +99,7 @@ def test_columns_become_valid_attributes_of_a_message(databases: Databases) -> N
         '2026-11-18T13:00:00Z'::timestamptz AT TIME ZONE 'UTC' AS moment, '13:00'::time AS hour,
         md5('x')::uuid AS token, ARRAY['a', NULL] AS names, '{"a": [1, 2.5]}'::jsonb AS more
     """
-    (only,) = people(audience(databases, query))
+    (only,) = recipients_of(audience(databases, query))
     assert only == Recipient(
         "7",
         {
@@ -122,8 +123,10 @@ def test_columns_become_valid_attributes_of_a_message(databases: Databases) -> N
 
 
 @pytest.mark.parametrize("column", ["id", "event_type"])
-def test_a_key_column_named_like_an_attribute_is_no_attribute(databases: Databases, column: str) -> None:
-    (only,) = people(audience(databases, f"SELECT 7 AS {column}, 'a@example.com' AS email", column))
+def test_a_key_column_with_the_name_of_an_attribute_does_not_set_the_attribute(
+    databases: Databases, column: str
+) -> None:
+    (only,) = recipients_of(audience(databases, f"SELECT 7 AS {column}, 'a@example.com' AS email", column))
     assert only == Recipient("7", {"email": "a@example.com"})
 
 
@@ -157,7 +160,7 @@ def test_a_bad_row_is_a_fault_and_the_others_are_collected(
       SELECT * FROM (VALUES (1, 'a', NULL::bytea), {row}, (3, 'c', NULL)) AS rows (key, email, more)
     """
     asked = audience(databases, query, columns=["email"])
-    assert keys(asked, size) == ["1", "3"]
+    assert keys_of(asked, size) == ["1", "3"]
     assert faults(asked, size) == [fault]
 
 
@@ -214,7 +217,7 @@ def test_a_value_that_python_cannot_represent_is_a_fault_and_the_other_rows_are_
 ) -> None:
     rows = "generate_series(1, 3) AS key"
     asked = audience(databases, f"SELECT key, CASE key WHEN 2 THEN {value} END AS more FROM {rows}")
-    assert keys(asked, size) == ["1", "3"]
+    assert keys_of(asked, size) == ["1", "3"]
     assert faults(asked, size) == [f"key 2, column more: {problem}"]
 
 
@@ -229,7 +232,7 @@ def test_a_row_with_an_invalid_key_is_named_by_its_place(databases: Databases) -
 
 def test_rows_without_a_key_are_one_fault_and_not_one_for_each_page(databases: Databases) -> None:
     query = "SELECT nullif(number, 3) AS key FROM generate_series(1, 9) AS number"
-    assert [len(found.faults) for found in pages(audience(databases, query), 3)] == [1, 0, 0]
+    assert [len(found.faults) for found in audience_pages(audience(databases, query), 3)] == [1, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -243,14 +246,14 @@ def test_rows_without_a_key_are_one_fault_and_not_one_for_each_page(databases: D
     ],
 )
 def test_a_query_may_contain_percent_signs_semicolons_and_comments(databases: Databases, query: str) -> None:
-    (only,) = people(audience(databases, query))
+    (only,) = recipients_of(audience(databases, query))
     assert only.attributes["email"] == "5%"
 
 
 def test_a_query_may_use_the_scheduled_time_of_its_run(databases: Databases) -> None:
     week_before = "(%(scheduled_at)s - interval '7 days') AT TIME ZONE 'UTC'"
     query = f"SELECT 1 AS key, to_char({week_before}, 'FMDD Mon HH24') AS at"
-    (only,) = people(audience(databases, query))
+    (only,) = recipients_of(audience(databases, query))
     assert only.attributes["at"] == "11 Nov 13"
 
 
@@ -286,31 +289,31 @@ def test_a_query_that_cannot_be_an_audience_stops_the_run(
     databases: Databases, query: str, problem: str, size: int
 ) -> None:
     with pytest.raises(Invalid) as fault:
-        audience(databases, query, columns=["email"]).page(page(size=size))
+        audience(databases, query, columns=["email"]).page(cursor_page(size=size))
     assert str(fault.value).startswith(problem)
 
 
-def test_a_query_cannot_write(databases: Databases, app: Connection) -> None:
+def test_the_query_of_an_audience_cannot_write_to_the_database(databases: Databases, app: Connection) -> None:
     app.execute("CREATE TABLE people (key int)")
     app.execute(
         "CREATE FUNCTION added() RETURNS int LANGUAGE sql AS 'INSERT INTO people VALUES (1) RETURNING key'"
     )
     with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
-        audience(databases, "SELECT added() AS key").page(page())
+        audience(databases, "SELECT added() AS key").page(cursor_page())
     assert app.execute("SELECT count(*) FROM people").fetchone() == (0,)
 
 
 def test_a_cursor_is_a_value_and_never_a_piece_of_the_query(databases: Databases) -> None:
     asked = audience(databases, "SELECT 'k' AS key")
-    assert [each.key for each in asked.page(page("' OR true --")).recipients] == ["k"]
-    assert asked.page(page("z' OR true --")).recipients == []
+    assert [each.key for each in asked.page(cursor_page("' OR true --")).recipients] == ["k"]
+    assert asked.page(cursor_page("z' OR true --")).recipients == []
 
 
 def test_a_key_column_may_have_any_name(databases: Databases) -> None:
     name = 'User "id"; DROP'
     quoted = name.replace('"', '""')
     asked = audience(databases, f'SELECT n AS "{quoted}" FROM generate_series(1, 3) AS n', name)
-    assert keys(asked, 1) == ["1", "2", "3"]
+    assert keys_of(asked, 1) == ["1", "2", "3"]
 
 
 def test_a_later_page_does_not_read_the_rows_of_earlier_pages(databases: Databases, app: Connection) -> None:
@@ -329,5 +332,5 @@ def test_a_later_page_does_not_read_the_rows_of_earlier_pages(databases: Databas
         return int(found[0])
 
     before = read()
-    assert len(asked.page(page("19000", size=100)).recipients) == 100
+    assert len(asked.page(cursor_page("19000", size=100)).recipients) == 100
     assert read() - before == 101  # and the next, which says whether there is more

@@ -24,7 +24,7 @@ def one(databases: Databases, query: str = "SELECT 1") -> object:
     return row[0]
 
 
-def held(app: Connection) -> int:
+def held_rows(app: Connection) -> int:
     row = app.execute(HELD).fetchone()
     assert row is not None
     return int(row[0])
@@ -33,9 +33,9 @@ def held(app: Connection) -> int:
 def test_the_secret_and_the_connection_are_read_and_opened_only_on_request(
     databases: Databases, vault: Vault, app: Connection
 ) -> None:
-    assert (vault.reads, held(app)) == (0, 0)
+    assert (vault.reads, held_rows(app)) == (0, 0)
     with databases.connection("app"):
-        assert (vault.reads, held(app)) == (1, 1)
+        assert (vault.reads, held_rows(app)) == (1, 1)
     assert one(databases) == 1
     assert vault.reads == 2
 
@@ -49,7 +49,7 @@ def test_a_connection_is_closed_at_its_end_also_if_that_is_an_error(
         connection.execute(query)
     assert connection.closed
     app.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])  # waits for what the server ends by itself
-    assert held(app) == 0
+    assert held_rows(app) == 0
 
 
 def test_a_connection_commits_at_its_end_and_rolls_back_after_an_error(databases: Databases) -> None:
@@ -153,12 +153,12 @@ def test_a_secret_that_is_not_json_is_reported_without_its_content(
 
 
 def test_the_settings_supply_the_fields_that_a_secret_lacks(make: Make, vault: Vault) -> None:
-    """One that RDS itself manages holds the username and the password alone."""
+    """A secret that RDS manages has only the username and the password."""
     where = {name: vault.secret.pop(name) for name in ("host", "port", "dbname")}
     assert one(make(**where)) == 1
 
 
-def test_a_secret_precedes_the_settings(make: Make) -> None:
+def test_a_field_of_the_database_secret_overrides_the_setting(make: Make) -> None:
     assert one(make(host="nowhere.invalid", port=1, dbname="nothing")) == 1
 
 
@@ -175,7 +175,7 @@ def test_a_secret_other_than_an_object_is_refused(make: Make, vault: Vault, secr
         one(make(host="127.0.0.1", dbname="app"))
 
 
-def test_a_port_may_be_text(databases: Databases, vault: Vault) -> None:
+def test_the_port_of_a_database_secret_may_be_a_text(databases: Databases, vault: Vault) -> None:
     vault.secret["port"] = str(vault.secret["port"])
     assert one(databases) == 1
 

@@ -43,7 +43,7 @@ class World:
             yield self.outside.watch(connection, "execute")
 
     def order(self, *items: Any) -> None:
-        """What an application does in the transaction of an order."""
+        """Put a message in the transaction of an order, as an application does."""
         with self._databases.connection("app") as connection:
             for each in items:
                 connection.execute("INSERT INTO mailroom_outbox (item) VALUES (%s)", [Jsonb(each)])
@@ -66,12 +66,12 @@ def world(databases: Databases) -> World:
     return World(databases)
 
 
-def item(at: int, **changes: Any) -> dict[str, Any]:
+def order_item(at: int, **changes: Any) -> dict[str, Any]:
     return {"id": f"order-{at}", "event_type": "mail", "to": "ada@example.com", "template": "order"} | changes
 
 
 def test_each_row_is_put_unchanged_and_marked(world: World) -> None:
-    orders = [item(at, total=at) for at in range(7)]
+    orders = [order_item(at, total=at) for at in range(7)]
     world.order(*orders)
     assert world.relay().accepted == 7
     assert world.mailbox() == {each["id"]: each for each in orders}
@@ -79,7 +79,7 @@ def test_each_row_is_put_unchanged_and_marked(world: World) -> None:
 
 
 def test_a_row_that_was_put_is_not_read_again(world: World) -> None:
-    world.order(item(1))
+    world.order(order_item(1))
     world.relay()
     assert world.relay().total == 0
 
@@ -87,7 +87,7 @@ def test_a_row_that_was_put_is_not_read_again(world: World) -> None:
 def test_a_row_that_can_never_be_put_is_marked_with_its_reason_and_does_not_block_others(
     world: World,
 ) -> None:
-    world.order(item(1), {"event_type": "mail"}, item(1, to="bob@example.com"), item(2))
+    world.order(order_item(1), {"event_type": "mail"}, order_item(1, to="bob@example.com"), order_item(2))
     summary = world.relay()
     assert (summary.accepted, summary.refused, summary.conflict) == (2, 1, 1)
     assert world.rows() == [
@@ -108,13 +108,15 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize(("value", "problem"), UNREADABLE.values(), ids=UNREADABLE)
-def test_each_row_is_decoded_by_itself(world: World, value: str, problem: str) -> None:
+def test_an_undecodable_row_of_the_outbox_does_not_stop_the_others(
+    world: World, value: str, problem: str
+) -> None:
     """Also a row that PostgreSQL takes and Python or DynamoDB does not."""
-    world.order(item(1))
+    world.order(order_item(1))
     with world.connect() as connection:
         bad = f'{{"id": "bad", "event_type": "mail", "n": {value}}}'
         connection.execute("INSERT INTO mailroom_outbox (item) VALUES (%s::jsonb)", [bad])
-    world.order(item(2))
+    world.order(order_item(2))
     summary = world.relay()
     assert (summary.accepted, summary.refused, summary.failed) == (2, 1, 0)
     (refused,) = summary.problems
@@ -124,7 +126,7 @@ def test_each_row_is_decoded_by_itself(world: World, value: str, problem: str) -
     assert world.relay().total == 0
 
 
-def test_a_number_keeps_its_digits(world: World) -> None:
+def test_a_number_of_an_outbox_row_keeps_its_digits(world: World) -> None:
     with world.connect() as connection:
         numbers = '"price": 19.90, "n": 12345678901234567890.123456789'
         order = f'{{"id": "order-1", "event_type": "mail", "to": "ada@example.com", {numbers}}}'
@@ -137,7 +139,7 @@ def test_a_number_keeps_its_digits(world: World) -> None:
 def test_rows_that_aws_does_not_accept_are_put_by_the_next_run(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.order(item(1), item(2), item(3), item(4))
+    world.order(order_item(1), order_item(2), order_item(3), order_item(4))
     with monkeypatch.context() as patch:
         patch.setattr(world.dynamodb, "put_item", _unreachable)
         assert world.relay().failed == 3
@@ -150,7 +152,7 @@ def _unreachable(**_request: Any) -> None:
 
 
 def test_two_simultaneous_relays_take_different_rows(world: World, app: Connection) -> None:
-    world.order(*(item(at) for at in range(6)))
+    world.order(*(order_item(at) for at in range(6)))
     with app.transaction():
         app.execute("SELECT row_id FROM mailroom_outbox ORDER BY row_id LIMIT 2 FOR UPDATE")
         assert world.relay().accepted == 4
@@ -159,7 +161,7 @@ def test_two_simultaneous_relays_take_different_rows(world: World, app: Connecti
 
 @pytest.mark.parametrize("side", ["before", "after"])
 def test_every_row_is_put_once_despite_an_interruption_at_any_call(databases: Databases, side: Side) -> None:
-    orders = [item(at) for at in range(5)]
+    orders = [order_item(at) for at in range(5)]
     at, stopped = 0, True
     while stopped:
         with databases.connection("app") as connection:

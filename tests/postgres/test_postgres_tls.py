@@ -13,7 +13,7 @@ from mailroom.campaigns.databases import login_of, parameters_of
 from mailroom.errors import ConnectError
 from mailroom_local.database.postgres import Postgres
 from tests.postgres.conftest import Make
-from tests.support.postgres.vault import Vault, settings
+from tests.support.postgres.vault import Vault, database_settings
 from tests.support.unit.loopback import certificate, server_tls
 
 ASK_LENGTH = 8
@@ -65,7 +65,7 @@ class Front:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Certificates, each signed by itself."""
     folder = tmp_path_factory.mktemp("certificates")
     for name in ("127.0.0.1", "other.example"):
@@ -74,9 +74,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def front(request: pytest.FixtureRequest, server: Postgres, vault: Vault, folder: Path) -> Iterator[None]:
+def front(
+    request: pytest.FixtureRequest, server: Postgres, vault: Vault, certificates: Path
+) -> Iterator[None]:
     """The server, with the certificate of that name."""
-    made = Front(server.port, server_tls(folder / f"{request.param}.pem"))
+    made = Front(server.port, server_tls(certificates / f"{request.param}.pem"))
     vault.secret["port"] = made.port
     yield
     made.close()
@@ -103,8 +105,8 @@ def spoken(make: Make, folder: Path, sslmode: str, trusted: str) -> None:
     indirect=["front"],
 )
 @pytest.mark.usefixtures("front")
-def test_a_valid_certificate_is_accepted(make: Make, folder: Path, sslmode: str, trusted: str) -> None:
-    spoken(make, folder, sslmode, trusted)
+def test_a_valid_certificate_is_accepted(make: Make, certificates: Path, sslmode: str, trusted: str) -> None:
+    spoken(make, certificates, sslmode, trusted)
 
 
 @pytest.mark.parametrize(
@@ -120,15 +122,15 @@ def test_a_valid_certificate_is_accepted(make: Make, folder: Path, sslmode: str,
 )
 @pytest.mark.usefixtures("front")
 def test_a_server_with_an_invalid_certificate_is_refused(
-    make: Make, folder: Path, sslmode: str, trusted: str, reason: str
+    make: Make, certificates: Path, sslmode: str, trusted: str, reason: str
 ) -> None:
     with pytest.raises(ConnectError, match=reason):
-        spoken(make, folder, sslmode, trusted)
+        spoken(make, certificates, sslmode, trusted)
 
 
-def test_the_certificates_of_the_system_are_used_without_a_file(vault: Vault) -> None:
+def test_without_a_certificate_file_the_systems_certificates_verify_the_database(vault: Vault) -> None:
     system = ssl.get_default_verify_paths().cafile or "system"
     for sslmode, expected in (("verify-full", system), ("verify-ca", system), ("require", None)):
-        database = settings(sslmode=sslmode)
+        database = database_settings(sslmode=sslmode)
         login = login_of("app", database, vault)  # type: ignore[arg-type]
         assert parameters_of(database, login).get("sslrootcert") == expected

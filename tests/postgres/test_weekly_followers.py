@@ -1,4 +1,4 @@
-"""The example campaign as it stands, over 5,000 people in a real PostgreSQL."""
+"""The unchanged example campaign, over 5,000 people in a real PostgreSQL."""
 
 import importlib.util
 import json
@@ -24,8 +24,8 @@ from mailroom_local.database import example_people
 from mailroom_local.database.example_people import People, email, first_name
 from mailroom_local.database.postgres import Postgres
 from tests.support import ROOT
-from tests.support.postgres.vault import Vault, settings
-from tests.support.unit.audience import RUN, TIME, Connected, pages
+from tests.support.postgres.vault import Vault, database_settings
+from tests.support.unit.audience import RUN, TIME, Connected, audience_pages
 
 FOLDER = ROOT / "campaigns" / "weekly-followers"
 SETTINGS: dict[str, Any] = tomllib.loads((FOLDER / "campaign.toml").read_text())
@@ -40,7 +40,7 @@ def databases(server: Postgres) -> Databases:
         connection.execute("DROP SCHEMA public CASCADE")
         connection.execute("CREATE SCHEMA public")
         example_people.create(connection, PEOPLE, AT)
-    return Databases({"app": settings()}, Vault(**server.secret))  # type: ignore[arg-type]
+    return Databases({"app": database_settings()}, Vault(**server.secret))  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def recipients(databases: Any, *numbers: int, at: str = TIME) -> Recipients:
 
 
 def test_each_person_with_new_followers_who_wants_the_mail_is_found_once(databases: Databases) -> None:
-    found = [*pages(audience(databases), SETTINGS["page_size"])]
+    found = [*audience_pages(audience(databases), SETTINGS["page_size"])]
     assert [len(each.recipients) for each in found] == [1000] * 5
     assert not any(each.faults for each in found)
     assert [person for each in found for person in each.recipients] == [

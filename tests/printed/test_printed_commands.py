@@ -1,4 +1,4 @@
-"""The commands that README, tutorials and pages on deploying and own channels print, run as they are printed.
+"""The commands that README, tutorials and pages on deploying and own channels print are run literally.
 
 Commands that need AWS run against the emulator. NOT_RUN names each command that does not run here, with the
 reason; a command that is neither run nor named there fails a test.
@@ -22,9 +22,9 @@ from mailroom_local.stage import emulator
 from mailroom_local.stage.workspace import Workspace
 from tests.support import ROOT
 from tests.support.docs_pages import Page
-from tests.support.printed import PIP_BY_UV, Command, clone, commands_of, programs, run, variables_of
+from tests.support.printed import PIP_BY_UV, Command, clone, commands_of, programs, run_in_shell, variables_of
 from tests.support.release.installed import build, copy_sources, link_caches
-from tests.support.stacks.page_blocks import blocks, rows
+from tests.support.stacks.page_blocks import blocks, channel_rows
 
 README = "README.md"
 MESSAGE, STAGE = "docs/tutorial/first-message.md", "docs/tutorial/first-stage.md"
@@ -128,11 +128,11 @@ SHELLS = (
     Shell(CI, ("# Deploy from CI", "## What a deployment may do"), before=ACTIVATE),
     Shell(CHANNEL, ("## Its test",), "shop", before=ACTIVATE, after="mailroom down"),
 )
-"""All shells, in the order in which a reader opens them. Later ones use the folders that earlier ones
+"""Return all shells, in the order in which a reader opens them. Later ones use the folders that earlier ones
 made."""
 
 
-def commands(shell: Shell) -> list[Command]:
+def commands_that_run(shell: Shell) -> list[Command]:
     """Return the commands of a shell that run."""
     in_shell = (command for command in commands_of(shell.page) if command.section in shell.sections)
     return [command for command in in_shell if command.name not in NOT_RUN]
@@ -140,7 +140,7 @@ def commands(shell: Shell) -> list[Command]:
 
 def test_each_command_is_run_or_listed_with_the_reason() -> None:
     printed = [command for page in PAGES for command in commands_of(page)]
-    typed = {command for shell in SHELLS for command in commands(shell)}
+    typed = {command for shell in SHELLS for command in commands_that_run(shell)}
     for command in printed:
         assert (command in typed) != (command.name in NOT_RUN), command
     assert NOT_RUN.keys() <= {command.name for command in printed}, (
@@ -155,7 +155,7 @@ def test_the_printed_version_of_the_cdks_command_line_is_the_locked_one() -> Non
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def printed_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with two fresh clones and the files of a release."""
     place = tmp_path_factory.mktemp("printed")
     for name in ("mailroom", "cdk"):
@@ -174,7 +174,7 @@ def variables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @contextmanager
-def account(folder: Path) -> Iterator[dict[str, str]]:
+def empty_account(folder: Path) -> Iterator[dict[str, str]]:
     """Yield the variables of an empty account of the emulator."""
     (port,) = processes.free_ports(1)
     url = f"http://127.0.0.1:{port}"
@@ -197,7 +197,7 @@ def prepare(shell: Shell, place: Path) -> None:
             (folder / path).parent.mkdir(exist_ok=True)
             (folder / path).write_text(text)
         settings = json.loads((folder / "cdk.json").read_text())
-        for stage, channels in rows().items():
+        for stage, channels in channel_rows().items():
             settings["context"]["mailroom"][stage]["channels"] |= channels
         (folder / "cdk.json").write_text(json.dumps(settings))
 
@@ -211,20 +211,20 @@ def next_release(place: Path, wheel: Path) -> None:
 
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: f"{shell.page}, {shell.sections[0]}")
 def test_the_commands_of_a_page_succeed_in_order(
-    shell: Shell, place: Path, variables: dict[str, str], tmp_path: Path
+    shell: Shell, printed_folder: Path, variables: dict[str, str], tmp_path: Path
 ) -> None:
-    folder = place / shell.folder
+    folder = printed_folder / shell.folder
     assert folder.is_dir(), f"the shells before this one make {folder.name}: run the whole file"
-    prepare(shell, place)
+    prepare(shell, printed_folder)
     of_shell = variables | {"PATH": f"{programs(variables, *shell.programs)}{os.pathsep}{variables['PATH']}"}
     preamble = shell.before if shell.real_pip else f"{PIP_BY_UV}\n{shell.before}"
     if not shell.on_aws:
-        output = run(commands(shell), folder, of_shell, preamble, shell.after)
+        output = run_in_shell(commands_that_run(shell), folder, of_shell, preamble, shell.after)
         assert [line for line in outputs_of(shell.page) if not re.search(line, output)] == []
         return
-    with account(tmp_path) as of_account:
-        run(commands(shell), folder, of_shell | of_account, preamble, shell.after)
-        stacks = deployed(of_account["AWS_ENDPOINT_URL"])
+    with empty_account(tmp_path) as of_account:
+        run_in_shell(commands_that_run(shell), folder, of_shell | of_account, preamble, shell.after)
+        stacks = stack_statuses(of_account["AWS_ENDPOINT_URL"])
     assert stacks.keys() >= {f"mailroom-dev-{part}" for part in ("mailbox", "channels", "monitoring")}
     assert {*stacks.values()} <= {"CREATE_COMPLETE", "UPDATE_COMPLETE"}
 
@@ -239,7 +239,7 @@ def outputs_of(page: str) -> list[str]:
     ]
 
 
-def deployed(url: str) -> dict[str, str]:
+def stack_statuses(url: str) -> dict[str, str]:
     """Return the status of each stack in an account of the emulator."""
     client = LocalSession().client("cloudformation", endpoint_url=url, config=patient())
     return {stack["StackName"]: stack["StackStatus"] for stack in client.describe_stacks()["Stacks"]}

@@ -19,8 +19,8 @@ from mailroom_ops.setup.docs import pages
 from mailroom_ops.setup.project_folder import make
 from tests.support import ROOT
 from tests.support.release.installed import Environment, build, copy_sources, install, link_caches
-from tests.support.stacks.page_blocks import blocks, rows
-from tests.support.stacks.templates import Template, read
+from tests.support.stacks.page_blocks import blocks, channel_rows
+from tests.support.stacks.templates import Template, read_assembly
 
 PACKAGES = {"mailroom", "mailroom_stacks", "mailroom_ops", "mailroom_local"}
 SOURCES = (
@@ -71,7 +71,7 @@ CONFLICT = "six==1.16.0 --hash=sha256:8abb2f1d86890a2dfb989f9a77cfcfd3e47c2a354b
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     environment = install(tmp_path_factory.mktemp("installed"))
     link_caches(environment.team)
     return environment
@@ -86,9 +86,9 @@ def later_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def new_files(environment: Environment) -> dict[Path, bytes]:
+def new_files(installed: Environment) -> dict[Path, bytes]:
     """The files of the new folder, before the page's channel is added."""
-    return _files(environment.team)
+    return _files(installed.team)
 
 
 def _files(folder: Path) -> dict[Path, bytes]:
@@ -99,38 +99,38 @@ def _files(folder: Path) -> dict[Path, bytes]:
 
 
 @pytest.fixture(scope="module")
-def team(environment: Environment, new_files: dict[Path, bytes]) -> Path:
+def team(installed: Environment, new_files: dict[Path, bytes]) -> Path:
     """The new folder with everything in it that the page tells to write, after `new_files` has read it."""
-    team = environment.team
+    team = installed.team
     for path, text in blocks():
         assert not (team / path).exists(), f"{path} is there already"
         (team / path).parent.mkdir(exist_ok=True)
         (team / path).write_text(text)
     settings = json.loads((team / "cdk.json").read_text())
-    for stage, channels in rows().items():
+    for stage, channels in channel_rows().items():
         settings["context"]["mailroom"][stage]["channels"] |= channels
     (team / "cdk.json").write_text(json.dumps(settings))
     return team
 
 
 @pytest.fixture(scope="module")
-def facts(environment: Environment, team: Path) -> dict[str, Any]:
+def facts(installed: Environment, team: Path) -> dict[str, Any]:
     """Facts that commands and pages know of the channel."""
-    facts: dict[str, Any] = json.loads(environment.answer("python", "-c", FACTS))
+    facts: dict[str, Any] = json.loads(installed.answer("python", "-c", FACTS))
     return facts
 
 
 @pytest.fixture(scope="module")
-def templates(environment: Environment, team: Path) -> dict[str, Template]:
+def synthesized_stacks(installed: Environment, team: Path) -> dict[str, Template]:
     """The stage's stacks, by short name."""
-    environment.answer("mailroom", "synth", "--stage", "dev")
-    return read(team / "cdk.out", "dev").stacks
+    installed.answer("mailroom", "synth", "--stage", "dev")
+    return read_assembly(team / "cdk.out", "dev").stacks
 
 
 def test_the_wheel_contains_the_files_of_our_four_packages_and_none_of_tests_or_lab(
-    environment: Environment,
+    installed: Environment,
 ) -> None:
-    names = {*zipfile.ZipFile(environment.wheel).namelist()}
+    names = {*zipfile.ZipFile(installed.wheel).namelist()}
     assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == PACKAGES
     for place, folder, patterns in SOURCES:
         for file in (file for pattern in patterns for file in (ROOT / folder).glob(pattern)):
@@ -138,12 +138,12 @@ def test_the_wheel_contains_the_files_of_our_four_packages_and_none_of_tests_or_
                 assert f"{place}/{file.relative_to(ROOT / folder)}" in names
 
 
-def test_the_wheel_contains_the_pages_of_the_repository(environment: Environment, tmp_path: Path) -> None:
-    path = Path(environment.answer("mailroom", "docs", "keep-codes-fast", "--path", cwd=tmp_path).strip())
-    assert environment.team in path.parents
+def test_the_wheel_contains_the_pages_of_the_repository(installed: Environment, tmp_path: Path) -> None:
+    path = Path(installed.answer("mailroom", "docs", "keep-codes-fast", "--path", cwd=tmp_path).strip())
+    assert installed.team in path.parents
     assert path.read_text() == (ROOT / "docs" / "how-to" / "keep-codes-fast.md").read_text()
     script = "from mailroom_ops.setup.docs import pages; print(*pages())"
-    assert environment.answer("python", "-c", script, cwd=tmp_path).split() == [*pages()]
+    assert installed.answer("python", "-c", script, cwd=tmp_path).split() == [*pages()]
 
 
 def test_the_command_that_makes_a_folder_without_a_wheel_prints_how_to_run_it(tmp_path: Path) -> None:
@@ -154,14 +154,14 @@ def test_the_command_that_makes_a_folder_without_a_wheel_prints_how_to_run_it(tm
     assert "PYTHONPATH=<wheel> python3 -P -m mailroom_ops.setup FOLDER" in ended.stderr
 
 
-def test_the_name_of_the_wheel_has_the_version_of_its_commit(environment: Environment) -> None:
-    assert environment.wheel.name == f"mailroom_cdk-{version(ROOT)}-py3-none-any.whl"
-    assert environment.answer("mailroom", "--version") == f"mailroom {version(ROOT)}\n"
+def test_the_name_of_the_wheel_has_the_version_of_its_commit(installed: Environment) -> None:
+    assert installed.wheel.name == f"mailroom_cdk-{version(ROOT)}-py3-none-any.whl"
+    assert installed.answer("mailroom", "--version") == f"mailroom {version(ROOT)}\n"
 
 
-def test_a_second_build_of_a_commit_has_the_same_bytes(environment: Environment, tmp_path: Path) -> None:
-    copy_sources(tmp_path, environment.version)
-    assert build(tmp_path, tmp_path / "dist").read_bytes() == environment.wheel.read_bytes()
+def test_a_second_build_of_a_commit_has_the_same_bytes(installed: Environment, tmp_path: Path) -> None:
+    copy_sources(tmp_path, installed.version)
+    assert build(tmp_path, tmp_path / "dist").read_bytes() == installed.wheel.read_bytes()
 
 
 def test_make_new_makes_the_same_folder_from_this_code_in_any_place(
@@ -185,15 +185,15 @@ def test_make_new_makes_the_same_folder_from_this_code_in_any_place(
     ids=["of a new folder", "another version", "no hash", "no lock"],
 )
 def test_an_update_changes_a_folder_only_if_its_requirements_can_be_installed(
-    environment: Environment, later_wheel: Path, tmp_path: Path, change: Callable[[str], str], problem: str
+    installed: Environment, later_wheel: Path, tmp_path: Path, change: Callable[[str], str], problem: str
 ) -> None:
     """Packages that are installed already do not hide a problem that a new environment would have."""
     team = tmp_path / "team"
-    make(team, environment.wheel)
+    make(team, installed.wheel)
     requirements = team / "requirements.txt"
     requirements.write_text(change(requirements.read_text()))
     before = _files(team)
-    updated = environment.run("mailroom", "update", str(later_wheel), cwd=team)
+    updated = installed.run("mailroom", "update", str(later_wheel), cwd=team)
     if problem:
         assert updated.returncode == 2
         assert problem in updated.stderr
@@ -205,10 +205,11 @@ def test_an_update_changes_a_folder_only_if_its_requirements_can_be_installed(
 
 
 def test_the_commands_of_a_new_folder_that_need_no_account_succeed(
-    environment: Environment, templates: dict[str, Template]
+    installed: Environment, synthesized_stacks: dict[str, Template]
 ) -> None:
-    """Commands of its README and workflows. tests/update runs `up` and `down`; tests/pipeline deploys."""
-    team = environment.team
+    """Yield the commands of README and workflows. tests/update runs `up` and `down`; tests/pipeline
+    deploys."""
+    team = installed.team
     lines = [
         *re.findall(r"^(?:mailroom|python) .*", (team / "README.md").read_text(), re.MULTILINE),
         *(line for file in team.glob(".github/workflows/*.yml") for line in RUN.findall(file.read_text())),
@@ -216,9 +217,9 @@ def test_the_commands_of_a_new_folder_that_need_no_account_succeed(
     commands = {tuple(shlex.split(line.replace("$STAGE", "dev"), comments=True)) for line in lines}
     alone = {command for command in commands if command[1] not in NEEDING_A_STAGE}
     assert {command[1] for command in alone} == {"-m", "template", "synth", "cdk"}
-    assert templates  # `synth` has succeeded
+    assert synthesized_stacks  # `synth` has succeeded
     for command in sorted(alone - {("mailroom", "synth", "--stage", "dev")}):
-        environment.answer(*command)
+        installed.answer(*command)
 
 
 def test_a_channel_is_added_by_few_new_files_and_a_change_of_the_settings() -> None:
@@ -242,8 +243,10 @@ def test_the_channels_code_passes_the_checks_of_the_repository(team: Path) -> No
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_channel_has_a_queue_a_dead_letter_queue_and_a_function(templates: dict[str, Template]) -> None:
-    channels = templates["channels"]
+def test_the_channel_has_a_queue_a_dead_letter_queue_and_a_function(
+    synthesized_stacks: dict[str, Template],
+) -> None:
+    channels = synthesized_stacks["channels"]
     queue = channels.one("SQS::Queue", QueueName=f"{STAGE}-telegram")
     assert queue["RedrivePolicy"]["maxReceiveCount"] > 5
     channels.one("SQS::Queue", QueueName=f"{STAGE}-telegram-dlq")
@@ -253,8 +256,8 @@ def test_the_channel_has_a_queue_a_dead_letter_queue_and_a_function(templates: d
     assert channels.mapping(f"{STAGE}-send-telegram")["ScalingConfig"] == {"MaximumConcurrency": 2}
 
 
-def test_the_channel_may_read_only_its_own_secret(templates: dict[str, Template]) -> None:
-    channels = templates["channels"]
+def test_the_channel_may_read_only_its_own_secret(synthesized_stacks: dict[str, Template]) -> None:
+    channels = synthesized_stacks["channels"]
     channels.one("SecretsManager::Secret", Name=f"{STAGE}-telegram")
     assert channels.environment(f"{STAGE}-send-telegram")["PROVIDER_SECRET_ARN"] == channels.output(
         "TelegramSecretArn"
@@ -265,21 +268,21 @@ def test_the_channel_may_read_only_its_own_secret(templates: dict[str, Template]
 
 @pytest.mark.parametrize("function", ["dispatch", "release"])
 def test_the_queue_of_the_channel_is_passed_to_dispatch_with_the_right_to_send(
-    templates: dict[str, Template], function: str
+    synthesized_stacks: dict[str, Template], function: str
 ) -> None:
-    routing = templates["routing"]
+    routing = synthesized_stacks["routing"]
     assert '"telegram":{"normal":' in routing.environment(f"{STAGE}-{function}")["ROUTES"]
     queues = routing.policy(f"{STAGE}-{function}")["sqs:SendMessage"]
     assert any("Telegram" in each and "Dlq" not in each for each in queues)
 
 
-def test_the_dead_letters_of_the_channel_are_examined(templates: dict[str, Template]) -> None:
-    dead_letters = templates["dead-letters"].environment(f"{STAGE}-dead-letters")
+def test_the_dead_letters_of_the_channel_are_examined(synthesized_stacks: dict[str, Template]) -> None:
+    dead_letters = synthesized_stacks["dead-letters"].environment(f"{STAGE}-dead-letters")
     assert '"telegram-dlq"' in dead_letters["DEAD_LETTER_QUEUES"]
 
 
-def test_the_schema_of_the_channel_is_available_to_producers(environment: Environment, team: Path) -> None:
-    schema = json.loads(environment.answer("mailroom", "schema", "telegram"))
+def test_the_schema_of_the_channel_is_available_to_producers(installed: Environment, team: Path) -> None:
+    schema = json.loads(installed.answer("mailroom", "schema", "telegram"))
     Draft202012Validator.check_schema(schema)
     assert schema["properties"]["event_type"] == {"const": "telegram"}
     assert set(schema["required"]) == {"id", "event_type", "to"}
@@ -294,9 +297,9 @@ def test_every_command_and_page_includes_the_channel_by_its_descriptor(facts: di
 
 
 def test_the_local_stage_has_a_simulator_of_the_channel_with_its_secret(
-    facts: dict[str, Any], templates: dict[str, Template]
+    facts: dict[str, Any], synthesized_stacks: dict[str, Template]
 ) -> None:
     assert facts["base_url"] == "providers"  # then below the simulators, under the name of the channel
     assert "/telegram" in facts["prefixes"]
     assert "TelegramSecretName" in facts["credentials"]
-    assert templates["channels"].output("TelegramSecretName") == f"{STAGE}-telegram"
+    assert synthesized_stacks["channels"].output("TelegramSecretName") == f"{STAGE}-telegram"

@@ -36,7 +36,7 @@ def commit(folder: Path, text: str) -> str:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout with one commit. `make test` needs no git otherwise."""
+    """Return a checkout with one commit. Other tests do not need git."""
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
     folder = tmp_path / "checkout"
@@ -56,7 +56,9 @@ def test_each_commit_has_a_higher_version_than_the_one_before_and_a_lower_one_th
 
 
 @pytest.mark.parametrize("options", [(), ("--annotate", "--message=release")], ids=["light", "annotated"])
-def test_only_the_tagged_commit_has_exactly_the_number(checkout: Path, options: tuple[str, ...]) -> None:
+def test_only_the_tagged_commit_has_exactly_the_version_of_the_release(
+    checkout: Path, options: tuple[str, ...]
+) -> None:
     git(checkout, "tag", *options, "v9.9.9")
     assert version(checkout) != NUMBER
     git(checkout, "tag", *options, f"v{NUMBER}")

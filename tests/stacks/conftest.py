@@ -19,21 +19,21 @@ from tests.support.stacks.variants import (
 
 
 @pytest.fixture(scope="session")
-def stage() -> Callable[[str], Templates]:
+def templates_of_stage() -> Callable[[str], Templates]:
     """The templates of a stage's stacks, by short name."""
     return lambda name: variant({}, name)
 
 
 @pytest.fixture(scope="session")
-def dev(stage: Callable[[str], Templates]) -> Templates:
+def dev(templates_of_stage: Callable[[str], Templates]) -> Templates:
     """Stage dev: no account, the defaults of most settings."""
-    return stage("dev")
+    return templates_of_stage("dev")
 
 
 @pytest.fixture(scope="session")
-def prod(stage: Callable[[str], Templates]) -> Templates:
+def prod(templates_of_stage: Callable[[str], Templates]) -> Templates:
     """Stage prod: everything protected."""
-    return stage("prod")
+    return templates_of_stage("prod")
 
 
 @pytest.fixture(scope="session")
@@ -77,3 +77,10 @@ def otherwise() -> Templates:
 def every_function() -> Templates:
     """Stage dev with every function that there is, as stage local has them."""
     return variant({"push": PUSH, "channels.push": PUSH_ROW, **changes_for("weekly-followers")})
+
+
+@pytest.fixture(params=["dev", "prod", "whole"])
+def each_stage(request: pytest.FixtureRequest) -> Templates:
+    """Return dev, prod, and a stage with campaigns of every kind, one after the other."""
+    templates: Templates = request.getfixturevalue(request.param)
+    return templates

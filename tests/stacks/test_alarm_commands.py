@@ -10,28 +10,21 @@ import typer
 from mailroom_ops.cli import app
 from tests.support.ops.subcommands import subcommands
 from tests.support.stacks.alarm import alarms
-from tests.support.stacks.dashboard import widgets
+from tests.support.stacks.dashboard import name_of_stage, widgets
 from tests.support.stacks.templates import Templates
 
 COMMAND = typer.main.get_command(app)
 TOKEN = re.compile(r"[\w./:=-]*\w")
 
 
-@pytest.fixture(params=["dev", "prod", "whole"])
-def each_stage(request: pytest.FixtureRequest) -> Templates:
-    """Each stage, and one with campaigns of every kind."""
-    templates: Templates = request.getfixturevalue(request.param)
-    return templates
-
-
 def mentions(text: str) -> Iterator[str]:
-    """What stands behind each `mailroom`, up to the punctuation that ends it."""
+    """Yield the words behind each `mailroom`, up to the punctuation that ends them."""
     for found in re.finditer(r"(?<![\w/-])mailroom ([^,;:.()`·]+)", text):
         yield found[1]
 
 
 def parse(mention: str) -> dict[str, Any]:
-    """The command's parameters. A word that is no option and no option's value ends it, for text goes on."""
+    """Return the command's parameters. A word that is neither an option nor its value ends the command."""
     command: Any = COMMAND
     rest = TOKEN.findall(mention)
     while below := subcommands(command):
@@ -49,16 +42,11 @@ def parse(mention: str) -> dict[str, Any]:
     return parsed
 
 
-def name_of(stage: Templates) -> str:
-    name = str(stage["monitoring"].output("DashboardName"))
-    return name.removeprefix("mailroom-")
-
-
 def test_each_command_in_an_alarm_s_description_is_a_valid_command(each_stage: Templates) -> None:
     found = [mention for each in alarms(each_stage) for mention in mentions(each.description)]
     assert len(found) > 50
     stages = {parse(mention).get("stage") for mention in {*found} if not mention.startswith("docs ")}
-    assert stages == {name_of(each_stage)}
+    assert stages == {name_of_stage(each_stage)}
 
 
 def test_each_command_on_the_dashboard_is_a_valid_command(each_stage: Templates) -> None:
@@ -67,7 +55,7 @@ def test_each_command_on_the_dashboard_is_a_valid_command(each_stage: Templates)
     assert len(commands) >= 3
     for each in commands:
         (mention,) = mentions(each)
-        assert parse(mention)["stage"] == name_of(each_stage)
+        assert parse(mention)["stage"] == name_of_stage(each_stage)
 
 
 @pytest.mark.parametrize(
@@ -81,6 +69,6 @@ def test_each_command_on_the_dashboard_is_a_valid_command(each_stage: Templates)
         "failures --stage dev --since",
     ],
 )
-def test_an_invalid_command_in_a_description_is_found(wrong: str) -> None:
+def test_the_check_of_descriptions_finds_an_invalid_command(wrong: str) -> None:
     with pytest.raises(AssertionError):
         parse(next(mentions(f"Next: mailroom {wrong}")))

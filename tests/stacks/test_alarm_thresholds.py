@@ -7,15 +7,15 @@ import pytest
 from mailroom.channels.webhook.contract import tries_that_may_fail
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.waiting import waiting_seconds
-from tests.support.stacks.alarm import alarm, alarms
-from tests.support.stacks.refusals import STAGES, accepted
+from tests.support.stacks.alarm import alarm_named, alarms
+from tests.support.stacks.refusals import STAGES, dev_with
 from tests.support.stacks.templates import Templates
 
 AT_LEAST = "GreaterThanOrEqualToThreshold"
 ALONE = {"messages-api", "unsubscribe", "twilio-callbacks", "dead-letters"}
-"""Functions whose failures nothing redelivers."""
+"""Functions whose failed events are not delivered again."""
 SHORT_DELAY = 120
-"""Seconds before its time at which a message may lie delayed in its own queue."""
+"""Seconds before the time of a message at which it may be in its own queue with a delay."""
 
 
 def test_every_alarm_but_the_canarys_rings_at_its_threshold_and_above(whole: Templates) -> None:
@@ -24,7 +24,7 @@ def test_every_alarm_but_the_canarys_rings_at_its_threshold_and_above(whole: Tem
 
 
 def test_the_longest_wait_in_a_queue_is_a_setting() -> None:
-    settings = accepted("monitoring.waiting_minutes", {"mail": 5, "fax-retry": 2})
+    settings = dev_with("monitoring.waiting_minutes", {"mail": 5, "fax-retry": 2})
     assert (waiting_seconds(settings, "mail"), waiting_seconds(settings, "fax-retry")) == (300, 120)
     assert waiting_seconds(settings, "sms") == 1_020
 
@@ -32,12 +32,12 @@ def test_the_longest_wait_in_a_queue_is_a_setting() -> None:
 def test_a_fax_that_waits_for_its_next_attempt_raises_no_alarm() -> None:
     usual = load(STAGES, "dev")
     assert waiting_seconds(usual, "fax-retry") == 3600 > 600
-    patient = accepted("fax.retry_delay_seconds", 3_600)
+    patient = dev_with("fax.retry_delay_seconds", 3_600)
     assert waiting_seconds(patient, "fax-retry") == 3600 + 900
 
 
 def test_a_webhook_that_waits_for_its_next_try_raises_no_alarm() -> None:
-    slow = accepted("webhook.delays_seconds", [1_800, 1_800, 3_600, 7_200])
+    slow = dev_with("webhook.delays_seconds", [1_800, 1_800, 3_600, 7_200])
     assert waiting_seconds(slow, "webhook") == SHORT_DELAY + 1_800 + 1_800 + 3_600 + 900
 
 
@@ -75,10 +75,10 @@ def test_a_function_without_redelivery_raises_its_alarm_at_the_first_error_and_o
         *(("outcomes", 3), ("messages-api", 1)),
     ],
 )
-def test_the_alarm_of_a_slow_function_looks_back_further(
+def test_the_alarm_of_a_slow_function_evaluates_a_longer_period(
     whole: Templates, function: str, periods: int
 ) -> None:
-    rings = alarm(whole, f"mailroom-dev-{function}-errors")
+    rings = alarm_named(whole, f"mailroom-dev-{function}-errors")
     assert rings["EvaluationPeriods"] == periods
     said = f"in 3 of the last {periods} periods of five minutes" if periods > 1 else ", now: "
     assert said in rings["AlarmDescription"]
@@ -93,13 +93,13 @@ def test_the_alarm_of_a_slow_function_looks_back_further(
         ("ses-complaint-rate-warning", "ComplaintRate", 0.0008),
     ],
 )
-def test_the_accounts_reputation_is_watched_with_a_warning_before(
+def test_the_alarms_of_the_accounts_reputation_ring_after_warnings(
     dev: Templates, name: str, metric: str, rate: float
 ) -> None:
     rings, queries = reputation(dev, name)
     assert queries["rate"]["Metric"] == {"Namespace": "AWS/SES", "MetricName": f"Reputation.{metric}"}
     assert rings["Threshold"] == rate
-    assert "Dimensions" not in queries["rate"]["Metric"]  # the whole account's, as SES judges it
+    assert "Dimensions" not in queries["rate"]["Metric"]  # rates of the whole account, as SES calculates them
 
 
 @pytest.mark.parametrize("name", ["ses-bounce-rate", "ses-complaint-rate-warning"])
@@ -115,14 +115,14 @@ def test_a_rate_of_fewer_than_a_hundred_mails_a_day_raises_no_alarm(dev: Templat
 
 def reputation(stage: Templates, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """An alarm on SES's rates, and the metrics that its expression looks at, by their names there."""
-    rings = alarm(stage, f"mailroom-dev-{name}")
+    rings = alarm_named(stage, f"mailroom-dev-{name}")
     return rings, {each["Id"]: each["MetricStat"] for each in rings["Metrics"] if "MetricStat" in each}
 
 
-def test_an_endpoint_that_stays_dead_is_one_alarm_from_its_first_late_try_to_its_last(
+def test_an_endpoint_that_stays_dead_rings_one_alarm_from_its_first_late_try_to_its_last(
     dev: Templates,
 ) -> None:
-    rings = alarm(dev, "mailroom-dev-webhooks-failing")
+    rings = alarm_named(dev, "mailroom-dev-webhooks-failing")
     dimensions = {each["Name"]: each["Value"] for each in rings["Dimensions"]}
     assert (rings["Namespace"], rings["MetricName"]) == ("Mailroom", "WebhooksFailing")
     assert dimensions == {"service": "send-webhook", "stage": "dev"}
@@ -132,8 +132,8 @@ def test_an_endpoint_that_stays_dead_is_one_alarm_from_its_first_late_try_to_its
     assert longest < looked_at <= 86_400  # CloudWatch looks at a day of short periods, not more
 
 
-def test_an_endpoint_with_the_longest_wait_is_one_alarm_as_well(otherwise: Templates) -> None:
-    rings = alarm(otherwise, "mailroom-dev-webhooks-failing")
+def test_an_endpoint_with_the_longest_configured_wait_rings_one_alarm(otherwise: Templates) -> None:
+    rings = alarm_named(otherwise, "mailroom-dev-webhooks-failing")
     looked_at = rings["EvaluationPeriods"] * rings["Period"]
     assert 39_600 + 3_600 <= looked_at <= 86_400
     tries = 4
@@ -141,7 +141,7 @@ def test_an_endpoint_with_the_longest_wait_is_one_alarm_as_well(otherwise: Templ
 
 
 @pytest.mark.parametrize("kind", ["dlq-not-empty", "gave-up", "-dropped", "-rate", "-rate-warning"])
-def test_the_state_of_an_alarm_is_kept_without_data_if_silence_proves_no_end(
+def test_missing_data_keep_the_state_of_an_alarm_whose_end_they_cannot_prove(
     whole: Templates, kind: str
 ) -> None:
     ringing = [each.properties for each in alarms(whole) if each.name.endswith(kind)]
@@ -149,7 +149,7 @@ def test_the_state_of_an_alarm_is_kept_without_data_if_silence_proves_no_end(
     assert {each["TreatMissingData"] for each in ringing} == {"ignore"}
 
 
-def test_every_other_alarm_treats_missing_data_as_ok(whole: Templates) -> None:
+def test_alarms_of_all_other_kinds_treat_missing_data_as_ok(whole: Templates) -> None:
     kinds = (
         "dlq-not-empty",
         "gave-up",
@@ -165,7 +165,7 @@ def test_every_other_alarm_treats_missing_data_as_ok(whole: Templates) -> None:
 
 
 def test_an_alarm_rings_if_release_is_late_or_silent_for_five_minutes(whole: Templates) -> None:
-    rings = alarm(whole, "mailroom-dev-release-late")
+    rings = alarm_named(whole, "mailroom-dev-release-late")
     assert (rings["MetricName"], rings["Statistic"], rings["Period"]) == ("ReleaseLate", "Maximum", 60)
     assert (rings["Threshold"], rings["EvaluationPeriods"]) == (300_000, 5)
     assert rings["TreatMissingData"] == "breaching"
@@ -174,7 +174,7 @@ def test_an_alarm_rings_if_release_is_late_or_silent_for_five_minutes(whole: Tem
 def test_an_alarm_rings_if_a_message_of_an_unknown_run_was_put_a_quarter_of_an_hour_ago(
     whole: Templates,
 ) -> None:
-    rings = alarm(whole, "mailroom-dev-run-unknown")
+    rings = alarm_named(whole, "mailroom-dev-run-unknown")
     dimensions = {each["Name"]: each["Value"] for each in rings["Dimensions"]}
     assert (rings["Namespace"], rings["MetricName"]) == ("Mailroom", "RunUnknown")
     assert dimensions == {"service": "release", "stage": "dev"}
@@ -184,7 +184,7 @@ def test_an_alarm_rings_if_a_message_of_an_unknown_run_was_put_a_quarter_of_an_h
     assert rings["TreatMissingData"] == "notBreaching"
 
 
-def test_thresholds_are_settings(otherwise: Templates) -> None:
+def test_the_thresholds_of_alarms_can_be_set(otherwise: Templates) -> None:
     names = ("sms-waiting-long", "mail-waiting-long", "concurrency")
-    rings = [alarm(otherwise, f"mailroom-dev-{name}")["Threshold"] for name in names]
+    rings = [alarm_named(otherwise, f"mailroom-dev-{name}")["Threshold"] for name in names]
     assert rings == [180, 1_020, 2_400]

@@ -1,5 +1,5 @@
-"""One record that fails whenever it comes is heard of before it is a dead letter: reckoned from queue,
-function and alarm, as the templates have them."""
+"""A record that always fails rings an alarm before it becomes a dead letter: calculated from queue, function
+and alarm in the templates."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.stacks.alarm import alarm
+from tests.support.stacks.alarm import alarm_named
 from tests.support.stacks.templates import Template, Templates
 
 PERIOD = 300
@@ -32,7 +32,7 @@ class Reader:
 
 
 def readers(stage: Templates) -> Iterator[Reader]:
-    """All functions of a stage that read queues."""
+    """Return all functions of a stage that read queues."""
     for template in stage.stacks.values():
         for mapping in template.all("Lambda::EventSourceMapping"):
             if "Fn::GetAtt" in mapping["EventSourceArn"]:
@@ -72,7 +72,7 @@ def test_a_record_that_always_fails_raises_the_alarm_of_its_function(
     found = [*readers(templates)]
     assert len(found) >= 7
     for each in found:
-        made = alarm(templates, f"{each.name}-errors")
+        made = alarm_named(templates, f"{each.name}-errors")
         assert (made["Period"], made["TreatMissingData"]) == (PERIOD, "notBreaching")
         for phase in range(0, PERIOD, 10):
             for lasting in (0, each.timeout):
@@ -80,17 +80,17 @@ def test_a_record_that_always_fails_raises_the_alarm_of_its_function(
 
 
 @pytest.mark.parametrize("which", ["whole", "otherwise"])
-def test_an_alarm_looks_back_no_further_than_cloudwatch_allows(
+def test_the_evaluated_period_of_an_alarm_is_within_the_limit_of_cloudwatch(
     request: pytest.FixtureRequest, which: str
 ) -> None:
     templates: Templates = request.getfixturevalue(which)
     for each in readers(templates):
-        made = alarm(templates, f"{each.name}-errors")
+        made = alarm_named(templates, f"{each.name}-errors")
         assert made["EvaluationPeriods"] * made["Period"] <= LONGEST_LOOK
 
 
 def test_a_single_failure_of_a_redelivered_record_raises_no_alarm(whole: Templates) -> None:
     for each in readers(whole):
-        made = alarm(whole, f"{each.name}-errors")
+        made = alarm_named(whole, f"{each.name}-errors")
         assert not rings(made, [0], 0)
         assert not rings(made, [0, each.visibility], each.timeout)

@@ -1,4 +1,4 @@
-"""What may be called from outside, how often, and what is kept of it."""
+"""Routes of the HTTP API, their limits, and their logs."""
 
 import json
 from typing import Any
@@ -7,8 +7,8 @@ import pytest
 from msgspec import structs
 
 from mailroom.providers import signalwire
-from tests.support.stacks.refusals import accepted, refusal
-from tests.support.stacks.templates import Template, Templates, text
+from tests.support.stacks.refusals import dev_with, refusal_of_setting
+from tests.support.stacks.templates import Template, Templates, text_of
 from tests.support.stacks.variants import JWT, SCOPES, WORDS, up_to
 
 LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
@@ -83,7 +83,7 @@ Rights = set[tuple[str, str]]
 
 
 def people_of(template: Template) -> tuple[dict[str, Any], Rights]:
-    """The routes for people with their scopes, and the rights to tables of people's choices."""
+    """Return the routes for people with their scopes, and the permissions for the tables of choices."""
     routes = template.all("ApiGatewayV2::Route")
     scopes = {
         each["RouteKey"]: each.get("AuthorizationScopes") for each in routes if each["RouteKey"] in PEOPLE
@@ -145,7 +145,7 @@ def test_a_caller_is_identified_by_a_claim_of_its_token_or_by_its_iam_principal(
     assert json.loads(given["PAYLOAD_PREFIXES"]) == {"shop": "shop/", "trusted": ""}
 
 
-def test_the_api_allows_no_other_origin(dev: Templates) -> None:
+def test_the_api_sends_no_cors_headers_for_other_origins(dev: Templates) -> None:
     assert "CorsConfiguration" not in dev["api"].one("ApiGatewayV2::Api")
 
 
@@ -155,7 +155,7 @@ def test_api_gateway_may_invoke_each_function_for_its_own_routes_only(dev: Templ
         assert each["Principal"] == "apigateway.amazonaws.com"
         function = each["FunctionName"]["Fn::GetAtt"][0]
         name = dev["api"].body["Resources"][function]["Properties"]["FunctionName"]
-        path = text(each["SourceArn"]).partition(":<ApiF70053CD>/*/*")[2]
+        path = text_of(each["SourceArn"]).partition(":<ApiF70053CD>/*/*")[2]
         permitted.setdefault(name.removeprefix("mailroom-dev-"), set()).add(path)
     assert permitted == {
         "messages-api": {each.partition(" ")[2] for each in MESSAGES | PEOPLE},
@@ -173,7 +173,7 @@ def throttled(template: Template) -> dict[str, tuple[int, int]]:
     }
 
 
-def test_a_flood_on_an_open_route_leaves_the_rate_of_messages_untouched(dev: Templates) -> None:
+def test_too_many_requests_on_an_open_route_do_not_reduce_the_rate_for_messages(dev: Templates) -> None:
     assert throttled(dev["api"]) == {
         **dict.fromkeys(LINKS | CALLBACKS, (40, 40)),  # a fifth each of 0.2 x 1000
         "POST /callbacks/twilio/{reference}": (300, 300),
@@ -186,13 +186,16 @@ def test_a_flood_on_an_open_route_leaves_the_rate_of_messages_untouched(dev: Tem
 
 
 def test_requests_of_a_provider_of_faxes_have_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = {"requests": "tests.support.acme.stack:requests", "routes": {"/callbacks/fax": "public"}}
+    requests = {
+        "requests": "tests.support.acme.stack:requests_function",
+        "routes": {"/callbacks/fax": "public"},
+    }
     monkeypatch.setattr(signalwire, "PROVIDER", structs.replace(signalwire.PROVIDER, **requests))
     api = up_to("api", {})["api"]
     assert routes_of(api)["POST /callbacks/fax"] == ("acme-requests", "NONE")
 
 
-def test_a_route_is_made_before_the_stage_that_throttles_it(dev: Templates) -> None:
+def test_each_route_of_the_api_is_created_before_the_stage_that_throttles_it(dev: Templates) -> None:
     resources = dev["api"].body["Resources"]
     (stage,) = (each for each in resources.values() if each["Type"] == "AWS::ApiGatewayV2::Stage")
     before = {resources[each]["Properties"].get("RouteKey") for each in stage["DependsOn"]}
@@ -200,7 +203,7 @@ def test_a_route_is_made_before_the_stage_that_throttles_it(dev: Templates) -> N
 
 
 def test_each_route_lets_one_request_through_at_least() -> None:
-    throttles = accepted("api.requests_per_second", 35).api.throttles
+    throttles = dev_with("api.requests_per_second", 35).api.throttles
     assert min(each.burst for each in throttles.values()) == 1
 
 
@@ -297,7 +300,7 @@ def test_links_are_signed_and_checked_with_one_secret_that_aws_makes(dev: Templa
     assert dev["api"].output("UnsubscribeSecretName") == "mailroom-dev-unsubscribe"
 
 
-def test_mails_carry_links_to_the_apis_own_address(dev: Templates) -> None:
+def test_the_links_in_mails_have_the_address_of_the_api(dev: Templates) -> None:
     assert dev["api"].output("UnsubscribeUrl") == f"{OWN_URL}/unsubscribe"
     told = dev["channels"].environment("mailroom-dev-send-mail-bulk")["UNSUBSCRIBE_URL"]
     assert told.endswith(".execute-api.eu-central-1.amazonaws.com/unsubscribe")
@@ -313,7 +316,7 @@ def test_mails_carry_links_to_the_apis_own_address(dev: Templates) -> None:
 def test_a_wrong_setting_of_the_api_is_named(key: str, value: object, said: str) -> None:
     stages_own = {"api.jwt.issuer": {**JWT, "issuer": value}, "api.jwt.audience": {**JWT, "audience": value}}
     setting = "api.jwt" if key in stages_own else key
-    assert refusal(setting, stages_own.get(key, value)).startswith(f"mailroom.dev.{key}: {said}")
+    assert refusal_of_setting(setting, stages_own.get(key, value)).startswith(f"mailroom.dev.{key}: {said}")
 
 
 @pytest.mark.parametrize(
@@ -331,11 +334,13 @@ def test_a_wrong_setting_of_the_api_is_named(key: str, value: object, said: str)
     ],
 )
 def test_a_wrong_setting_of_tokens_is_named(changes: dict[str, object], said: str) -> None:
-    assert refusal("api.jwt", {**JWT, **changes}).startswith(f"mailroom.dev.api.jwt.{said}")
+    assert refusal_of_setting("api.jwt", {**JWT, **changes}).startswith(f"mailroom.dev.api.jwt.{said}")
 
 
 def refused_prefix(prefixes: dict[str, str]) -> str:
-    return refusal("api.payload_prefixes", prefixes).removeprefix("mailroom.dev.api.payload_prefixes")
+    return refusal_of_setting("api.payload_prefixes", prefixes).removeprefix(
+        "mailroom.dev.api.payload_prefixes"
+    )
 
 
 ROLE = "arn:aws:iam::111122223333:role/shop"
@@ -358,7 +363,7 @@ def test_the_prefix_that_the_api_itself_uses_is_refused() -> None:
 
 @pytest.mark.parametrize("prefix", ["", "shop/", "teams/shop/", "v1.2/(a)/"])
 def test_a_valid_prefix_is_accepted(prefix: str) -> None:
-    assert accepted("api.payload_prefixes", {ROLE: prefix}).api.payload_prefixes == {ROLE: prefix}
+    assert dev_with("api.payload_prefixes", {ROLE: prefix}).api.payload_prefixes == {ROLE: prefix}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What was synthesized is kept: for the same sources and settings, and for no others."""
+"""Synthesized apps are used again for the same sources and settings, and for no others."""
 
 import subprocess
 import sys
@@ -58,46 +58,46 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def made(tree: Path, synth: Synth, context: Mapping[str, object] = DEV) -> Path:
+def assembly_of_tree(tree: Path, synth: Synth, context: Mapping[str, object] = DEV) -> Path:
     """The assembly of `context`, with the tree's campaigns."""
     return assembly(context, tree / "campaigns", synth)
 
 
 def test_a_second_synth_of_the_same_sources_uses_the_assembly_of_the_first(tree: Path) -> None:
     synth = Synth()
-    first = made(tree, synth)
+    first = assembly_of_tree(tree, synth)
     assert (first / "manifest.json").exists()
-    assert made(tree, synth) == first
+    assert assembly_of_tree(tree, synth) == first
     assert synth.times == 1
 
 
 @pytest.mark.parametrize("changed", sorted(FILES.keys() - {"docs/explanation/design.md"}))
 def test_a_change_of_a_source_a_lock_file_or_a_campaign_is_synthesized(tree: Path, changed: str) -> None:
     synth = Synth()
-    first = made(tree, synth)
+    first = assembly_of_tree(tree, synth)
     with (tree / changed).open("a") as file:
         file.write("\n")
-    assert made(tree, synth) != first
+    assert assembly_of_tree(tree, synth) != first
     assert synth.times == 2
 
 
 @pytest.mark.parametrize(
     "added", ["stacks/mailroom_stacks/new.py", "lambdas/send_fax.py", "campaigns/weekly/campaign.py"]
 )
-def test_a_new_source_file_makes_another_assembly(tree: Path, added: str) -> None:
-    first = made(tree, Synth())
+def test_a_synth_with_a_new_source_file_makes_another_assembly(tree: Path, added: str) -> None:
+    first = assembly_of_tree(tree, Synth())
     (tree / added).write_text("")
-    assert made(tree, Synth()) != first
+    assert assembly_of_tree(tree, Synth()) != first
 
 
 @pytest.mark.parametrize(
     "unrelated", ["docs/explanation/design.md", "stacks/mailroom_stacks/__pycache__/api.pyc"]
 )
 def test_a_change_of_an_unrelated_file_makes_no_new_assembly(tree: Path, unrelated: str) -> None:
-    first = made(tree, Synth())
+    first = assembly_of_tree(tree, Synth())
     (tree / unrelated).parent.mkdir(exist_ok=True)
     (tree / unrelated).write_text("other")
-    assert made(tree, Synth()) == first
+    assert assembly_of_tree(tree, Synth()) == first
 
 
 @pytest.mark.parametrize(
@@ -110,31 +110,33 @@ def test_a_change_of_an_unrelated_file_makes_no_new_assembly(tree: Path, unrelat
     ],
     ids=["stage", "bundles", "setting", "order"],
 )
-def test_other_settings_make_another_assembly(tree: Path, other: Mapping[str, object]) -> None:
-    assert made(tree, Synth(), other) != made(tree, Synth())
+def test_a_synth_with_changed_settings_makes_another_assembly(
+    tree: Path, other: Mapping[str, object]
+) -> None:
+    assert assembly_of_tree(tree, Synth(), other) != assembly_of_tree(tree, Synth())
 
 
 def test_the_context_of_the_cdk_cli_and_other_versions_of_tools_make_another_assembly(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = made(tree, Synth())
+    plain = assembly_of_tree(tree, Synth())
     with monkeypatch.context() as patch:
         patch.setenv("CDK_CONTEXT_JSON", '{"stage": "prod"}')
-        assert made(tree, Synth()) != plain
+        assert assembly_of_tree(tree, Synth()) != plain
     monkeypatch.setattr(assemblies, "version", lambda name: f"2.0 of {name}")
-    assert made(tree, Synth()) != plain
+    assert assembly_of_tree(tree, Synth()) != plain
 
 
 def test_an_assembly_from_sources_that_changed_since_the_process_began_is_not_shared(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may have imported them before."""
-    others = made(tree, Synth())
+    """A process may have imported the modules before."""
+    others = assembly_of_tree(tree, Synth())
     monkeypatch.setattr(assemblies, "_STARTED", 0.0)
-    assert made(tree, Synth()) != others
+    assert assembly_of_tree(tree, Synth()) != others
 
 
-def test_a_refused_assembly_is_not_kept(tree: Path) -> None:
+def test_an_assembly_that_synth_refuses_is_not_stored(tree: Path) -> None:
     def refuse(context: Mapping[str, object], output: str, campaigns: Path) -> None:
         Path(output).mkdir()
         raise SettingsError("no")
@@ -147,19 +149,21 @@ def test_a_refused_assembly_is_not_kept(tree: Path) -> None:
 
 def test_the_least_recently_used_assembly_is_deleted(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(assemblies, "KEPT", 2)
-    oldest, used, _ = (made(tree, Synth(), {"stage": name}) for name in ("dev", "prod", "local"))
+    oldest, used, _ = (assembly_of_tree(tree, Synth(), {"stage": name}) for name in ("dev", "prod", "local"))
     assert not oldest.exists()
-    made(tree, Synth(), {"stage": "prod"})
-    made(tree, Synth(), {"stage": "other"})
+    assembly_of_tree(tree, Synth(), {"stage": "prod"})
+    assembly_of_tree(tree, Synth(), {"stage": "other"})
     assert used.exists()
 
 
-def test_fewer_assemblies_with_bundles_are_kept(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fewer_assemblies_with_bundles_than_without_are_stored(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def bundled(context: Mapping[str, object], output: str, campaigns: Path) -> None:
         Path(output, "asset.123").mkdir(parents=True)
 
     monkeypatch.setattr(assemblies, "KEPT_BUNDLED", 1)
-    plain = made(tree, Synth())
+    plain = assembly_of_tree(tree, Synth())
     first, second = (assembly({"stage": name}, tree / "campaigns", bundled) for name in ("dev", "prod"))
     assert [each.exists() for each in (plain, first, second)] == [True, False, True]
 

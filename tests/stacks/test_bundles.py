@@ -59,7 +59,7 @@ EXTRAS = {
     "messages_api": {"topics.json": b"{}"},
     **{handler: {"campaigns.json": b"{}"} for handler in ("collect", "compose")},
 }
-"""What the stack puts there: the definitions of its campaigns, the titles of its topics, and the files of
+"""Files that the stack adds: the definitions of its campaigns, the titles of its topics, and the files of
 pages."""
 MODULES_OF = {
     "console": MODULES.values(),
@@ -75,12 +75,12 @@ TEMPLATES_OF = {
     "send_sms": "sms",
     "messages_api": ".",
 }
-# Its wheel has none; METADATA says MIT.
+# The wheel lacks a license file; METADATA says MIT.
 WITHOUT_LICENCE = {"standardwebhooks-1.1.0.dist-info"}
 
 
 class OtherPython(Target):
-    """Machine whose version of Python is not that of the tests, so that its bundles have no bytecode."""
+    """Machine whose version of Python is not that of the tests, so that its bundles lack bytecode."""
 
     @property
     def compiles(self) -> bool:
@@ -146,7 +146,7 @@ def test_code_may_begin_with_a_declaration_of_its_encoding() -> None:
     assert {*found} == {"mailroom/__init__.py", "mailroom/clock.py"}
 
 
-def test_a_folder_with_leftover_bytecode_hides_no_module(
+def test_a_folder_with_old_bytecode_does_not_hide_a_module_from_a_bundle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(bundle.ROOTS, "mailroom", tmp_path)
@@ -255,7 +255,7 @@ def test_licences_are_kept_and_bytecode_is_left_out(built: dict[str, Path], hand
 
 
 @pytest.fixture
-def sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def copied_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A copy of all that goes into bundles."""
     shutil.copytree(LAMBDAS, tmp_path / "lambdas", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(TEMPLATES, tmp_path / "templates")
@@ -272,10 +272,10 @@ def sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     ids=["missing", "wrong"],
 )
 def test_a_package_with_a_missing_or_wrong_hash_is_not_bundled(
-    sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hashes: str, said: str
+    copied_sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hashes: str, said: str
 ) -> None:
     monkeypatch.setattr(bundle, "BUNDLES", tmp_path / "kept")
-    requirements = sources / "lambdas" / "requirements" / "dispatch.txt"
+    requirements = copied_sources / "lambdas" / "requirements" / "dispatch.txt"
     requirements.write_text(f"jmespath==1.1.0{hashes}\n")
     with pytest.raises(RuntimeError, match="run `make lock`") as refused:
         Bundle("dispatch", LAMBDA).build(tmp_path / "bundle")
@@ -298,13 +298,15 @@ def test_a_package_with_a_missing_or_wrong_hash_is_not_bundled(
         ("lambdas/mailroom/__pycache__/ledger.pyc", set()),
     ],
 )
-def test_a_hash_depends_only_on_its_own_inputs(sources: Path, changed: str, differ: set[str]) -> None:
+def test_the_hash_of_a_bundle_depends_only_on_the_bundles_own_sources(
+    copied_sources: Path, changed: str, differ: set[str]
+) -> None:
     bundles = {
         name: Bundle(name, LAMBDA, templates=TEMPLATES_OF.get(name, ""))
         for name in ("send_mail", "send_sms", "dispatch")
     }
     before = {name: each.fingerprint() for name, each in bundles.items()}
-    (sources / changed).parent.mkdir(exist_ok=True)
-    with (sources / changed).open("a") as file:
+    (copied_sources / changed).parent.mkdir(exist_ok=True)
+    with (copied_sources / changed).open("a") as file:
         file.write("\n")
     assert {name for name, each in bundles.items() if each.fingerprint() != before[name]} == differ

@@ -1,4 +1,4 @@
-"""What goes into the bundles of collect and compose beside their code."""
+"""Files in the bundles of collect and compose besides their code."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from mailroom_stacks.constructs.bundle import Bundle
 from mailroom_stacks.settings.enabled_campaigns import EnabledCampaign
 from mailroom_stacks.settings.load import load
 from tests.stacks.test_bundles import LAMBDA
-from tests.support.stacks.campaign_folders import MODULE, changes_for, enabled, put
+from tests.support.stacks.campaign_folders import MODULE, changes_for, enabled, put_campaign
 from tests.support.stacks.refusals import STAGES
 
 PEM = "campaigns/authority.pem"
@@ -28,11 +28,11 @@ def fingerprint(campaigns: tuple[EnabledCampaign, ...], databases: tuple[str, ..
     "changed", ["campaigns/weekly/campaign.toml", "campaigns/weekly/campaign.py", "campaigns/weekly/more.py"]
 )
 def test_a_bundle_changes_with_its_campaigns(tmp_path: Path, changed: str) -> None:
-    folder = put(tmp_path, module=MODULE)
+    folder = put_campaign(tmp_path, module=MODULE)
     before = fingerprint(enabled(folder, "weekly"))
     assert fingerprint(enabled(folder, "weekly")) == before
     if changed.endswith("toml"):
-        put(tmp_path, module=MODULE, page_size=7)
+        put_campaign(tmp_path, module=MODULE, page_size=7)
     else:
         with (tmp_path / changed).open("a") as file:
             file.write("# another line\n")
@@ -40,20 +40,20 @@ def test_a_bundle_changes_with_its_campaigns(tmp_path: Path, changed: str) -> No
 
 
 def test_a_bundle_changes_with_one_letter_of_a_campaigns_code(tmp_path: Path) -> None:
-    before = fingerprint(enabled(put(tmp_path, module="A = 1\n"), "weekly"))
-    assert fingerprint(enabled(put(tmp_path, module="B = 1\n"), "weekly")) != before
+    before = fingerprint(enabled(put_campaign(tmp_path, module="A = 1\n"), "weekly"))
+    assert fingerprint(enabled(put_campaign(tmp_path, module="B = 1\n"), "weekly")) != before
 
 
 def test_a_bundle_does_not_change_with_a_campaign_that_is_not_enabled(tmp_path: Path) -> None:
-    folder = put(tmp_path, module=MODULE)
+    folder = put_campaign(tmp_path, module=MODULE)
     before = fingerprint(enabled(folder, "weekly"))
-    put(tmp_path, "other", module=MODULE)
+    put_campaign(tmp_path, "other", module=MODULE)
     assert fingerprint(enabled(folder, "weekly")) == before
 
 
 def test_a_bundle_contains_the_code_of_enabled_campaigns_and_their_definitions(tmp_path: Path) -> None:
-    folder = put(tmp_path, module=MODULE)
-    put(tmp_path, "other", module=MODULE)
+    folder = put_campaign(tmp_path, module=MODULE)
+    put_campaign(tmp_path, "other", module=MODULE)
     (folder / "weekly" / "parts").mkdir()
     (folder / "weekly" / "parts" / "query.py").write_text("SQL = ''\n")
     (folder / "weekly" / "notes.md").write_text("not for AWS")
@@ -70,7 +70,7 @@ def test_a_bundle_contains_the_code_of_enabled_campaigns_and_their_definitions(t
 
 
 def test_the_certificates_of_a_database_are_bundled_with_the_functions_that_use_it(tmp_path: Path) -> None:
-    folder = put(tmp_path)
+    folder = put_campaign(tmp_path)
     (tmp_path / PEM).write_text("-----BEGIN CERTIFICATE-----")
     databases = changes_for()["databases"]
     databases["app"]["ca_file"] = PEM
@@ -83,7 +83,7 @@ def test_the_certificates_of_a_database_are_bundled_with_the_functions_that_use_
 def test_a_campaigns_code_may_import_the_library(tmp_path: Path) -> None:
     used = "mailroom/unsubscribe/page.py"
     for at, code in enumerate((MODULE, f"{MODULE}\nfrom mailroom.unsubscribe import page\n")):
-        campaigns = enabled(put(tmp_path / str(at), module=code), "weekly")
+        campaigns = enabled(put_campaign(tmp_path / str(at), module=code), "weekly")
         output = tmp_path / f"bundle-{at}"
         Bundle("collect", LAMBDA, extras=extras(load(STAGES, "dev"), campaigns, ())).build(output)
         assert (output / used).is_file() == bool(at)

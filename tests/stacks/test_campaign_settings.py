@@ -8,7 +8,13 @@ import pytest
 from mailroom.channels.contracts import contracts_of
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
-from tests.support.stacks.campaign_folders import AUDIENCES, MODULE, enabled, put, refused
+from tests.support.stacks.campaign_folders import (
+    AUDIENCES,
+    MODULE,
+    enabled,
+    put_campaign,
+    refusal_of_campaigns,
+)
 from tests.support.stacks.refusals import REMOVED
 
 FILE = "campaigns/weekly/campaign.toml"
@@ -123,7 +129,7 @@ FILE = "campaigns/weekly/campaign.toml"
 def test_a_wrong_campaign_is_named_by_its_file_and_key(
     tmp_path: Path, changes: dict[str, Any], said: str
 ) -> None:
-    assert refused(put(tmp_path, **changes), "weekly").startswith(f"{FILE}: {said}")
+    assert refusal_of_campaigns(put_campaign(tmp_path, **changes), "weekly").startswith(f"{FILE}: {said}")
 
 
 HALVES = {"normal": {"share": 0.5}, "bulk": {"share": 0.5}}
@@ -131,8 +137,8 @@ HALVES = {"normal": {"share": 0.5}, "bulk": {"share": 0.5}}
 
 def test_a_campaign_on_a_custom_channel_needs_a_topic(tmp_path: Path) -> None:
     row = {"handler": "send_push", "messages_per_second": 1, "lanes": HALVES}
-    folder = put(tmp_path, channel="chat", template=REMOVED, topic=REMOVED)
-    said = refused(folder, "weekly", channels__chat=row)
+    folder = put_campaign(tmp_path, channel="chat", template=REMOVED, topic=REMOVED)
+    said = refusal_of_campaigns(folder, "weekly", channels__chat=row)
     assert said.startswith(f"{FILE}: topic: is missing; chat needs a topic to opt out of.")
 
 
@@ -142,20 +148,20 @@ def test_a_topic_is_accepted_by_synth_if_the_contract_accepts_it(tmp_path: Path,
     try:
         parse(item, contracts_of(""))
     except Invalid:
-        assert "topic: " in refused(put(tmp_path, topic=topic), "weekly")
+        assert "topic: " in refusal_of_campaigns(put_campaign(tmp_path, topic=topic), "weekly")
     else:
-        assert enabled(put(tmp_path, topic=topic), "weekly")
+        assert enabled(put_campaign(tmp_path, topic=topic), "weekly")
 
 
 def test_a_doubled_percent_sign_is_kept_for_sql(tmp_path: Path) -> None:
     query = "SELECT * FROM users WHERE name LIKE 'a%%' AND created_at < %(scheduled_at)s"
-    (weekly,) = enabled(put(tmp_path, audience__query=query), "weekly")
+    (weekly,) = enabled(put_campaign(tmp_path, audience__query=query), "weekly")
     assert weekly.chosen.audience.query == query
 
 
 def test_a_long_query_is_shown_by_its_beginning(tmp_path: Path) -> None:
     query = "SELECT " + "column_of_many, " * 100 + "LIKE 'a%'"
-    said = refused(put(tmp_path, audience__query=query), "weekly")
+    said = refusal_of_campaigns(put_campaign(tmp_path, audience__query=query), "weekly")
     assert "… has a % that is not part of" in said
     assert len(said) < 300
 
@@ -168,13 +174,13 @@ def test_a_long_query_is_shown_by_its_beginning(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: str, said: str) -> None:
-    folder = put(tmp_path)
+    folder = put_campaign(tmp_path)
     (folder / "weekly" / "campaign.toml").write_text(text)
-    assert refused(folder, "weekly").startswith(f"{FILE}: {said}")
+    assert refusal_of_campaigns(folder, "weekly").startswith(f"{FILE}: {said}")
 
 
 def test_a_date_in_the_attributes_is_kept_as_its_text(tmp_path: Path) -> None:
-    folder = put(tmp_path)
+    folder = put_campaign(tmp_path)
     with (folder / "weekly" / "campaign.toml").open("a") as file:
         file.write("[attributes]\nfrom_day = 2026-11-18\n")
     (weekly,) = enabled(folder, "weekly")
@@ -182,7 +188,7 @@ def test_a_date_in_the_attributes_is_kept_as_its_text(tmp_path: Path) -> None:
 
 
 def test_an_unknown_campaign_is_named_with_the_known_ones(tmp_path: Path) -> None:
-    assert refused(put(tmp_path), "monthly") == (
+    assert refusal_of_campaigns(put_campaign(tmp_path), "monthly") == (
         "mailroom.dev.campaigns.enabled: 'monthly' has no file campaigns/monthly/campaign.toml; add it, or "
         "use one of: weekly."
     )
@@ -198,18 +204,18 @@ def test_an_unknown_campaign_is_named_with_the_known_ones(tmp_path: Path) -> Non
 def test_an_invalid_override_of_a_campaign_is_named_with_its_setting(
     tmp_path: Path, override: dict[str, Any], said: str
 ) -> None:
-    found = refused(put(tmp_path), "weekly", campaigns__overrides={"weekly": override})
+    found = refusal_of_campaigns(put_campaign(tmp_path), "weekly", campaigns__overrides={"weekly": override})
     assert found.startswith(f"mailroom.dev.campaigns.overrides.weekly.{said}")
 
 
 def test_an_override_of_a_disabled_campaign_is_refused(tmp_path: Path) -> None:
-    assert refused(put(tmp_path), "weekly", campaigns__overrides={"monthly": {}}) == (
+    assert refusal_of_campaigns(put_campaign(tmp_path), "weekly", campaigns__overrides={"monthly": {}}) == (
         "mailroom.dev.campaigns.overrides.monthly: is not enabled; enable it, or remove this key."
     )
 
 
 def test_another_channel_may_be_used_if_it_has_a_lane(tmp_path: Path) -> None:
     lanes = {"normal": {"share": 0.5}, "bulk": {"share": 0.5}}
-    folder = put(tmp_path, module=MODULE, channel="sms", topic=REMOVED)
+    folder = put_campaign(tmp_path, module=MODULE, channel="sms", topic=REMOVED)
     (weekly,) = enabled(folder, "weekly", channels__sms={"handler": "send_sms", "lanes": lanes})
     assert weekly.definition().channel == "sms"

@@ -1,4 +1,4 @@
-"""What is deployed for campaigns: how they start, who works for them, and what goes along."""
+"""Resources of campaigns: their schedules, their functions, and the files in their bundles."""
 
 import json
 from pathlib import Path
@@ -19,11 +19,11 @@ from tests.support.stacks.campaign_folders import (
     WEEKLY,
     enabled,
     of_each_kind,
-    put,
+    put_campaign,
     with_campaigns,
 )
-from tests.support.stacks.refusals import accepted
-from tests.support.stacks.templates import Template, Templates, allowed, text
+from tests.support.stacks.refusals import dev_with
+from tests.support.stacks.templates import Template, Templates, allowed, text_of
 
 COLLECT, COMPOSE = "mailroom-dev-collect", "mailroom-dev-compose"
 ACCOUNT = "eu-central-1:111122223333"
@@ -38,23 +38,23 @@ INTERFACES = {
 def weekly(tmp_path_factory: pytest.TempPathFactory) -> Template:
     """The stack of a stage with one campaign over PostgreSQL, without code of its own."""
     root = tmp_path_factory.mktemp("weekly")
-    return with_campaigns(put(root), "weekly")
+    return with_campaigns(put_campaign(root), "weekly")
 
 
 @pytest.fixture(scope="module")
 def with_code(tmp_path_factory: pytest.TempPathFactory) -> Template:
     """The stack with one campaign whose code asks another database too; the first one's place is set."""
-    campaigns = put(tmp_path_factory.mktemp("with-code"), module=MODULE, databases=["shop"])
+    campaigns = put_campaign(tmp_path_factory.mktemp("with-code"), module=MODULE, databases=["shop"])
     databases = {**DATABASES, "app": {**DATABASES["app"], **WHERE}}
     return with_campaigns(campaigns, "weekly", databases=databases)
 
 
-def named(template: Template, function: str) -> dict[str, Any]:
+def function_named(template: Template, function: str) -> dict[str, Any]:
     return template.one("Lambda::Function", FunctionName=function)
 
 
 def role_of(template: Template, function: str) -> list[dict[str, Any]]:
-    role = named(template, function)["Role"]["Fn::GetAtt"][0]
+    role = function_named(template, function)["Role"]["Fn::GetAtt"][0]
     (policy,) = template.body["Resources"][role]["Properties"]["Policies"]
     statements: list[dict[str, Any]] = policy["PolicyDocument"]["Statement"]
     return statements
@@ -79,7 +79,7 @@ def test_a_schedule_sends_its_campaign_and_the_time_to_the_collect_queue(weekly:
     assert target["RetryPolicy"] == {"MaximumEventAgeInSeconds": 3_600}
 
 
-def test_a_schedule_waits_for_its_group(weekly: Template) -> None:
+def test_a_schedule_is_created_after_its_schedule_group(weekly: Template) -> None:
     (schedule,) = (
         each for each in weekly.body["Resources"].values() if each["Type"] == "AWS::Scheduler::Schedule"
     )
@@ -87,13 +87,13 @@ def test_a_schedule_waits_for_its_group(weekly: Template) -> None:
     assert weekly.body["Resources"][group]["Properties"]["Name"] == "mailroom-dev-campaigns"
 
 
-def test_the_schedules_role_is_for_this_group_and_those_two_queues(weekly: Template) -> None:
+def test_the_role_of_the_schedules_may_only_send_to_their_two_queues(weekly: Template) -> None:
     (role,) = (each for each in weekly.all("IAM::Role") if "scheduler" in str(each))
     (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
     conditions = trust["Condition"]["StringEquals"]
     group = f"arn:aws:scheduler:{ACCOUNT}:schedule-group/mailroom-dev-campaigns"
-    assert text(conditions["aws:SourceArn"]) == group
-    assert text(conditions["aws:SourceAccount"]) == "111122223333"
+    assert text_of(conditions["aws:SourceArn"]) == group
+    assert text_of(conditions["aws:SourceAccount"]) == "111122223333"
     assert allowed(role).keys() == {"sqs:SendMessage"}
     assert len(allowed(role)["sqs:SendMessage"]) == 2
 
@@ -158,12 +158,12 @@ def test_a_secret_is_found_by_its_whole_or_its_partial_arn() -> None:
         for database, name in names.items()
     }
     databases = {database: {"secret_arn": arn} for database, arn in arns.items()}
-    (grant,) = read_secrets(accepted("databases", databases), [*arns])
+    (grant,) = read_secrets(dev_with("databases", databases), [*arns])
     assert {*grant.resources} == either(*arns.values())
 
 
 def either(*arns: str) -> set[str]:
-    """Each ARN as it is, and with the suffix that Secrets Manager gives."""
+    """Return each ARN without and with the suffix that Secrets Manager adds."""
     return {*arns, *(f"{arn}-??????" for arn in arns)}
 
 
@@ -171,15 +171,15 @@ def test_a_campaigns_functions_are_in_a_vpc_if_the_stage_has_one(
     weekly: Template, everything: Templates
 ) -> None:
     for name in (COLLECT, COMPOSE):
-        assert "VpcConfig" not in named(weekly, name)
-        assert named(everything["campaigns"], name)["VpcConfig"] == {
+        assert "VpcConfig" not in function_named(weekly, name)
+        assert function_named(everything["campaigns"], name)["VpcConfig"] == {
             "SubnetIds": NETWORK["subnet_ids"],
             "SecurityGroupIds": NETWORK["security_group_ids"],
         }
 
 
 @pytest.mark.parametrize("name", [COLLECT, COMPOSE])
-def test_lambda_may_make_a_functions_interfaces_and_the_function_may_not(
+def test_only_lambda_may_create_the_network_interfaces_of_a_function_in_a_vpc(
     weekly: Template, everything: Templates, name: str
 ) -> None:
     about = [
@@ -192,7 +192,7 @@ def test_lambda_may_make_a_functions_interfaces_and_the_function_may_not(
     assert set(may_not["Action"]) == INTERFACES
     assert set(may["Action"]) == INTERFACES
     own = may_not["Condition"]["ArnEquals"]["lambda:SourceFunctionArn"]
-    assert text(own) == f"arn:aws:lambda:{ACCOUNT}:function:{name}"
+    assert text_of(own) == f"arn:aws:lambda:{ACCOUNT}:function:{name}"
     assert "Condition" not in may
     assert not [each for each in role_of(weekly, name) if "ec2" in str(each["Action"])]
 
@@ -224,7 +224,7 @@ def test_the_written_definitions_are_readable_by_the_functions(tmp_path: Path) -
 
 def test_an_override_of_a_stage_replaces_the_value_of_the_campaigns_file(tmp_path: Path) -> None:
     overrides = {"weekly": {"page_size": 50, "audience": {"columns": ["email", "name"]}}}
-    (weekly,) = enabled(put(tmp_path), "weekly", campaigns__overrides=overrides)
+    (weekly,) = enabled(put_campaign(tmp_path), "weekly", campaigns__overrides=overrides)
     told = weekly.definition()
     assert (told.page_size, told.recipients_per_message) == (50, 50)
     assert told.audience.columns == ("email", "name")

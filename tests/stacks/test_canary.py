@@ -7,7 +7,7 @@ import pytest
 
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.sentences import SettingsError
-from tests.support.stacks.alarm import alarm
+from tests.support.stacks.alarm import alarm_named
 from tests.support.stacks.refusals import REMOVED, with_settings
 from tests.support.stacks.templates import Templates
 from tests.support.stacks.variants import EVERY_ALARM as CANARY
@@ -49,7 +49,7 @@ def test_release_may_put_items_into_the_mailbox_only_if_it_puts_canaries(
 def test_an_alarm_rings_if_no_canary_was_delivered_for_a_quarter_of_an_hour(
     name: str, request: pytest.FixtureRequest
 ) -> None:
-    missing = alarm(request.getfixturevalue(name), "mailroom-dev-canary-missing")
+    missing = alarm_named(request.getfixturevalue(name), "mailroom-dev-canary-missing")
     assert (missing["Namespace"], missing["MetricName"]) == ("Mailroom", "CanaryDelivered")
     assert {each["Name"]: each["Value"] for each in missing["Dimensions"]} == {
         "service": "feedback",
@@ -60,10 +60,12 @@ def test_an_alarm_rings_if_no_canary_was_delivered_for_a_quarter_of_an_hour(
     assert missing["TreatMissingData"] == "breaching"
 
 
-def test_a_days_canaries_do_not_make_one_bounce_a_bad_rate(whole: Templates) -> None:
+def test_one_bounce_among_the_canaries_of_a_day_does_not_ring_the_alarm_of_the_bounce_rate(
+    whole: Templates,
+) -> None:
     (rate,) = (
         query["Expression"]
-        for query in alarm(whole, "mailroom-dev-ses-bounce-rate")["Metrics"]
+        for query in alarm_named(whole, "mailroom-dev-ses-bounce-rate")["Metrics"]
         if "Expression" in query
     )
     assert rate == "IF(sent >= 388, rate, 0)"

@@ -8,7 +8,7 @@ from mailroom_stacks.channels import NEEDS
 from mailroom_stacks.settings.channels import WITH_OWN_NEEDS
 from mailroom_stacks.settings.load import load, with_providers
 from mailroom_stacks.settings.sentences import SettingsError
-from tests.support.stacks.refusals import refusal, with_settings
+from tests.support.stacks.refusals import refusal_of_setting, with_settings
 from tests.support.stacks.templates import Templates
 from tests.support.stacks.variants import CHAT
 
@@ -64,7 +64,7 @@ def test_a_providers_address_from_the_context_ends_with_the_channels_name(chats:
 
 @pytest.mark.parametrize("url", ["http://slack.com/api", "https://slack.com/api/", "slack.com"])
 def test_a_base_url_without_https_is_refused(url: str) -> None:
-    assert refusal("channels.chat", {**CHAT, "base_url": url}).startswith(
+    assert refusal_of_setting("channels.chat", {**CHAT, "base_url": url}).startswith(
         f"mailroom.dev.channels.chat.base_url: {url!r} should match pattern "
     )
 
@@ -80,7 +80,7 @@ def test_a_local_server_is_accepted_as_a_provider_in_the_stage_local_only(chats:
 
 @pytest.mark.parametrize("event_type", ["mail", "twilio", "unsubscribe"])
 def test_the_secret_of_a_row_has_a_name_of_its_own(event_type: str) -> None:
-    assert refusal(f"channels.{event_type}", CHAT) == (
+    assert refusal_of_setting(f"channels.{event_type}", CHAT) == (
         f"mailroom.dev.channels.{event_type}.secret: the name {event_type!r} is reserved for Mailroom; "
         "remove the secret, or rename the channel."
     )

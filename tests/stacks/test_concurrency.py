@@ -135,7 +135,7 @@ def test_an_idle_stage_runs_at_most_three_functions_at_a_time_by_its_rules(
     name: str, request: pytest.FixtureRequest
 ) -> None:
     """Show that a stage fits into a new account, which may run 10 functions: a rule that invokes `release`
-    starts nothing else if no message waits, as test_release_rounds.py shows."""
+    starts no other function if no message waits, as test_release_rounds.py shows."""
     scheduled = Counter(Invoked(request.getfixturevalue(name)).by_schedules())
     assert {arn.partition("-dev-")[2] or arn.partition("-prod-")[2] for arn in scheduled} == {
         "release",

@@ -25,20 +25,20 @@ WRITES = ("Put", "Update", "Delete", "Batch", "Send", "Create", "Invoke", "Tag",
 
 
 @pytest.fixture(scope="module")
-def team() -> Templates:
+def stage_with_console() -> Templates:
     """A stage with the console and a campaign."""
     return variant({"console": CONSOLE, **changes_for("weekly-followers")})
 
 
-def test_a_stage_without_the_setting_has_no_such_stack(dev: Templates) -> None:
+def test_a_stage_without_the_setting_console_has_no_console_stack(dev: Templates) -> None:
     assert "console" not in dev.stacks
     assert not [
         name for stack in dev.stacks.values() for name in stack.body["Resources"] if "Console" in name
     ]
 
 
-def test_the_function_only_reads_but_for_its_own_sessions(team: Templates) -> None:
-    (role,) = team["console"].all("IAM::Role")
+def test_the_function_of_the_console_may_write_only_its_own_sessions(stage_with_console: Templates) -> None:
+    (role,) = stage_with_console["console"].all("IAM::Role")
     rights = allowed(role)
     writing = {action for action in rights if action.partition(":")[2].startswith(WRITES)} - {
         "dynamodb:BatchGetItem"
@@ -50,22 +50,26 @@ def test_the_function_only_reads_but_for_its_own_sessions(team: Templates) -> No
     assert "mailroom-dev-deeds" in f"{sessions['Resource']}"
 
 
-def test_both_routes_lead_to_the_function_without_an_authorizer(team: Templates) -> None:
-    routes = team["console"].all("ApiGatewayV2::Route")
+def test_both_routes_of_the_console_invoke_its_function_without_an_authorizer(
+    stage_with_console: Templates,
+) -> None:
+    routes = stage_with_console["console"].all("ApiGatewayV2::Route")
     assert {route["RouteKey"] for route in routes} == {"ANY /", "ANY /{proxy+}"}
     assert {route["AuthorizationType"] for route in routes} == {"NONE"}
 
 
-def test_the_function_gets_the_settings_and_ends_before_api_gateway_gives_up(team: Templates) -> None:
-    (function,) = team["console"].all("Lambda::Function")
+def test_the_function_of_the_console_ends_before_the_time_limit_of_api_gateway(
+    stage_with_console: Templates,
+) -> None:
+    (function,) = stage_with_console["console"].all("Lambda::Function")
     assert function["Timeout"] < 30
     variables = function["Environment"]["Variables"]
     assert (variables["ISSUER"], variables["CLIENT_ID"]) == ("https://sign-in.example.com", "mailroom")
     assert (variables["READ"], variables["CONTENTS"]) == ('["desk"]', '["@example.com"]')
 
 
-def test_no_other_stack_depends_on_the_console(team: Templates) -> None:
-    assert "Fn::ImportValue" not in str(team["console"].body)
+def test_no_stack_depends_on_the_stack_of_the_console(stage_with_console: Templates) -> None:
+    assert "Fn::ImportValue" not in str(stage_with_console["console"].body)
 
 
 @pytest.mark.parametrize(
@@ -96,11 +100,13 @@ def test_one_tenant_of_entra_with_app_roles_is_accepted() -> None:
     assert "console" in variant({"console": {**CONSOLE, **entra}}).stacks
 
 
-def test_the_page_has_the_price_and_the_limits_of_the_stack(team: Templates) -> None:
+def test_the_page_about_the_teams_console_has_the_price_and_the_limits_of_its_stack(
+    stage_with_console: Templates,
+) -> None:
     text = " ".join(Page("docs/how-to/console-sign-in.md").text.split())
     prices = [
         sum(stage_parts([stack.body for stack in stage.stacks.values()], senders=1).values())
-        for stage in (team, variant(changes_for("weekly-followers")))
+        for stage in (stage_with_console, variant(changes_for("weekly-followers")))
     ]
     assert f"${prices[0] - prices[1]:.2f} a month" in text
     assert f"at most {RATE} requests a second, and {BURST} at once" in text

@@ -13,11 +13,12 @@ from tests.support.stacks.dashboard import (
     arns,
     bodies,
     expressions,
-    lines,
+    graph_lines,
     metrics,
-    named,
-    shown,
+    metrics_of_graph,
+    name_of_stage,
     thresholds,
+    values_on_dashboard,
     widgets,
 )
 from tests.support.stacks.picture import pictures
@@ -28,7 +29,7 @@ COLUMNS, ROWS_OF_A_SCREEN = 24, 15
 MOST_BYTES = 30_000
 """Bytes of a dashboard. The most that CloudWatch takes is not documented."""
 LIMITS = {"slow: 5 s", "the alarm rings"}
-"""Lines that are no threshold of one alarm."""
+"""Lines that do not show the threshold of an alarm."""
 OF_AWS = {
     "AWS/Lambda": {
         *("Errors", "ConcurrentExecutions"),
@@ -42,26 +43,21 @@ Amazon SQS", "Monitoring your Amazon SES sending activity"."""
 
 
 @pytest.fixture(params=["dev", "prod", "whole", "by_resend", "everything", "two_providers"])
-def each_stage(request: pytest.FixtureRequest) -> Templates:
+def any_stage(request: pytest.FixtureRequest) -> Templates:
     """Stages with and without campaigns, SES and a VPC."""
     templates: Templates = request.getfixturevalue(request.param)
     return templates
 
 
-def name_of(stage: Templates) -> str:
-    name: str = min(each["DashboardName"] for each in stage["monitoring"].all("CloudWatch::Dashboard"))
-    return name.removeprefix("mailroom-")
-
-
-def test_the_dashboard_fits_one_screen(each_stage: Templates) -> None:
-    first = bodies(each_stage)[0]["widgets"]
+def test_the_dashboard_fits_one_screen(any_stage: Templates) -> None:
+    first = bodies(any_stage)[0]["widgets"]
     assert max(each["y"] + each["height"] for each in first) == ROWS_OF_A_SCREEN
     for top in {each["y"] for each in first}:
         assert sum(each["width"] for each in first if each["y"] == top) == COLUMNS
 
 
-def test_widgets_do_not_overlap(each_stage: Templates) -> None:
-    for body in bodies(each_stage):
+def test_the_widgets_of_the_dashboard_do_not_overlap(any_stage: Templates) -> None:
+    for body in bodies(any_stage):
         taken: set[tuple[int, int]] = set()
         for each in body["widgets"]:
             columns = range(each["x"], each["x"] + each["width"])
@@ -71,30 +67,32 @@ def test_widgets_do_not_overlap(each_stage: Templates) -> None:
             taken |= cells
 
 
-def test_the_first_row_lists_every_alarm_and_shows_the_ringing_ones(each_stage: Templates) -> None:
-    ringing = [each for each in widgets(each_stage, "alarm") if "states" in each["properties"]]
+def test_the_first_row_of_the_dashboard_lists_every_alarm_and_shows_the_ringing_ones(
+    any_stage: Templates,
+) -> None:
+    ringing = [each for each in widgets(any_stage, "alarm") if "states" in each["properties"]]
     assert {(each["y"], *each["properties"]["states"]) for each in ringing} == {(0, "ALARM")}
     found = [arn.rpartition(":")[2] for each in ringing for arn in each["properties"]["alarms"]]
-    assert sorted(found) == sorted(each.name for each in alarms(each_stage))
+    assert sorted(found) == sorted(each.name for each in alarms(any_stage))
     assert all(len(each["properties"]["alarms"]) <= 100 for each in ringing)
 
 
-def test_every_alarm_is_named_in_the_region_and_account_of_the_stage(each_stage: Templates) -> None:
-    found = [arn for each in widgets(each_stage) for arn in arns(each, whole=True)]
+def test_every_alarm_is_named_in_the_region_and_account_of_the_stage(any_stage: Templates) -> None:
+    found = [arn for each in widgets(any_stage) for arn in arns(each, whole=True)]
     assert all(arn.startswith("arn:aws:cloudwatch:eu-central-1:111122223333:alarm:") for arn in found)
-    assert "Fn::ImportValue" not in json.dumps(each_stage["monitoring"].body)
+    assert "Fn::ImportValue" not in json.dumps(any_stage["monitoring"].body)
 
 
-def test_an_alarms_threshold_is_drawn_beside_its_metric(each_stage: Templates) -> None:
+def test_an_alarms_threshold_is_drawn_beside_its_metric(any_stage: Templates) -> None:
     lines_of_alarms = 0
-    for widget in widgets(each_stage, "metric"):
+    for widget in widgets(any_stage, "metric"):
         for label, value in thresholds(widget):
             if label in LIMITS or " per_day: " in label:
                 continue
             kind, _, threshold = label.rpartition(": ")
             assert float(threshold.replace(",", "")) == pytest.approx(value)
             lines_of_alarms += 1
-            ringing = [each for each in alarms(each_stage) if _is(each, kind)]
+            ringing = [each for each in alarms(any_stage) if _is(each, kind)]
             assert {each.properties["Threshold"] for each in ringing} == {value}
             assert all(_drawn(each, widget) for each in ringing), kind
     assert lines_of_alarms
@@ -106,7 +104,7 @@ def _is(alarm: Alarm, kind: str) -> bool:
 
 def _drawn(alarm: Alarm, widget: dict[str, Any]) -> bool:
     """Whether a widget has a metric of the alarm."""
-    return bool(alarm.metrics() & named(widget))
+    return bool(alarm.metrics() & metrics_of_graph(widget))
 
 
 @pytest.mark.parametrize(
@@ -117,10 +115,10 @@ def _drawn(alarm: Alarm, widget: dict[str, Any]) -> bool:
     ],
 )
 def test_a_percentage_refers_to_the_threshold_of_the_alarm_on_the_same_metric(
-    each_stage: Templates, kinds: list[str], title: str
+    any_stage: Templates, kinds: list[str], title: str
 ) -> None:
-    ringing = [each for each in alarms(each_stage) if any(_is(each, kind) for kind in kinds)]
-    graphs = [each for each in widgets(each_stage, "metric") if each["properties"]["title"] == title]
+    ringing = [each for each in alarms(any_stage) if any(_is(each, kind) for kind in kinds)]
+    graphs = [each for each in widgets(any_stage, "metric") if each["properties"]["title"] == title]
     assert len(graphs) == bool(ringing)
     shares = set()
     for graph in graphs:
@@ -138,10 +136,10 @@ def test_a_percentage_refers_to_the_threshold_of_the_alarm_on_the_same_metric(
     }
 
 
-def test_the_oldest_messages_are_those_of_the_worst_three_queues(each_stage: Templates) -> None:
+def test_the_graph_of_the_oldest_messages_shows_the_three_worst_queues(any_stage: Templates) -> None:
     (graph,) = (
         widget
-        for widget in widgets(each_stage, "metric")
+        for widget in widgets(any_stage, "metric")
         if widget["properties"]["title"].startswith("Oldest message")
     )
     rows = [row[-1] for row in graph["properties"]["metrics"]]
@@ -151,8 +149,8 @@ def test_the_oldest_messages_are_those_of_the_worst_three_queues(each_stage: Tem
     assert len(shares) > 3
 
 
-def test_codes_are_the_normal_lanes_at_p50_and_p99(dev: Templates) -> None:
-    drawn = {(line[3], line[-1]["stat"]) for line in lines(dev) if line[1:2] == ["PutToAccepted"]}
+def test_the_graph_of_codes_shows_p50_and_p99_of_the_normal_lanes(dev: Templates) -> None:
+    drawn = {(line[3], line[-1]["stat"]) for line in graph_lines(dev) if line[1:2] == ["PutToAccepted"]}
     assert drawn == set(itertools.product(("send-mail", "send-sms"), ("p50", "p99")))
 
 
@@ -160,7 +158,7 @@ def test_accepted_messages_are_shown_of_each_sender_and_failures_are_searched_by
     dev: Templates,
 ) -> None:
     senders = {"send-mail", "send-mail-bulk", "send-sms", "send-fax", "send-webhook"}
-    assert shown(dev, "Mailroom", "Sent", "service") == senders
+    assert values_on_dashboard(dev, "Mailroom", "Sent", "service") == senders
     searched = [each for each in expressions(dev) if 'MetricName="Failed"' in each]
     assert searched == [
         f"SEARCH('{{Mailroom,{dimensions},stage}} MetricName=\"Failed\" stage=\"dev\"', 'Sum', 300)"
@@ -173,64 +171,66 @@ def test_the_counts_of_retried_misconfigured_unknown_and_resent_tries_are_search
     assert re.findall(r'MetricName="(\w+)"', search) == ["Retried", "Misconfigured", "Unknown", "Resent"]
 
 
-def test_the_widget_of_the_day_sums_all_lanes_of_a_channel_beside_its_limit(dev: Templates) -> None:
+def test_the_graph_of_the_daily_limit_shows_the_sum_of_all_lanes_of_a_channel(dev: Templates) -> None:
     (day,) = (each for each in widgets(dev, "metric") if each["properties"]["title"].startswith("The day"))
     (search,) = (each for each in expressions(dev) if each.startswith("RUNNING_SUM"))
     assert re.findall(r'service="([\w-]+)"', search) == ["send-mail", "send-mail-bulk"]
     assert ("mail per_day: 200", 200) in thresholds(day)
-    assert {"DayUsedUp", "WaitsForDay", "PagesWaitForDay"} <= {name for _, name, _ in named(day)}
+    assert {"DayUsedUp", "WaitsForDay", "PagesWaitForDay"} <= {name for _, name, _ in metrics_of_graph(day)}
 
 
-def test_mailrooms_metrics_are_searched_in_this_stage_only(each_stage: Templates) -> None:
-    of_stage = [dict(dimensions) for of, _, dimensions in metrics(each_stage) if of == "Mailroom"]
+def test_mailrooms_metrics_are_searched_in_this_stage_only(any_stage: Templates) -> None:
+    of_stage = [dict(dimensions) for of, _, dimensions in metrics(any_stage) if of == "Mailroom"]
     assert of_stage
-    assert {each["stage"] for each in of_stage} == {name_of(each_stage)}
-    searches = [each for each in expressions(each_stage) if "SEARCH" in each]
+    assert {each["stage"] for each in of_stage} == {name_of_stage(any_stage)}
+    searches = [each for each in expressions(any_stage) if "SEARCH" in each]
     assert len(searches) >= 3
     for search in searches:
-        assert search.count(f' stage="{name_of(each_stage)}"') == 1
+        assert search.count(f' stage="{name_of_stage(any_stage)}"') == 1
         assert re.search(r"\{Mailroom,[a-z,]*stage\}", search)
 
 
-def test_every_shown_metric_is_counted_by_mailroom_or_documented_by_aws(each_stage: Templates) -> None:
+def test_every_shown_metric_is_counted_by_mailroom_or_documented_by_aws(
+    any_stage: Templates,
+) -> None:
     source = "".join(file.read_text() for file in (ROOT / "lambdas").rglob("*.py"))
-    searched = {name for each in expressions(each_stage) for name in re.findall(r'MetricName="(.+?)"', each)}
-    counted = {name for of, name, _ in metrics(each_stage) if of == "Mailroom"} | searched
+    searched = {name for each in expressions(any_stage) for name in re.findall(r'MetricName="(.+?)"', each)}
+    counted = {name for of, name, _ in metrics(any_stage) if of == "Mailroom"} | searched
     assert {name for name in counted if f'"{name}"' not in source} == set()
-    for of, name, _ in metrics(each_stage):
+    for of, name, _ in metrics(any_stage):
         assert of == "Mailroom" or name in OF_AWS[of]
 
 
-def test_the_dashboards_are_within_the_limits_of_cloudwatch(each_stage: Templates) -> None:
-    for body in bodies(each_stage):
+def test_the_dashboards_are_within_the_limits_of_cloudwatch(any_stage: Templates) -> None:
+    for body in bodies(any_stage):
         assert len(json.dumps(body)) < MOST_BYTES
         assert len(body["widgets"]) <= 500
-    for each in widgets(each_stage, "metric"):
+    for each in widgets(any_stage, "metric"):
         assert len(each["properties"].get("metrics", [])) <= 500
-    assert len(lines(each_stage)) <= 2_500
-    for formula in expressions(each_stage):
+    assert len(graph_lines(any_stage)) <= 2_500
+    for formula in expressions(any_stage):
         assert len(formula) <= 1_024
 
 
-def test_widgets_are_as_put_dashboard_documents_them(each_stage: Templates) -> None:
+def test_every_widget_is_valid_by_the_documentation_of_put_dashboard(any_stage: Templates) -> None:
     needed = {
         "alarm": {"alarms"},
         "metric": {"region"},
         "text": {"markdown"},
     }
-    for body in bodies(each_stage):
+    for body in bodies(any_stage):
         assert body.keys() == {"start", "periodOverride", "widgets"}
-    for each in widgets(each_stage):
+    for each in widgets(any_stage):
         assert each.keys() == {"type", "x", "y", "width", "height", "properties"}
         assert needed[each["type"]] <= each["properties"].keys()
-    for each in widgets(each_stage, "metric"):
+    for each in widgets(any_stage, "metric"):
         assert each["properties"]["region"] == "eu-central-1"
         assert each["properties"]["view"] in ("timeSeries", "bar")
         assert "metrics" in each["properties"] or arns(each)
 
 
-def test_a_formula_names_lines_of_its_own_graph(each_stage: Templates) -> None:
-    for each in widgets(each_stage, "metric"):
+def test_a_formula_of_a_graph_refers_only_to_lines_of_the_same_graph(any_stage: Templates) -> None:
+    for each in widgets(any_stage, "metric"):
         options = [line[-1] for line in each["properties"].get("metrics", [])]
         given = [option["id"] for option in options if "id" in option]
         assert len(given) == len(set(given))
@@ -240,7 +240,7 @@ def test_a_formula_names_lines_of_its_own_graph(each_stage: Templates) -> None:
                 assert set(re.findall(r"[a-z]\w*", formula)) <= set(given)
 
 
-def test_the_pictures_in_the_docs_are_of_the_dashboards_as_they_are(prod: Templates) -> None:
+def test_the_pictures_in_the_documentation_show_the_present_dashboards(prod: Templates) -> None:
     command = ".venv/bin/python -m tests.support.stacks.picture"
     for file, picture in pictures(prod).items():
         assert file.read_text() == picture, f"{file.name} is another dashboard; run {command}"

@@ -1,4 +1,4 @@
-"""What the dashboard shows first is what docs/alarms says to page somebody for."""
+"""The first graphs of the dashboard belong to the alarms for which docs/alarms pages a person."""
 
 import re
 
@@ -11,7 +11,7 @@ from tests.support.stacks.templates import Templates
 PAGE = (ROOT / "docs" / "how-to" / "operate.md").read_text()
 
 
-def table(after: str) -> set[str]:
+def alarms_in_table(after: str) -> set[str]:
     """The kinds of the alarms in the first table behind a sentence's beginning."""
     (_, _, rest) = PAGE.partition(f"\n{after}")
     assert rest, f"the page lacks {after!r}"
@@ -21,11 +21,14 @@ def table(after: str) -> set[str]:
 
 
 def test_the_urgent_alarms_of_the_page_are_those_that_the_dashboard_shows_first() -> None:
-    assert table("These alarms page somebody.") == set(URGENT)
+    assert alarms_in_table("These alarms page somebody.") == set(URGENT)
 
 
 def test_every_alarm_is_either_urgent_or_not(whole: Templates) -> None:
-    urgent, other = table("These alarms page somebody."), table("These alarms can wait for working hours.")
+    urgent, other = (
+        alarms_in_table("These alarms page somebody."),
+        alarms_in_table("These alarms can wait for working hours."),
+    )
     assert not urgent & other
     assert {each.name for each in alarms(whole) if not each.name.endswith((*urgent, *other))} == set()
 
@@ -35,5 +38,5 @@ def test_urgent_alarms_are_shown_under_act_now(whole: Templates) -> None:
         each for each in widgets(whole, "alarm") if each["properties"]["title"] == "Alarms that ring: act now"
     )
     names = {arn.rpartition(":")[2] for arn in shown["properties"]["alarms"]}
-    urgent = tuple(f"-{kind}" for kind in table("These alarms page somebody."))
+    urgent = tuple(f"-{kind}" for kind in alarms_in_table("These alarms page somebody."))
     assert names == {each.name for each in alarms(whole) if each.name.endswith(urgent)}

@@ -1,4 +1,4 @@
-"""What docs/how-to/dashboards.md shows works on what a stage deploys."""
+"""The commands of docs/how-to/dashboards.md work on a deployed stage."""
 
 import re
 from importlib import import_module
@@ -6,9 +6,9 @@ from typing import Any
 
 from tests.support import ROOT
 from tests.support.stacks.alarm import alarms
-from tests.support.stacks.templates import Templates, text
+from tests.support.stacks.templates import Templates, text_of
 
-jmespath: Any = import_module("jmespath")  # boto3 brings it; it has no types
+jmespath: Any = import_module("jmespath")  # a dependency of boto3 without types
 PAGE = (ROOT / "docs" / "how-to" / "dashboards.md").read_text()
 
 
@@ -18,12 +18,12 @@ def blocks(language: str) -> list[str]:
 
 
 def described(stage: Templates) -> dict[str, Any]:
-    """What describe-stacks would tell of the stage, and of somebody else's stack."""
+    """Return the response of describe-stacks about the stage, and about a stack of another app."""
     stacks = [
         {
             "StackName": f"mailroom-prod-{name}",
             "Outputs": [
-                {"OutputKey": key, "OutputValue": text(each["Value"])}
+                {"OutputKey": key, "OutputValue": text_of(each["Value"])}
                 for key, each in template.body.get("Outputs", {}).items()
             ],
         }

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from mailroom_stacks.settings.times import AWS, LOCAL, Times
-from tests.support.stacks.campaign_folders import MODULE, SECRET, put, refused
-from tests.support.stacks.refusals import refusal
+from tests.support.stacks.campaign_folders import MODULE, SECRET, put_campaign, refusal_of_campaigns
+from tests.support.stacks.refusals import refusal_of_setting
 
 
 def app(**settings: Any) -> dict[str, dict[str, Any]]:
@@ -16,7 +16,7 @@ def app(**settings: Any) -> dict[str, dict[str, Any]]:
 
 def test_a_missing_file_of_certificates_is_named(tmp_path: Path) -> None:
     databases = app(ca_file="campaigns/rds.pem")
-    assert refused(put(tmp_path, module=MODULE), "weekly", databases=databases) == (
+    assert refusal_of_campaigns(put_campaign(tmp_path, module=MODULE), "weekly", databases=databases) == (
         "mailroom.dev.databases.app.ca_file: 'campaigns/rds.pem' does not exist; add it (for RDS: "
         "https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem), or use null for the CA "
         "certificates of the system."
@@ -41,4 +41,4 @@ def test_queries_and_puts_end_within_the_functions_time(times: Times) -> None:
     ],
 )
 def test_a_wrong_setting_of_a_database_is_named(settings: dict[str, Any], said: str) -> None:
-    assert refusal("databases", app(**settings)).startswith(f"mailroom.dev.databases.{said}")
+    assert refusal_of_setting("databases", app(**settings)).startswith(f"mailroom.dev.databases.{said}")

@@ -1,9 +1,9 @@
-"""Who looks at dead letters, when, and what it may do to them."""
+"""The function that checks dead letters, its schedule, and its permissions."""
 
 import json
 import re
 
-from tests.support.stacks.templates import Templates, text
+from tests.support.stacks.templates import Templates, text_of
 
 
 def test_every_dead_letter_queue_of_the_stage_is_examined_under_its_short_name(dev: Templates) -> None:
@@ -57,13 +57,13 @@ def test_a_schedule_starts_the_function_every_hour(dev: Templates) -> None:
     assert "EventPattern" not in rule
 
 
-def test_both_rules_start_the_function_and_have_the_permission(dev: Templates) -> None:
+def test_both_rules_may_invoke_the_function_that_checks_dead_letters(dev: Templates) -> None:
     template = dev["dead-letters"]
     for rule in template.all("Events::Rule"):
         (target,) = rule["Targets"]
         function = template.body["Resources"][target["Arn"]["Fn::GetAtt"][0]]["Properties"]
         assert function["FunctionName"] == "mailroom-dev-dead-letters"
         assert rule["State"] == "ENABLED"
-    permitted = {text(each["SourceArn"]) for each in template.all("Lambda::Permission")}
+    permitted = {text_of(each["SourceArn"]) for each in template.all("Lambda::Permission")}
     assert len(permitted) == 2
     assert {each["Principal"] for each in template.all("Lambda::Permission")} == {"events.amazonaws.com"}

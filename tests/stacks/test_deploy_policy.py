@@ -1,4 +1,4 @@
-"""The execution policies cover what a deployment does, and name nothing beside it."""
+"""The execution policies allow each action of a deployment, and no others."""
 
 import json
 import re
@@ -23,8 +23,8 @@ from mailroom_stacks.deploy_policy.document import LIMIT, documents, size
 from mailroom_stacks.deploy_policy.policies import place_of, policies_of, qualifier_of
 from mailroom_stacks.deploy_policy.scopes import ON_EVERYTHING, Place, UnscopedError, statements
 from mailroom_stacks.settings.load import load
-from tests.support.stacks.refusals import STAGES, accepted
-from tests.support.stacks.templates import Template, Templates, text
+from tests.support.stacks.refusals import STAGES, dev_with
+from tests.support.stacks.templates import Template, Templates, text_of
 from tests.support.stacks.variants import AWS
 
 QUALIFIER = "hnb659fds"
@@ -73,7 +73,7 @@ class Deployment:
         self.policies = documents(statements(self.needed, place))
 
     def statements(self, effect: str = "Allow") -> Iterator[Mapping[str, Any]]:
-        """What the policies allow, or deny."""
+        """Return the statements that allow, or those that deny."""
         each = (statement for policy in self.policies for statement in policy["Statement"])
         return (statement for statement in each if statement["Effect"] == effect)
 
@@ -96,16 +96,17 @@ class Deployment:
 def _arn(kind: str, logical: str, resource: Mapping[str, Any], stack: str, stage: str) -> str:
     if kind in GENERATED:
         # At most 64 characters, of which 12 are random: https://docs.aws.amazon.com/AWSCloudFormation/latest/
-        # TemplateReference/aws-properties-name.html does not say which are kept; of the stack's, the first.
+        # TemplateReference/aws-properties-name.html does not say which are kept. Of the stack's name, the
+        # first are kept.
         form, name = GENERATED[kind], f"mailroom-{stage}-{stack}"[:24] + f"-{logical[:24]}-1A2B3C4D5E6F"
     else:
         key, form = NAMES[kind]
-        name = text(resource["Properties"].get(key, ""))
+        name = text_of(resource["Properties"].get(key, ""))
     return "arn:aws:" + form.format(region=REGION, account=ACCOUNT, name=name)
 
 
 def _target(action: str, arn: str) -> str:
-    """What the action is really done to: a group's deletion deletes its schedules, one by one."""
+    """Return the resource that the action concerns: a group's deletion deletes its schedules, one by one."""
     if resource_kinds(action) == ("schedule",):
         return arn.replace(":schedule-group/", ":schedule/") + "/any"
     return arn if resource_kinds(action) else "*"
@@ -114,18 +115,18 @@ def _target(action: str, arn: str) -> str:
 @pytest.fixture(scope="module")
 def with_everything(everything: Templates) -> Deployment:
     """Stage dev with all that can be switched on, pinned to a place."""
-    settings = accepted("sms", AWS)
+    settings = dev_with("sms", AWS)
     place = place_of(settings, [each.body for each in everything.stacks.values()], QUALIFIER)
     return Deployment(everything.stacks, place)
 
 
 @pytest.fixture(scope="module", params=["dev", "prod", "everything"])
-def deployment(request: pytest.FixtureRequest, stage: Callable[[str], Any]) -> Deployment:
+def deployment(request: pytest.FixtureRequest, templates_of_stage: Callable[[str], Any]) -> Deployment:
     """The stages of cdk.json, and one with everything."""
     if request.param == "everything":
         whole: Deployment = request.getfixturevalue("with_everything")
         return whole
-    return of_stage(request.param, stage(request.param))
+    return of_stage(request.param, templates_of_stage(request.param))
 
 
 def of_stage(name: str, templates: Templates) -> Deployment:
@@ -275,7 +276,7 @@ def test_a_policy_for_keys_without_the_stages_tag_is_refused(tags: dict[str, str
     [(REGION, "aws"), ("cn-north-1", "aws-cn"), ("us-gov-west-1", "aws-us-gov"), (None, "aws")],
 )
 def test_the_partition_is_that_of_the_region(region: str | None, partition: str) -> None:
-    place = place_of(accepted("deployment", {"region": region}), [], QUALIFIER)
+    place = place_of(dev_with("deployment", {"region": region}), [], QUALIFIER)
     for each in statements({"AWS::SQS::Queue": ["sqs:CreateQueue"]}, place):
         assert all(arn.startswith(f"arn:{partition}:") for arn in each.resources)
 
@@ -379,7 +380,7 @@ def test_the_policies_are_for_the_bootstrap_that_deploys_the_stage(monkeypatch: 
 
 
 def test_a_stages_own_qualifier_precedes_the_one_of_the_context_and_the_default() -> None:
-    own = accepted("deploy", {"provider": "github", "subjects": [SUBJECT], "qualifier": "maildev"})
+    own = dev_with("deploy", {"provider": "github", "subjects": [SUBJECT], "qualifier": "maildev"})
     context = {"@aws-cdk/core:bootstrapQualifier": "ours"}
     assert qualifier_of(own, context) == "maildev"
     assert qualifier_of(load(STAGES, "dev"), context) == "ours"

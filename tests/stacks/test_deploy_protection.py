@@ -1,4 +1,4 @@
-"""What keeps a stage from being deleted, lost or mistaken for another."""
+"""Protection of a stage against deletion, loss and confusion with another stage."""
 
 import json
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from mailroom_stacks.ci_roles import warn_where_unpinned
 from mailroom_stacks.mailbox import MailboxStack
 from mailroom_stacks.settings.settings import Settings
 from tests.support.stacks.annotations import warnings
-from tests.support.stacks.refusals import accepted
+from tests.support.stacks.refusals import dev_with
 from tests.support.stacks.templates import Template, Templates
 
 TABLE, BUCKET, SECRET = "AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::SecretsManager::Secret"
@@ -63,7 +63,7 @@ def test_a_failed_first_deployment_leaves_no_bucket_or_secret_with_a_fixed_name(
 def test_a_failed_first_deployment_leaves_no_table_unless_tables_are_protected(
     prod: Templates, otherwise: Templates
 ) -> None:
-    # One that refuses would leave its stack in ROLLBACK_FAILED.
+    # A resource that refuses deletion would leave its stack in ROLLBACK_FAILED.
     assert fates(prod.stacks.values())[TABLE] == {("Retain", "Retain")}
     assert fates(otherwise.stacks.values())[TABLE] == {(UNLESS_ROLLED_BACK, "Retain")}
 
@@ -105,16 +105,16 @@ def test_every_taggable_resource_has_the_stages_tags(prod: Templates) -> None:
 
 
 def warned(settings: Settings) -> list[str]:
-    """What a mailbox with these settings is warned of."""
+    """Return the warnings about a mailbox with these settings."""
     app = App()
     warn_where_unpinned(MailboxStack(app, settings), settings)
     return warnings(app)
 
 
 def test_a_protected_stage_without_a_pinned_account_raises_a_warning() -> None:
-    (warning,) = warned(accepted("deployment", UNPINNED))
+    (warning,) = warned(dev_with("deployment", UNPINNED))
     assert warning.startswith("mailroom.dev.deployment: is protected but has no account or region; set both")
 
 
-def test_a_pinned_stage_raises_no_warning() -> None:
-    assert not warned(accepted("deployment", PINNED))
+def test_a_protected_stage_with_a_pinned_account_raises_no_warning() -> None:
+    assert not warned(dev_with("deployment", PINNED))

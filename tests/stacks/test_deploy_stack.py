@@ -16,8 +16,8 @@ from mailroom_stacks.mailbox import MailboxStack
 from mailroom_stacks.settings.settings import Settings
 from mailroom_stacks.webhook import WebhookStack
 from tests.support.stacks.annotations import warnings
-from tests.support.stacks.refusals import accepted, refusal
-from tests.support.stacks.templates import Template, Templates, allowed, text
+from tests.support.stacks.refusals import dev_with, refusal_of_setting
+from tests.support.stacks.templates import Template, Templates, allowed, text_of
 
 MAIN = "repo:acme/mailroom:ref:refs/heads/main"
 GITHUB: dict[str, Any] = {"provider": "github", "subjects": [MAIN]}
@@ -26,9 +26,9 @@ KNOWN = f"arn:aws:iam::111122223333:oidc-provider/{HOST}"
 
 
 @cache
-def synthesized(section: str, context: str) -> Templates:
+def deploy_stack(section: str, context: str) -> Templates:
     """The stack of stage dev with the JSON `section` as its setting deploy."""
-    settings = accepted("deploy", json.loads(section))
+    settings = dev_with("deploy", json.loads(section))
     assert settings.deploy
     app = App(context=json.loads(context))
     DeployStack(app, settings, settings.deploy)
@@ -41,11 +41,11 @@ def synthesized(section: str, context: str) -> Templates:
 
 def stack_of(section: dict[str, Any], **context: object) -> Template:
     """The stack with `section` as the setting deploy."""
-    return synthesized(json.dumps(section), json.dumps(context))["deploy"]
+    return deploy_stack(json.dumps(section), json.dumps(context))["deploy"]
 
 
 def role(stack: Template, name: str = "mailroom-dev-deploy") -> dict[str, Any]:
-    """One of the stack's roles."""
+    """Return a role of the stack."""
     return stack.one("IAM::Role", RoleName=name)
 
 
@@ -72,7 +72,7 @@ def test_a_wildcard_subject_uses_string_like_and_the_audience_string_equals() ->
     }
 
 
-def test_the_provider_is_made_by_cloudformation_itself() -> None:
+def test_cloudformation_creates_the_openid_provider_without_a_function() -> None:
     stack = stack_of(GITHUB)
     assert stack.one("IAM::OIDCProvider")["Url"] == f"https://{HOST}"
     assert stack.one("IAM::OIDCProvider")["ClientIdList"] == ["sts.amazonaws.com"]
@@ -86,7 +86,8 @@ def test_an_existing_provider_of_the_account_is_used() -> None:
 
 
 def test_the_role_may_assume_only_two_of_the_bootstraps_roles() -> None:
-    """The third, for look-ups, may read the whole account; CloudFormation's own nobody may take."""
+    """The third role, for look-ups, may read the whole account. CloudFormation's own role can be assumed by
+    CloudFormation only."""
     place = "111122223333-eu-central-1"
     assert allowed(role(stack_of(GITHUB))) == {
         "sts:AssumeRole": {
@@ -102,8 +103,8 @@ def test_a_custom_bootstrap_is_used_by_its_qualifier() -> None:
 
 
 def warned(section: dict[str, Any], **context: object) -> list[str]:
-    """What the stack is warned of."""
-    settings = accepted("deploy", section)
+    """Return the warnings about the stack."""
+    settings = dev_with("deploy", section)
     assert settings.deploy
     app = App(context=context)
     set_deploy_context(app, settings)
@@ -117,13 +118,13 @@ def test_the_accounts_default_bootstrap_raises_a_warning() -> None:
 
 
 @pytest.mark.parametrize("named", ["maildev", "hnb659fds"])
-def test_an_explicit_bootstrap_raises_no_warning(named: str) -> None:
+def test_an_explicitly_named_bootstrap_raises_no_warning(named: str) -> None:
     assert not warned({**GITHUB, "qualifier": named})
     assert not warned(GITHUB, **{"@aws-cdk/core:bootstrapQualifier": named})
 
 
 def test_the_stages_own_bootstrap_deploys_all_of_its_stacks(tmp_path: Path) -> None:
-    settings = accepted("deploy", {**GITHUB, "qualifier": "maildev"})
+    settings = dev_with("deploy", {**GITHUB, "qualifier": "maildev"})
     assert settings.deploy
     app = App(context=NO_BUNDLES, outdir=str(tmp_path))
     set_deploy_context(app, settings)
@@ -136,7 +137,7 @@ def test_the_stages_own_bootstrap_deploys_all_of_its_stacks(tmp_path: Path) -> N
     assert all("role/cdk-maildev-" in each for each in allowed(taken)["sts:AssumeRole"])
 
 
-def test_readers_may_compare_templates_and_see_no_content() -> None:
+def test_the_role_of_readers_may_compare_templates_and_cannot_read_content() -> None:
     pulls = "repo:acme/mailroom:pull_request"
     reader = role(stack_of({**GITHUB, "reader_subjects": [pulls]}), "mailroom-dev-deploy-reader")
     assert trust(reader)["Condition"]["StringEquals"][f"{HOST}:sub"] == [pulls]
@@ -148,7 +149,7 @@ def test_readers_may_compare_templates_and_see_no_content() -> None:
 
 
 def test_the_stack_is_deployed_with_a_persons_own_credentials() -> None:
-    folder = synthesized(json.dumps(GITHUB), "{}").folder
+    folder = deploy_stack(json.dumps(GITHUB), "{}").folder
     manifest = json.loads((folder / "manifest.json").read_text())
     properties = manifest["artifacts"]["mailroom-dev-deploy"]["properties"]
     assert not {"assumeRoleArn", "cloudFormationExecutionRoleArn", "lookupRole"} & properties.keys()
@@ -157,7 +158,7 @@ def test_the_stack_is_deployed_with_a_persons_own_credentials() -> None:
 def test_the_arns_of_the_roles_are_outputs() -> None:
     stack = stack_of({**GITHUB, "reader_subjects": ["repo:acme/mailroom:pull_request"]})
     assert {"DeployRoleArn", "DeployReaderRoleArn"} <= stack.body["Outputs"].keys()
-    assert text(stack.body["Outputs"]["DeployRoleArn"]["Value"]).endswith(".Arn>")
+    assert text_of(stack.body["Outputs"]["DeployRoleArn"]["Value"]).endswith(".Arn>")
 
 
 @pytest.mark.parametrize(
@@ -210,32 +211,32 @@ def test_each_provider_has_its_issuer_and_its_audience(
     ],
 )
 def test_a_subject_that_allows_other_repositories_branches_or_pull_requests_stops_synth(subject: str) -> None:
-    said = refusal("deploy", {**GITHUB, "subjects": [MAIN, subject]})
+    said = refusal_of_setting("deploy", {**GITHUB, "subjects": [MAIN, subject]})
     assert said.startswith("mailroom.dev.deploy: ")
     assert f"{subject!r}, which matches too much; use repo:OWNER/NAME:ref:refs/heads/BRANCH" in said
 
 
 @pytest.mark.parametrize("subject", ["repo:*", "repo:acme/mailroom:*", "repo:acme/mailroo?:pull_request"])
 def test_a_reader_with_a_wildcard_is_refused(subject: str) -> None:
-    said = refusal("deploy", {**GITHUB, "reader_subjects": [subject]})
+    said = refusal_of_setting("deploy", {**GITHUB, "reader_subjects": [subject]})
     assert said.startswith("mailroom.dev.deploy.reader_subjects.0: ")
 
 
 def test_a_wildcard_of_an_unknown_system_stops_synth() -> None:
     section = {"provider": "other", "url": "https://ci.example.com", "subjects": ["team:a:*"]}
-    assert "use the token's whole subject, without * and ?" in refusal("deploy", section)
+    assert "use the token's whole subject, without * and ?" in refusal_of_setting("deploy", section)
 
 
 @pytest.mark.parametrize("name", ["ref:refs/tags/v*", "ref:refs/heads/release/*", "environment:prod-?"])
 def test_a_wildcard_at_the_end_of_a_name_is_accepted(name: str) -> None:
-    deploy = accepted("deploy", {**GITHUB, "subjects": [f"repo:acme/mailroom:{name}"]}).deploy
+    deploy = dev_with("deploy", {**GITHUB, "subjects": [f"repo:acme/mailroom:{name}"]}).deploy
     assert deploy
     assert deploy.subjects == (f"repo:acme/mailroom:{name}",)
 
 
 def test_a_subject_with_all_branches_of_gitlab_stops_synth() -> None:
     section = {"provider": "gitlab", "subjects": ["project_path:acme/mailroom:ref_type:branch:ref:*"]}
-    assert "which matches too much; use project_path:GROUP/PROJECT" in refusal("deploy", section)
+    assert "which matches too much; use project_path:GROUP/PROJECT" in refusal_of_setting("deploy", section)
 
 
 @pytest.mark.parametrize(
@@ -250,24 +251,26 @@ def test_a_subject_with_all_branches_of_gitlab_stops_synth() -> None:
 )
 def test_the_rules_of_a_known_issuer_apply_under_any_provider_name(url: str) -> None:
     section = {"provider": "other", "url": url, "subjects": ["repo:acme/mailroom:pull_request"]}
-    assert "which matches too much; use repo:OWNER/NAME:ref:refs/heads/BRANCH" in refusal("deploy", section)
+    assert "which matches too much; use repo:OWNER/NAME:ref:refs/heads/BRANCH" in refusal_of_setting(
+        "deploy", section
+    )
 
 
 def test_a_host_that_resembles_a_known_issuer_is_another_issuer() -> None:
     section = {"provider": "other", "url": "https://gitlab.com.example.com", "subjects": ["job:17"]}
-    deploy = accepted("deploy", section).deploy
+    deploy = dev_with("deploy", section).deploy
     assert deploy
     assert (deploy.signer, deploy.expected_audience) == ("other", "https://gitlab.com.example.com")
 
 
 def test_a_custom_provider_without_its_url_is_refused() -> None:
     section = {"provider": "other", "subjects": ["job:17"]}
-    assert "has provider other and no url; add the issuer's url." in refusal("deploy", section)
+    assert "has provider other and no url; add the issuer's url." in refusal_of_setting("deploy", section)
 
 
 def bounded(folder: Path) -> tuple[Settings, dict[str, Template]]:
     """A stage with a permissions boundary, of some stacks with roles and the stack deploy."""
-    settings = accepted("deploy", {**GITHUB, "permissions_boundary": "mailroom-boundary"})
+    settings = dev_with("deploy", {**GITHUB, "permissions_boundary": "mailroom-boundary"})
     assert settings.deploy
     app = App(context=NO_BUNDLES, outdir=str(folder))
     set_deploy_context(app, settings)
@@ -282,5 +285,5 @@ def test_every_role_of_the_stage_has_the_boundary_except_those_of_the_deployer(t
     held = stacks[settings.name("webhook")].all("IAM::Role")
     assert held
     for each in held:
-        assert text(each["PermissionsBoundary"]).endswith(":policy/mailroom-boundary")
+        assert text_of(each["PermissionsBoundary"]).endswith(":policy/mailroom-boundary")
     assert "PermissionsBoundary" not in role(stacks[settings.name("deploy")])

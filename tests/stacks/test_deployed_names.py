@@ -1,7 +1,6 @@
-"""What is deployed keeps its names: whoever changes a logical id or a physical name replaces a resource, and
-loses what is in it. The lists in deployed/ are those of the last intended change:
-`python -m tests.stacks.test_deployed_names` writes them.
-"""
+"""Deployed resources keep their names: a changed logical id or physical name replaces a resource, and loses
+its content. The lists in deployed/ are those of the last intended change: `python -m
+tests.stacks.test_deployed_names` writes them."""
 
 import json
 import tempfile
@@ -35,7 +34,7 @@ def _of_stack(stack: str, body: dict[str, dict[str, dict[str, object]]]) -> Iter
         properties = resource.get("Properties")
         given = properties if isinstance(properties, dict) else {}
         names = {key: given[key] for key in PHYSICAL if key in given}
-        # Versions of functions carry a hash of their content: the assets' names are no names of ours.
+        # The names of versions and assets contain a hash of their content, so they are not fixed.
         yield f"{stack} {logical} {resource['Type']} {json.dumps(names, sort_keys=True)}"
     for logical, output in body.get("Outputs", {}).items():
         yield f"{stack} {logical} output {json.dumps(output.get('Export'), sort_keys=True)}"

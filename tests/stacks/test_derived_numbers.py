@@ -2,15 +2,13 @@
 
 from typing import Any
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mailroom_stacks.settings.channels import MOST_TOGETHER
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.queues import CRASH_ALLOWANCE, DAY, MARGIN_DAYS, Waits
-from mailroom_stacks.settings.sentences import SettingsError
-from mailroom_stacks.settings.settings import Settings
-from tests.support.stacks.refusals import STAGES
+from tests.support.stacks.refusals import STAGES, settings_or_discard
 from tests.support.stacks.waiting_times import shortest_total
 
 lanes = st.fixed_dictionaries(
@@ -38,19 +36,12 @@ stages = st.fixed_dictionaries(
 )
 
 
-def accepted(stage: dict[str, Any]) -> Settings:
-    """The settings, unless the rules refuse them."""
-    try:
-        return load({"any": stage}, "any")
-    except SettingsError:
-        assume(False)
-        raise
-
-
 @given(stages)
 @settings(max_examples=100, suppress_health_check=[HealthCheck.filter_too_much])
-def test_the_derived_numbers_of_all_accepted_settings_keep_the_rules(stage: dict[str, Any]) -> None:
-    chosen = accepted(stage)
+def test_the_derived_numbers_of_all_accepted_settings_keep_the_rules(
+    templates_of_stage: dict[str, Any],
+) -> None:
+    chosen = settings_or_discard(templates_of_stage)
     for row in chosen.lane_rows():
         channel, rules = row.channel, row.rules
         waits = Waits(chosen.times.backoff, chosen.times.backoff_cap)
@@ -83,8 +74,10 @@ def test_the_derived_numbers_of_all_accepted_settings_keep_the_rules(stage: dict
 
 @given(stages)
 @settings(max_examples=100, suppress_health_check=[HealthCheck.filter_too_much])
-def test_all_workers_of_all_lanes_together_keep_within_the_channels_rate(stage: dict[str, Any]) -> None:
-    chosen = accepted(stage)
+def test_all_workers_of_all_lanes_together_keep_within_the_channels_rate(
+    templates_of_stage: dict[str, Any],
+) -> None:
+    chosen = settings_or_discard(templates_of_stage)
     rows = list(chosen.lane_rows())
     fastest = sum(row.polling.maximum_concurrency / row.pace for row in rows)
     assert fastest <= rows[0].channel.messages_per_second * (1 + 1e-6)

@@ -14,17 +14,17 @@ from mailroom_stacks.app.cache import NO_BUNDLES
 from mailroom_stacks.app.embedded import Mailroom
 from tests.support.docs_pages import Page
 from tests.support.stacks.alarm import alarms
-from tests.support.stacks.dashboard import arns, named
+from tests.support.stacks.dashboard import arns, metrics_of_graph
 from tests.support.stacks.names import physical_names
 from tests.support.stacks.refusals import STAGES
-from tests.support.stacks.templates import Templates, text
+from tests.support.stacks.templates import Templates, text_of
 
 Bodies = dict[str, dict[str, Any]]
 EXAMPLE, COMPOSITE = (block.text for block in Page("docs/how-to/dashboards.md").blocks("python"))
 
 
 @pytest.fixture(scope="module")
-def synthesized(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Bodies]:
+def embedded_bodies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Bodies]:
     """The templates by stack, of each stage and of the app's own ("")."""
     folder = tmp_path_factory.mktemp("embedded")
     app = App(outdir=str(folder), context=dict(NO_BUNDLES), analytics_reporting=False)
@@ -65,24 +65,24 @@ def synthesized(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Bodies]:
 
 @pytest.mark.parametrize("name", ["dev", "prod"])
 def test_the_stacks_of_an_embedded_stage_equal_those_of_mailrooms_own_app(
-    synthesized: dict[str, Bodies], name: str, request: pytest.FixtureRequest
+    embedded_bodies: dict[str, Bodies], name: str, request: pytest.FixtureRequest
 ) -> None:
     ours: Templates = request.getfixturevalue(name)
-    assert {*synthesized[name]} == {f"mailroom-{name}-{stack}" for stack in ours.stacks}
+    assert {*embedded_bodies[name]} == {f"mailroom-{name}-{stack}" for stack in ours.stacks}
     for stack, template in ours.stacks.items():
-        assert synthesized[name][f"mailroom-{name}-{stack}"] == template.body
+        assert embedded_bodies[name][f"mailroom-{name}-{stack}"] == template.body
 
 
 def test_other_stacks_of_the_app_get_neither_the_stages_tags_nor_its_checks(
-    synthesized: dict[str, Bodies],
+    embedded_bodies: dict[str, Bodies],
 ) -> None:
-    resources = synthesized[""]["orders"]["Resources"].values()
+    resources = embedded_bodies[""]["orders"]["Resources"].values()
     (queue,) = (each for each in resources if each["Type"] == "AWS::SQS::Queue")
     assert queue["Properties"]["Tags"] == [{"Key": "team", "Value": "shop"}]
 
 
-def test_a_function_may_put_messages_and_payloads_by_their_names(synthesized: dict[str, Bodies]) -> None:
-    resources = synthesized[""]["orders"]["Resources"].values()
+def test_a_function_may_put_messages_and_payloads_by_their_names(embedded_bodies: dict[str, Bodies]) -> None:
+    resources = embedded_bodies[""]["orders"]["Resources"].values()
     (policy,) = (each for each in resources if each["Type"] == "AWS::IAM::Policy")
     granted = policy["Properties"]["PolicyDocument"]["Statement"]
     assert [each["Action"] for each in granted] == ["dynamodb:PutItem", "s3:PutObject"]
@@ -91,46 +91,50 @@ def test_a_function_may_put_messages_and_payloads_by_their_names(synthesized: di
 
 
 def test_ten_lines_of_the_docs_make_a_dashboard_of_the_stages_letters_codes_and_failures(
-    synthesized: dict[str, Bodies], prod: Templates
+    embedded_bodies: dict[str, Bodies], prod: Templates
 ) -> None:
     assert len([line for line in EXAMPLE.splitlines() if line]) <= 10
     (board,) = (
         each["Properties"]
-        for each in synthesized[""]["wall"]["Resources"].values()
+        for each in embedded_bodies[""]["wall"]["Resources"].values()
         if each["Type"] == "AWS::CloudWatch::Dashboard"
     )
-    letters, codes, accepted = json.loads(text(board["DashboardBody"]))["widgets"]
+    letters, codes, accepted = json.loads(text_of(board["DashboardBody"]))["widgets"]
     dead = {each.name for each in alarms(prod) if each.name.endswith("-dlq-not-empty")}
     assert {*arns(letters)} == dead
-    assert {(name, dict(pairs)["stage"]) for _, name, pairs in named(codes)} == {("PutToAccepted", "prod")}
-    assert {(name, dict(pairs)["stage"]) for _, name, pairs in named(accepted)} == {("Sent", "prod")}
+    assert {(name, dict(pairs)["stage"]) for _, name, pairs in metrics_of_graph(codes)} == {
+        ("PutToAccepted", "prod")
+    }
+    assert {(name, dict(pairs)["stage"]) for _, name, pairs in metrics_of_graph(accepted)} == {
+        ("Sent", "prod")
+    }
     assert 'MetricName=\\"Failed\\"' in json.dumps(accepted)
 
 
 def test_the_composite_alarm_of_the_docs_covers_every_dead_letter_queue_of_the_stage(
-    synthesized: dict[str, Bodies], prod: Templates
+    embedded_bodies: dict[str, Bodies], prod: Templates
 ) -> None:
     (rule,) = (
-        text(each["Properties"]["AlarmRule"])
-        for each in synthesized[""]["wall"]["Resources"].values()
+        text_of(each["Properties"]["AlarmRule"])
+        for each in embedded_bodies[""]["wall"]["Resources"].values()
         if each["Type"] == "AWS::CloudWatch::CompositeAlarm"
     )
     dead = {each.name for each in alarms(prod) if each.name.endswith("-dlq-not-empty")}
     assert {*re.findall(r"mailroom-prod-[a-z-]+", rule)} == dead
 
 
-def test_stacks_beside_the_stage_import_none_of_its_exports(synthesized: dict[str, Bodies]) -> None:
-    assert "Fn::ImportValue" not in json.dumps(synthesized[""])
+def test_stacks_beside_the_stage_import_none_of_its_exports(embedded_bodies: dict[str, Bodies]) -> None:
+    assert "Fn::ImportValue" not in json.dumps(embedded_bodies[""])
 
 
-def test_names_for_other_stacks_are_in_parameters_of_the_stage(synthesized: dict[str, Bodies]) -> None:
-    resources = (each for body in synthesized["prod"].values() for each in body["Resources"].values())
+def test_names_for_other_stacks_are_in_parameters_of_the_stage(embedded_bodies: dict[str, Bodies]) -> None:
+    resources = (each for body in embedded_bodies["prod"].values() for each in body["Resources"].values())
     parameters = [each["Properties"]["Name"] for each in resources if each["Type"] == "AWS::SSM::Parameter"]
     short = ("alarm-ended-topic", "alarm-topic", "api-url", "ledger-table", "mailbox-table", "payload-bucket")
     assert sorted(parameters) == [f"/mailroom-prod/{each}" for each in short]
     (function,) = (
         each
-        for each in synthesized[""]["orders"]["Resources"].values()
+        for each in embedded_bodies[""]["orders"]["Resources"].values()
         if each["Type"] == "AWS::Lambda::Function"
     )
     told = function["Properties"]["Environment"]["Variables"]
@@ -138,7 +142,7 @@ def test_names_for_other_stacks_are_in_parameters_of_the_stage(synthesized: dict
     assert ":mailroom-prod-alarms-ended" in json.dumps(told["ALARMS_ENDED"])
 
 
-def test_two_stages_of_two_teams_share_no_name_in_an_account(synthesized: dict[str, Bodies]) -> None:
-    dev, prod = ({*physical_names(synthesized[stage].values())} for stage in ("dev", "prod"))
+def test_two_stages_of_two_teams_share_no_name_in_an_account(embedded_bodies: dict[str, Bodies]) -> None:
+    dev, prod = ({*physical_names(embedded_bodies[stage].values())} for stage in ("dev", "prod"))
     assert len(dev) > 100
     assert sorted(dev & prod) == []

@@ -26,14 +26,14 @@ def imports(part: Any) -> Iterator[str]:
 
 
 def missing(deployed: Mapping[str, Template], wanted: Mapping[str, Template]) -> set[str]:
-    """What stacks that are deployed import, and the same stacks would no longer export."""
+    """Return the exports that deployed stacks import, and that the same stacks would no longer have."""
     needed = {name for each in deployed.values() for name in imports(each.body)}
     given = {name for each in deployed.values() for name in exports(each)}
     assert given >= needed
     return needed - {name for each in wanted.values() for name in exports(each)}
 
 
-def test_a_setting_removes_no_export_that_a_deployed_stack_imports(
+def test_no_setting_removes_an_export_that_a_deployed_stack_imports(
     dev: Templates, otherwise: Templates
 ) -> None:
     assert not missing(dev.stacks, otherwise.stacks)

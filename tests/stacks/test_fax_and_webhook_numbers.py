@@ -3,7 +3,7 @@
 import copy
 from typing import Any
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
@@ -11,10 +11,8 @@ from mailroom.clock import backoff
 from mailroom_stacks.settings.fax import fax_rules, mover_rules
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.queues import CRASH_ALLOWANCE, DAY, MARGIN_DAYS, RESEND_DELAYS, Waits
-from mailroom_stacks.settings.sentences import SettingsError
-from mailroom_stacks.settings.settings import Settings
 from mailroom_stacks.settings.webhook import webhook_rules
-from tests.support.stacks.refusals import STAGES
+from tests.support.stacks.refusals import STAGES, settings_or_discard
 from tests.support.stacks.waiting_times import shortest_total
 
 faxes = st.fixed_dictionaries(
@@ -37,24 +35,17 @@ many = settings(
 )
 
 
-def accepted(stage: dict[str, Any]) -> Settings:
-    """The settings, unless the rules refuse them."""
-    try:
-        return load({"any": {**copy.deepcopy(STAGES["dev"]), **stage}}, "any")
-    except SettingsError:
-        assume(False)
-        raise
-
-
 @given(stages, st.integers(301, 20_000))
 @many
-def test_a_submitted_fax_has_enough_receives_until_its_end(stage: dict[str, Any], longest_fax: int) -> None:
-    chosen = accepted(stage)
+def test_a_submitted_fax_has_enough_receives_until_its_end(
+    templates_of_stage: dict[str, Any], longest_fax: int
+) -> None:
+    chosen = settings_or_discard({**copy.deepcopy(STAGES["dev"]), **templates_of_stage})
     fax = chosen.fax
     assert fax is not None
     times = structs.replace(chosen.times, longest_fax=longest_fax)
     rules, waits = fax_rules(times), Waits.of(times)
-    # An outage of DynamoDB may make any of them a receive that watches nothing and backs off.
+    # An outage of DynamoDB may make any of them a receive that only backs off.
     left = range(rules.last_submit_receive + 1, rules.max_receives - CRASH_ALLOWANCE + 1)
     lasting = [min(times.fax_watched, backoff(each, waits.base, waits.cap, lambda: 0)) for each in left]
 
@@ -73,11 +64,12 @@ def test_a_submitted_fax_has_enough_receives_until_its_end(stage: dict[str, Any]
 
 @given(stages)
 @many
-def test_a_fax_with_the_longest_retry_delay_is_moved_in_time(stage: dict[str, Any]) -> None:
-    chosen = accepted(stage)
+def test_a_fax_with_the_longest_retry_delay_is_moved_in_time(templates_of_stage: dict[str, Any]) -> None:
+    chosen = settings_or_discard({**copy.deepcopy(STAGES["dev"]), **templates_of_stage})
     assert chosen.fax is not None
     rules = mover_rules(chosen.fax, chosen.times)
-    moving = rules.max_receives - 2  # received once when its delay ends, and once more if clocks differ
+    # A record is received once when its delay ends, and once more if clocks differ.
+    moving = rules.max_receives - 2
     assert moving * rules.visibility >= chosen.times.throttling
     longest = rules.max_receives * rules.visibility + chosen.fax.retry_delay_seconds
     assert longest <= rules.longest_stay
@@ -86,8 +78,8 @@ def test_a_fax_with_the_longest_retry_delay_is_moved_in_time(stage: dict[str, An
 
 @given(stages)
 @many
-def test_a_webhook_gets_all_its_tries_within_its_queues_retention(stage: dict[str, Any]) -> None:
-    chosen = accepted(stage)
+def test_a_webhook_gets_all_its_tries_within_its_queues_retention(templates_of_stage: dict[str, Any]) -> None:
+    chosen = settings_or_discard({**copy.deepcopy(STAGES["dev"]), **templates_of_stage})
     webhook, times, rules = chosen.webhook, chosen.times, webhook_rules(chosen.webhook, chosen.times)
     delays = webhook.delays_seconds
     assert rules.max_receives == len(delays) + 1

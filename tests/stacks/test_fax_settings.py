@@ -6,12 +6,12 @@ import pytest
 
 from mailroom_stacks.settings.load import load, with_providers
 from mailroom_stacks.settings.sentences import SettingsError
-from tests.support.stacks.refusals import REMOVED, STAGES, accepted, refusal
+from tests.support.stacks.refusals import REMOVED, STAGES, dev_with, refusal_of_setting
 
 
 @pytest.mark.parametrize("sender", ["12025550123", "+02025550123", "+1 202 555 0123", "+1202555012345678"])
 def test_a_sender_that_is_no_number_in_e164_is_refused(sender: str) -> None:
-    said = refusal("fax.senders", ["+12025550123", sender])
+    said = refusal_of_setting("fax.senders", ["+12025550123", sender])
     assert said.startswith(f"mailroom.dev.fax.senders.1: {sender!r} should match pattern ")
 
 
@@ -30,14 +30,14 @@ def test_a_sender_that_is_no_number_in_e164_is_refused(sender: str) -> None:
 def test_a_provider_is_found_by_its_space_its_base_url_or_its_own_address(
     fax: dict[str, Any], url: str
 ) -> None:
-    found = accepted("fax", {**fax, "senders": ["+12025550123"]}).fax
+    found = dev_with("fax", {**fax, "senders": ["+12025550123"]}).fax
     assert found is not None
     assert found.url == url
 
 
-def test_a_stage_needs_no_fax_gateway() -> None:
-    assert accepted("fax", None).fax is None
-    assert accepted("fax", REMOVED).fax is None
+def test_a_stage_may_be_without_a_fax_gateway() -> None:
+    assert dev_with("fax", None).fax is None
+    assert dev_with("fax", REMOVED).fax is None
 
 
 def test_the_simulators_of_providers_are_at_the_address_of_the_context() -> None:

@@ -1,15 +1,15 @@
-"""What providers publish, whom it may come from, and where it goes."""
+"""Events that providers publish, their permitted sources, and their destinations."""
 
 import json
 from typing import Any
 
-from tests.support.stacks.templates import Template, Templates, text
+from tests.support.stacks.templates import Template, Templates, text_of
 
 PLACE = "eu-central-1:111122223333"
 
 
-def statements(template: Template, kind: str) -> list[dict[str, Any]]:
-    """What the one policy of a kind says."""
+def policy_statements(template: Template, kind: str) -> list[dict[str, Any]]:
+    """Return the statements of the only policy of a kind."""
     (policy,) = template.all(kind)
     document = policy["KeyPolicy" if kind == "KMS::Key" else "PolicyDocument"]
     found: list[dict[str, Any]] = document["Statement"]
@@ -26,10 +26,10 @@ def services(allowed: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def sources(statement: dict[str, Any]) -> dict[str, str]:
+def condition_values(statement: dict[str, Any]) -> dict[str, str]:
     """The conditions of a statement, by their keys in lower case."""
     return {
-        key.lower(): text(value)
+        key.lower(): text_of(value)
         for conditions in statement["Condition"].values()
         for key, value in conditions.items()
     }
@@ -48,7 +48,7 @@ def test_ses_publishes_events_of_mails_and_does_not_rewrite_links(dev: Templates
     assert set(events["MatchingEventTypes"]) == {
         *("send", "delivery", "bounce", "complaint", "reject", "renderingFailure", "deliveryDelay"),
     }
-    assert text(events["SnsDestination"]["TopicARN"]) == dev["feedback"].output("FeedbackTopicArn")
+    assert text_of(events["SnsDestination"]["TopicARN"]) == dev["feedback"].output("FeedbackTopicArn")
 
 
 def test_the_destination_waits_until_ses_may_publish_to_the_topic(dev: Templates) -> None:
@@ -61,13 +61,13 @@ def test_the_destination_waits_until_ses_may_publish_to_the_topic(dev: Templates
 
 
 def test_only_ses_may_publish_to_the_topic_and_only_for_this_accounts_set_over_tls(dev: Templates) -> None:
-    said = statements(dev["feedback"], "SNS::TopicPolicy")
+    said = policy_statements(dev["feedback"], "SNS::TopicPolicy")
     (refused,) = (each for each in said if each["Effect"] == "Deny")
     assert refused["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
     assert (refused["Action"], refused["Principal"]) == ("sns:Publish", "*")
     (allowed,) = (each for each in said if each["Effect"] == "Allow")
     assert (allowed["Action"], allowed["Principal"]) == ("sns:Publish", {"Service": "ses.amazonaws.com"})
-    assert sources(allowed) == {
+    assert condition_values(allowed) == {
         "aws:sourceaccount": "111122223333",
         "aws:sourcearn": f"arn:aws:ses:{PLACE}:configuration-set/<Mail6A3D1F64>",
     }
@@ -75,7 +75,7 @@ def test_only_ses_may_publish_to_the_topic_and_only_for_this_accounts_set_over_t
 
 def test_the_topic_is_encrypted_with_the_key_of_the_stage(dev: Templates) -> None:
     topic = dev["feedback"].one("SNS::Topic", TopicName="mailroom-dev-feedback")
-    assert text(topic["KmsMasterKeyId"]).endswith(":alias/mailroom-dev-events")
+    assert text_of(topic["KmsMasterKeyId"]).endswith(":alias/mailroom-dev-events")
     assert not dev["feedback"].all("KMS::Key")
 
 
@@ -85,7 +85,7 @@ def test_the_topic_has_one_subscription_that_keeps_the_envelope(dev: Templates) 
     queue = dev["feedback"].body["Resources"][subscription["Endpoint"]["Fn::GetAtt"][0]]["Properties"]
     assert queue["QueueName"] == "mailroom-dev-feedback"
     assert not subscription.get("RawMessageDelivery")
-    assert text(subscription["TopicArn"]) == dev["feedback"].output("FeedbackTopicArn")
+    assert text_of(subscription["TopicArn"]) == dev["feedback"].output("FeedbackTopicArn")
 
 
 def test_the_feedback_queue_accepts_messages_of_its_topic_only(dev: Templates) -> None:
@@ -102,7 +102,7 @@ def test_the_feedback_queue_accepts_messages_of_its_topic_only(dev: Templates) -
     assert allowed["Resource"] == {"Fn::GetAtt": [queue, "Arn"]}
     ((operator, condition),) = allowed["Condition"].items()
     assert operator == "ArnEquals"
-    assert {key: text(value) for key, value in condition.items()} == {
+    assert {key: text_of(value) for key, value in condition.items()} == {
         "aws:SourceArn": template.output("FeedbackTopicArn")
     }
 
@@ -123,16 +123,16 @@ def test_aws_publishes_events_of_text_and_media_to_the_same_topic(everything: Te
     (destination,) = made["EventDestinations"]
     assert destination["Enabled"] is True
     assert destination["MatchingEventTypes"] == ["TEXT_ALL", "MEDIA_ALL", "RCS_ALL"]
-    assert text(destination["SnsDestination"]["TopicArn"]) == aws.output("FeedbackTopicArn")
+    assert text_of(destination["SnsDestination"]["TopicArn"]) == aws.output("FeedbackTopicArn")
     assert aws.output("SmsConfigurationSetName") == "mailroom-dev"
 
 
 def test_aws_sms_may_publish_events_and_texts_for_this_account(everything: Templates) -> None:
     aws = everything["feedback"]
-    publishing = services(statements(aws, "SNS::TopicPolicy"))
+    publishing = services(policy_statements(aws, "SNS::TopicPolicy"))
     assert publishing.keys() == {"ses.amazonaws.com", "sms-voice.amazonaws.com"}
     assert publishing["sms-voice.amazonaws.com"]["Action"] == "sns:Publish"
-    assert sources(publishing["sms-voice.amazonaws.com"]) == {
+    assert condition_values(publishing["sms-voice.amazonaws.com"]) == {
         "aws:sourceaccount": "111122223333",
         "aws:sourcearn": f"arn:aws:sms-voice:{PLACE}:*",
     }

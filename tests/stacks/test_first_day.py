@@ -7,7 +7,7 @@ from mailroom_stacks.settings.load import load, with_providers
 PROVIDERS = "http://172.17.0.1:4580"
 
 
-def test_the_stage_of_a_first_day_sends_only_to_simulators_at_the_given_url() -> None:
+def test_the_stage_of_the_program_first_day_sends_only_to_simulators() -> None:
     context = settings(PROVIDERS)
     stage = with_providers(load(context["mailroom"], STAGE), context["providers"])
     assert stage.providers("mail") == ("resend",)

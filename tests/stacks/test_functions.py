@@ -8,7 +8,7 @@ import pytest
 
 from mailroom import environment
 from mailroom.environment import MessagesApiSettings
-from tests.support.stacks.templates import Templates, text
+from tests.support.stacks.templates import Templates, text_of
 
 FUNCTIONS = [
     ("channels", "send-mail", "send_mail", environment.SesSender),
@@ -89,8 +89,8 @@ def test_the_mailbox_stream_is_read_within_bounds_and_failed_batches_are_kept_wh
     mapping = dict(dev["routing"].mapping("mailroom-dev-dispatch"))
     bucket = mapping.pop("DestinationConfig")["OnFailure"]["Destination"]["Fn::GetAtt"][0]
     name = dev["routing"].body["Resources"][bucket]["Properties"]["BucketName"]
-    assert text(name) == "mailroom-dev-unprocessed-111122223333-eu-central-1"
-    assert text(mapping.pop("EventSourceArn")).startswith(
+    assert text_of(name) == "mailroom-dev-unprocessed-111122223333-eu-central-1"
+    assert text_of(mapping.pop("EventSourceArn")).startswith(
         "<mailroom-dev-mailbox:ExportsOutputFnGetAttMailbox"
     )
     del mapping["FunctionName"], mapping["Tags"]
@@ -109,8 +109,8 @@ def test_the_mailbox_stream_is_read_within_bounds_and_failed_batches_are_kept_wh
     }
 
 
-def test_secrets_are_passed_to_functions_by_arn_only(whole: Templates) -> None:
-    """Where a function needs one, the variable's name says that it is a secret's ARN."""
+def test_functions_get_only_the_arns_of_secrets(whole: Templates) -> None:
+    """If a function needs a secret, its variable's name shows that its value is the secret's ARN."""
     names = {
         name
         for template in whole.stacks.values()

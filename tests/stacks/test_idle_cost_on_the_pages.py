@@ -41,7 +41,7 @@ def parts_of(changes: Mapping[str, object], stage: str) -> dict[str, float]:
     return {name: price for name, price in parts.items() if price}
 
 
-def check(sentence: str, parts: Mapping[str, float], queues: str) -> None:
+def check_sentence(sentence: str, parts: Mapping[str, float], queues: str) -> None:
     """Check that a sentence quotes each part of a price."""
     words = {**WORDS, "polling of queues": f"polling of {queues} queues {{}}"}
     assert [name for name in parts if words[name].format(f"{parts[name]:.2f}") not in sentence] == []
@@ -53,7 +53,7 @@ def test_the_pages_quote_the_price_of_a_stage_of_mail_alone_and_its_parts() -> N
     (sentence,) = re.findall(
         rf"a stage of mail alone costs \*\*{total}\*\* US dollars a month.*?`release` 0\.12\.", PAGE
     )
-    check(sentence, parts, "four")
+    check_sentence(sentence, parts, "four")
     assert f"A stage of mail alone costs ${total} a" in " ".join((ROOT / "README.md").read_text().split())
     assert total == f"{IDLE['minimal']:.2f}"
     assert "less than six US dollars a month" in (ROOT / "CHANGELOG.md").read_text()
@@ -63,7 +63,7 @@ def test_the_pages_quote_the_price_of_a_stage_of_mail_alone_and_its_parts() -> N
 def test_the_pages_quote_the_price_of_the_stage_prod_and_its_parts() -> None:
     parts = parts_of(PROD, "prod")
     (sentence,) = re.findall(rf"costs \*\*{sum(parts.values()):.2f}\*\*: alarms.*?`release` 0\.19\.", PAGE)
-    check(sentence, parts, "seven")
+    check_sentence(sentence, parts, "seven")
 
 
 def test_the_pages_quote_the_price_of_what_is_free_in_an_account() -> None:

@@ -1,4 +1,4 @@
-"""A role may do what its function does, to what it does it to, and nothing else."""
+"""A role may make the calls of its function on the function's resources, and no others."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ ACCOUNT = "eu-central-1:111122223333"
 LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
 
 
-def statements(role: dict[str, Any]) -> list[dict[str, Any]]:
+def statements_of_role(role: dict[str, Any]) -> list[dict[str, Any]]:
     return [each for policy in role["Policies"] for each in policy["PolicyDocument"]["Statement"]]
 
 
@@ -19,7 +19,7 @@ def test_mail_may_be_sent_only_from_the_stages_senders(dev: Templates) -> None:
     sending = [
         each
         for role in dev["channels"].all("IAM::Role")
-        for each in statements(role)
+        for each in statements_of_role(role)
         if "ses:SendEmail" in each["Action"] or "ses:SendRawEmail" in each["Action"]
     ]
     assert len(sending) == 2

@@ -12,10 +12,12 @@ from tests.support.stacks.templates import Template, Templates
 FEEDING_THEMSELVES = {"collect", "send-fax"}
 ONCE = "release"
 """Function that invokes itself only once: a round starts no other round, as
-test_a_round_invokes_no_function shows. So Lambda's limit of about 16 rounds stays."""
+test_a_round_of_release_invokes_no_further_function shows. So Lambda's limit of about 16 rounds stays."""
 
 
-def test_only_a_campaign_a_fax_under_another_group_and_release_feed_themselves(whole: Templates) -> None:
+def test_only_campaigns_regrouped_faxes_and_release_can_invoke_themselves(
+    whole: Templates,
+) -> None:
     assert {*loops(whole)} == {frozenset({f"mailroom-dev-{name}"}) for name in (*FEEDING_THEMSELVES, ONCE)}
 
 
@@ -45,7 +47,7 @@ def resource(kind: str, **properties: object) -> dict[str, Any]:
     return {"Type": f"AWS::{kind}", "Properties": properties}
 
 
-def arn(name: str) -> dict[str, Any]:
+def arn_attribute(name: str) -> dict[str, Any]:
     return {"Fn::GetAtt": [name, "Arn"]}
 
 
@@ -61,29 +63,31 @@ def looping(resources: Mapping[str, Any]) -> set[frozenset[str]]:
 QUEUE = {"Queue": resource("SQS::Queue", QueueName="queue")}
 SECOND = {
     **QUEUE,
-    **function("second", "sqs:SendMessage", arn("Queue")),
-    "Mapping": polls(arn("Queue"), "first"),
+    **function("second", "sqs:SendMessage", arn_attribute("Queue")),
+    "Mapping": polls(arn_attribute("Queue"), "first"),
 }
 
 
-def test_a_loop_may_lead_over_a_topic_and_its_queue() -> None:
+def test_a_loop_of_functions_over_a_topic_and_its_queue_is_found() -> None:
     topic = {
         **function("first", "sns:Publish", {"Ref": "Topic"}),
         "Topic": resource("SNS::Topic", TopicName="topic"),
         "Answers": resource("SQS::Queue", QueueName="answers"),
         "Subscribed": resource(
-            "SNS::Subscription", Protocol="sqs", TopicArn={"Ref": "Topic"}, Endpoint=arn("Answers")
+            "SNS::Subscription", Protocol="sqs", TopicArn={"Ref": "Topic"}, Endpoint=arn_attribute("Answers")
         ),
-        "Read": polls(arn("Answers"), "second"),
+        "Read": polls(arn_attribute("Answers"), "second"),
     }
     assert looping({**SECOND, **topic}) == {frozenset({"first", "second"})}
     del topic["Subscribed"]
     assert looping({**SECOND, **topic}) == set()
 
 
-def test_a_loop_may_lead_over_a_bucket_that_notifies_a_function() -> None:
-    notified = {"LambdaConfigurations": [{"Event": "s3:ObjectCreated:*", "Function": arn("second")}]}
-    objects = {"Fn::Join": ["", [arn("Bucket"), "/*"]]}
+def test_a_loop_of_functions_over_a_bucket_that_notifies_a_function_is_found() -> None:
+    notified = {
+        "LambdaConfigurations": [{"Event": "s3:ObjectCreated:*", "Function": arn_attribute("second")}]
+    }
+    objects = {"Fn::Join": ["", [arn_attribute("Bucket"), "/*"]]}
     bucket = {
         **function("first", "s3:PutObject", objects),
         "Bucket": resource("S3::Bucket", BucketName="bucket", NotificationConfiguration=notified),
@@ -91,14 +95,14 @@ def test_a_loop_may_lead_over_a_bucket_that_notifies_a_function() -> None:
     assert looping({**SECOND, **bucket}) == {frozenset({"first", "second"})}
 
 
-def test_a_loop_may_lead_over_an_invocation() -> None:
-    invoked = function("first", "lambda:InvokeFunction", arn("second"))
+def test_a_loop_of_functions_over_an_invocation_is_found() -> None:
+    invoked = function("first", "lambda:InvokeFunction", arn_attribute("second"))
     assert looping({**SECOND, **invoked}) == {frozenset({"first", "second"})}
 
 
-def test_a_loop_over_a_table_is_not_stopped() -> None:
+def test_a_loop_of_functions_over_a_table_is_not_stopped_by_lambda() -> None:
     table = {
-        **function("first", "dynamodb:UpdateItem", arn("Table")),
+        **function("first", "dynamodb:UpdateItem", arn_attribute("Table")),
         "Table": resource("DynamoDB::Table", TableName="table"),
         "Stream": polls({"Fn::GetAtt": ["Table", "StreamArn"]}, "second"),
     }

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support.stacks.templates import Templates, text
+from tests.support.stacks.templates import Templates, text_of
 
 
 def test_the_ledgers_indexes_have_the_attributes_that_their_readers_use(dev: Templates) -> None:
@@ -24,14 +24,14 @@ def test_the_ledgers_indexes_have_the_attributes_that_their_readers_use(dev: Tem
 
 
 @pytest.mark.parametrize("table", ["suppressions", "preferences"])
-def test_the_choices_of_recipients_stay_for_ever(dev: Templates, table: str) -> None:
+def test_the_choices_of_recipients_never_expire(dev: Templates, table: str) -> None:
     properties = dev["mailbox"].one("DynamoDB::Table", TableName=f"mailroom-dev-{table}")
     assert properties["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
     assert "TimeToLiveSpecification" not in properties
 
 
 @pytest.mark.parametrize("table", ["mailbox", "ledger", "contents", "search", "campaign-runs"])
-def test_messages_and_their_traces_expire(dev: Templates, table: str) -> None:
+def test_the_items_of_messages_expire_in_every_table(dev: Templates, table: str) -> None:
     properties = dev["mailbox"].one("DynamoDB::Table", TableName=f"mailroom-dev-{table}")
     assert properties["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
 
@@ -50,7 +50,7 @@ def test_a_bucket_is_private_and_encrypted_and_its_objects_expire(
     dev: Templates, stack: str, bucket: str, days: int
 ) -> None:
     (found,) = dev[stack].all("S3::Bucket")
-    assert text(found["BucketName"]) == f"mailroom-dev-{bucket}-111122223333-eu-central-1"
+    assert text_of(found["BucketName"]) == f"mailroom-dev-{bucket}-111122223333-eu-central-1"
     assert set(found["PublicAccessBlockConfiguration"].values()) == {True}
     (encryption,) = found["BucketEncryption"]["ServerSideEncryptionConfiguration"]
     assert encryption == {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}

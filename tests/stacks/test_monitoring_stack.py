@@ -1,4 +1,4 @@
-"""Who may ring, and who hears of it."""
+"""Alarms, and the topics that they notify."""
 
 import json
 import re
@@ -11,13 +11,13 @@ from mailroom_ops.setup.init import IDLE
 from mailroom_stacks.constructs.topic import PUBLISHERS
 from mailroom_stacks.settings.monitoring import MINIMAL
 from mailroom_stacks.settings.sentences import SettingsError
-from tests.support.stacks.alarm import about, queues, streams
-from tests.support.stacks.refusals import REMOVED, refusal
-from tests.support.stacks.templates import Template, Templates, text
+from tests.support.stacks.alarm import queues, streams, values_with_alarm
+from tests.support.stacks.refusals import REMOVED, refusal_of_setting
+from tests.support.stacks.templates import Template, Templates, text_of
 from tests.support.stacks.variants import variant
 
 
-def statements(template: Template, kind: str, document: str) -> list[dict[str, Any]]:
+def document_statements(template: Template, kind: str, document: str) -> list[dict[str, Any]]:
     (found,) = template.all(kind)
     listed: list[dict[str, Any]] = found[document]["Statement"]
     return listed
@@ -61,8 +61,8 @@ def test_cloudwatch_may_publish_alarms_of_this_account_and_stage_and_only_aws_he
     health = [{"Service": "events.amazonaws.com"}] if name == TOPICS[0] else []
     assert [each["Principal"] for each in others] == health
     condition = allowed["Condition"]
-    assert text(condition["StringEquals"]["aws:SourceAccount"]) == "111122223333"
-    source = text(condition["ArnEquals"]["aws:SourceArn"])
+    assert text_of(condition["StringEquals"]["aws:SourceAccount"]) == "111122223333"
+    source = text_of(condition["ArnEquals"]["aws:SourceArn"])
     assert source == "arn:aws:cloudwatch:eu-central-1:111122223333:alarm:mailroom-dev-*"
 
 
@@ -75,7 +75,7 @@ def test_the_topics_refuse_requests_without_tls(dev: Templates, name: str) -> No
 def test_the_services_that_publish_may_use_the_key_to_encrypt(dev: Templates) -> None:
     services = [
         each
-        for each in statements(dev["monitoring"], "KMS::Key", "KeyPolicy")
+        for each in document_statements(dev["monitoring"], "KMS::Key", "KeyPolicy")
         if "Service" in each["Principal"]
     ]
     allowed = {
@@ -149,7 +149,7 @@ def test_a_queue_that_the_stage_does_not_have_stops_synth() -> None:
     ],
 )
 def test_a_wrong_setting_stops_synth_with_a_sentence(key: str, value: object, said: str) -> None:
-    assert said in refusal(key, value)
+    assert said in refusal_of_setting(key, value)
 
 
 def test_a_stage_of_the_default_level_has_the_alarms_of_messages_that_are_late_or_fail(
@@ -185,7 +185,7 @@ def test_an_alarm_about_lost_records_has_a_mapping_whose_events_are_counted(
         if "EventCount" in each.get("Properties", {}).get("MetricsConfig", {}).get("Metrics", [])
     }
     for metric in ("OnFailureDestinationDeliveredEventCount", "DroppedEventCount"):
-        assert about(stage, "AWS/Lambda", metric, "EventSourceMappingUUID") == counted
+        assert values_with_alarm(stage, "AWS/Lambda", metric, "EventSourceMappingUUID") == counted
     assert sorted(found[each].split("-", 2)[2] for each in counted) == watched
 
 

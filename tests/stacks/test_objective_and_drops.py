@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.stacks.alarm import alarm, alarms
+from tests.support.stacks.alarm import alarm_named, alarms
 from tests.support.stacks.dashboard import widgets
-from tests.support.stacks.templates import Templates, text
+from tests.support.stacks.templates import Templates, text_of
 
 
 def test_an_objective_watches_the_p99_of_each_normal_lane_in_a_short_and_in_a_long_window(
@@ -27,10 +27,10 @@ def test_an_objective_watches_the_p99_of_each_normal_lane_in_a_short_and_in_a_lo
         assert (rings["Threshold"], rings["Period"]) == (5_000, 300)
 
 
-def test_the_line_of_slow_codes_is_at_the_objective(whole: Templates) -> None:
+def test_the_graph_of_slow_codes_has_a_line_at_the_objective(whole: Templates) -> None:
     (codes,) = (each for each in widgets(whole, "metric") if "Codes" in each["properties"]["title"])
     (line,) = codes["properties"]["annotations"]["horizontal"]
-    assert line["value"] == alarm(whole, "mailroom-dev-mail-codes-late")["Threshold"]
+    assert line["value"] == alarm_named(whole, "mailroom-dev-mail-codes-late")["Threshold"]
 
 
 @pytest.mark.parametrize("name", ["dev", "prod", "whole"])
@@ -48,7 +48,7 @@ def test_one_alarm_covers_each_metric_of_silent_drops_by_aws(
         ("AWS/SNS", "NumberOfNotificationsFailed", (("TopicName", f"{prefix}alarms"),)),
     }
     (total,) = (each for each in drops.properties["Metrics"] if "Expression" in each)
-    # A sum by `+` has no value if one of its metrics has none.
+    # A sum by `+` is without a value if one of its metrics is.
     assert total["Expression"].startswith("SUM([loops, ")
     assert (drops.properties["Threshold"], drops.properties["EvaluationPeriods"]) == (1, 1)
 
@@ -69,7 +69,7 @@ def test_events_of_aws_health_for_the_stages_services_go_to_the_alarms_topic(dev
 def publishers(stage: Templates) -> list[dict[str, Any]]:
     """The services that may publish to a topic of the alarms, each with the source that it has to name."""
     return [
-        {**each["Principal"], "source": text(each["Condition"]["ArnEquals"]["aws:SourceArn"])}
+        {**each["Principal"], "source": text_of(each["Condition"]["ArnEquals"]["aws:SourceArn"])}
         for policy in stage["monitoring"].all("SNS::TopicPolicy")
         for each in policy["PolicyDocument"]["Statement"]
         if each["Effect"] == "Allow"

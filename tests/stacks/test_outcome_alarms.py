@@ -7,7 +7,7 @@ import pytest
 from mailroom_local.pump.alarms import state_of
 from mailroom_stacks.settings.load import load
 from tests.support.failing_tries import KINDS, failing_tries
-from tests.support.stacks.alarm import alarm, alarms
+from tests.support.stacks.alarm import alarm_named, alarms
 from tests.support.stacks.metric_log import BEGIN, MetricLog
 from tests.support.stacks.refusals import STAGES
 from tests.support.stacks.templates import Templates
@@ -51,7 +51,7 @@ def log_messages(log: MetricLog, messages: int, kind: str, random: Random, sprea
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_single_message_that_is_tried_again_for_an_hour_rings_nothing(
+def test_a_single_message_that_is_retried_for_an_hour_rings_no_alarm(
     whole: Templates, kind: str, seed: int
 ) -> None:
     random, log = Random(seed), idle(whole, release_from=0, canary_from=0)
@@ -61,22 +61,22 @@ def test_a_single_message_that_is_tried_again_for_an_hour_rings_nothing(
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_provider_that_is_down_rings_within_three_minutes_with_twelve_codes_put_at_once(
+def test_an_outage_of_a_provider_rings_an_alarm_within_three_minutes_after_twelve_codes_at_once(
     whole: Templates, kind: str, seed: int
 ) -> None:
     random, log = Random(seed), MetricLog()
     log_messages(log, 12, kind, random, spread=10)
-    first, *_ = log.ringing_minutes(alarm(whole, TRIES), HOUR)
+    first, *_ = log.ringing_minutes(alarm_named(whole, TRIES), HOUR)
     assert first <= 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_provider_that_is_down_rings_within_five_minutes_with_three_codes_a_minute(
+def test_an_outage_of_a_provider_rings_an_alarm_within_five_minutes_with_three_codes_per_minute(
     whole: Templates, kind: str
 ) -> None:
     random, log = Random(kind), MetricLog()
     log_messages(log, 3 * HOUR, kind, random, spread=HOUR * 60)
-    first, *others = log.ringing_minutes(alarm(whole, TRIES), HOUR)
+    first, *others = log.ringing_minutes(alarm_named(whole, TRIES), HOUR)
     assert first <= 5
     assert len(others) > HOUR * 0.9 - first
 
@@ -85,19 +85,21 @@ def test_the_alarm_of_a_lane_ends_after_the_provider_answers_again(whole: Templa
     log = MetricLog()
     log_tries(log, "Retried", [second * 5.0 for second in range(120)])
     log_tries(log, "Sent", [600.0 + second for second in range(600)])
-    assert log.ringing_minutes(alarm(whole, TRIES), HOUR) == [*range(1, 13)]
+    assert log.ringing_minutes(alarm_named(whole, TRIES), HOUR) == [*range(1, 13)]
 
 
 def test_the_alarm_of_faxes_counts_the_submits(whole: Templates) -> None:
     log = MetricLog()
     log_tries(log, "Misconfigured", [second * 10.0 for second in range(60)], "send-fax")
-    assert log.ringing_minutes(alarm(whole, FAX_TRIES), 10) == [*range(1, 10)]
+    assert log.ringing_minutes(alarm_named(whole, FAX_TRIES), 10) == [*range(1, 10)]
     log_tries(log, "Submitted", [second * 7.0 for second in range(86)], "send-fax")
-    assert log.ringing_minutes(alarm(whole, FAX_TRIES), 10) == []
+    assert log.ringing_minutes(alarm_named(whole, FAX_TRIES), 10) == []
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_a_lane_rings_if_half_of_the_tries_fail_in_two_of_five_minutes(whole: Templates, seed: int) -> None:
+def test_the_alarm_of_a_lane_rings_if_half_of_the_tries_fail_in_two_of_five_minutes(
+    whole: Templates, seed: int
+) -> None:
     random, log = Random(seed), MetricLog()
     failing = [random.choice([0, 0, 3, 4, 5, 50]) for _ in range(HOUR)]
     answered = [random.choice([0, 3, 4, 5, 6, 50]) for _ in range(HOUR)]
@@ -106,11 +108,13 @@ def test_a_lane_rings_if_half_of_the_tries_fail_in_two_of_five_minutes(whole: Te
         log_tries(log, "Sent", [minute * 60.0] * answered[minute])
     bad = [no >= 4 and no >= yes for no, yes in zip(failing, answered, strict=True)]
     expected = [minute for minute in range(HOUR) if sum(bad[max(0, minute + 1 - LATEST) : minute + 1]) >= 2]
-    assert log.ringing_minutes(alarm(whole, TRIES), HOUR) == expected
+    assert log.ringing_minutes(alarm_named(whole, TRIES), HOUR) == expected
     assert expected
 
 
-def test_each_lane_and_channel_has_its_alarm_and_no_other(whole: Templates, dev: Templates) -> None:
+def test_each_lane_and_each_channel_has_exactly_one_alarm_of_outcomes(
+    whole: Templates, dev: Templates
+) -> None:
     kinds = ("-tries-failing", "-messages-failing")
     names = {each.name.removeprefix("mailroom-dev-") for each in alarms(whole) if each.name.endswith(kinds)}
     rows = [*load(STAGES, "dev").lane_rows()]
@@ -129,23 +133,25 @@ def log_ended(log: MetricLog, minute: int, sent: int, failed: int = 0, late: int
             log.add("Failed", minute * 60, number, channel="mail", reason=reason, stage="dev")
 
 
-def test_forty_mails_that_fail_by_a_renamed_variable_ring_at_once(whole: Templates) -> None:
+def test_forty_mails_that_fail_after_a_variable_was_renamed_ring_an_alarm_at_once(whole: Templates) -> None:
     log = MetricLog()
     log_ended(log, 0, 100)
     log_ended(log, 30, 0, failed=40)
-    assert log.ringing_minutes(alarm(whole, MESSAGES), 2 * HOUR) == [*range(30, 60)]
+    assert log.ringing_minutes(alarm_named(whole, MESSAGES), 2 * HOUR) == [*range(30, 60)]
 
 
-def test_late_bounces_of_a_campaign_ring_nothing_when_few_mails_are_sent(whole: Templates) -> None:
+def test_late_bounces_of_a_campaign_ring_no_alarm_while_few_mails_are_sent(whole: Templates) -> None:
     log = MetricLog()
     log_ended(log, 0, 10_000)
     for minute in range(70, 110):
         log_ended(log, minute, minute % 2, late=3)
-    assert log.ringing_minutes(alarm(whole, MESSAGES), 3 * HOUR) == []
+    assert log.ringing_minutes(alarm_named(whole, MESSAGES), 3 * HOUR) == []
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_a_channel_rings_if_a_fifth_of_fifty_messages_of_an_hour_fail(whole: Templates, seed: int) -> None:
+def test_the_alarm_of_a_channel_rings_if_a_fifth_of_fifty_messages_of_an_hour_fail(
+    whole: Templates, seed: int
+) -> None:
     random, log = Random(seed), MetricLog()
     minutes = 3 * HOUR
     ended = [
@@ -161,7 +167,7 @@ def test_a_channel_rings_if_a_fifth_of_fifty_messages_of_an_hour_fail(whole: Tem
         return sent + failed >= 50 and 5 * (failed + late) >= sent + failed
 
     expected = [minute for minute in range(minutes) if is_bad(minute)]
-    assert log.ringing_minutes(alarm(whole, MESSAGES), minutes) == expected
+    assert log.ringing_minutes(alarm_named(whole, MESSAGES), minutes) == expected
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -176,7 +182,7 @@ def test_the_alarm_of_a_used_up_day_and_its_warning_never_ring_together(whole: T
             name = "WaitsForDay" if lane == "send-mail-bulk" else "PagesWaitForDay"
             log.add(name, minute * 60, random.randrange(1, 500), service=lane, stage="dev")
     urgent, warning = (
-        {*log.ringing_minutes(alarm(whole, f"mailroom-dev-mail-day-used-up{end}"), 3 * HOUR)}
+        {*log.ringing_minutes(alarm_named(whole, f"mailroom-dev-mail-day-used-up{end}"), 3 * HOUR)}
         for end in ("", "-warning")
     )
     assert urgent
@@ -184,17 +190,17 @@ def test_the_alarm_of_a_used_up_day_and_its_warning_never_ring_together(whole: T
     assert not urgent & warning
 
 
-def test_a_used_up_day_of_a_bulk_lane_without_a_daily_limit_rings_the_warning() -> None:
+def test_the_warning_rings_if_the_provider_refuses_bulk_for_the_day_without_a_daily_limit() -> None:
     lanes = {"normal": {"share": 0.5}, "bulk": {"share": 0.5}}
     stage, log = variant({"channels.sms.lanes": lanes}), MetricLog()
     log.add("WaitsForDay", 0, 10, service="send-sms-bulk", stage="dev")
-    assert log.ringing_minutes(alarm(stage, "mailroom-dev-sms-day-used-up-warning"), HOUR) == [*range(25)]
+    assert log.ringing_minutes(alarm_named(stage, "mailroom-dev-sms-day-used-up-warning"), HOUR) == [
+        *range(25)
+    ]
 
 
 @pytest.mark.parametrize("name", ["dev", "prod", "whole", "lean", "by_resend", "two_providers"])
-def test_an_idle_stage_rings_nothing_from_its_deployment_on(
-    name: str, request: pytest.FixtureRequest
-) -> None:
+def test_an_idle_stage_rings_no_alarm_after_its_deployment(name: str, request: pytest.FixtureRequest) -> None:
     stage: Templates = request.getfixturevalue(name)
     log = idle(stage, release_from=3, canary_from=9)
     ringing = {each.name: log.ringing_minutes(each.properties, HOUR) for each in alarms(stage)}

@@ -7,8 +7,8 @@ import pytest
 from mailroom.message.outcome import FAILED, SILENT
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.sentences import SettingsError
-from tests.support.stacks.refusals import refusal, with_settings
-from tests.support.stacks.templates import Template, Templates, text
+from tests.support.stacks.refusals import refusal_of_setting, with_settings
+from tests.support.stacks.templates import Template, Templates, text_of
 from tests.support.stacks.variants import BUS
 
 
@@ -36,13 +36,13 @@ def test_outcomes_reads_only_changes_with_callbacks_failures_and_fax_retries(dev
 def test_the_ledger_stream_is_read_within_bounds_and_failed_batches_are_kept_whole(dev: Templates) -> None:
     routing = dev["routing"]
     dispatch, outcomes = (dict(routing.mapping(f"mailroom-dev-{name}")) for name in ("dispatch", "outcomes"))
-    assert "ExportsOutputFnGetAttLedger" in text(outcomes["EventSourceArn"])
+    assert "ExportsOutputFnGetAttLedger" in text_of(outcomes["EventSourceArn"])
     own = ("EventSourceArn", "FilterCriteria", "FunctionName")
     assert {name: value for name, value in outcomes.items() if name not in own} == {
         name: value for name, value in dispatch.items() if name not in own
     }
     (bucket,) = routing.all("S3::Bucket")
-    assert "unprocessed" in text(bucket["BucketName"])
+    assert "unprocessed" in text_of(bucket["BucketName"])
 
 
 def put_events(routing: Template) -> list[dict[str, object]]:
@@ -75,7 +75,7 @@ def test_outcomes_reads_every_outcome_and_may_put_only_its_own_events_if_there_i
     assert (given["EVENT_BUS"], given["EVENT_SOURCE"]) == ("orders", "mailroom.dev")
     assert json.loads(given["CAMPAIGNS"]) == ["csv", "jsonl", "module", "postgresql"]
     (statement,) = put_events(routing)
-    assert text(statement["Resource"]) == "arn:aws:events:eu-central-1:111122223333:event-bus/orders"
+    assert text_of(statement["Resource"]) == "arn:aws:events:eu-central-1:111122223333:event-bus/orders"
     assert statement["Condition"] == {
         "ForAllValues:StringEquals": {"events:source": "mailroom.dev"},
         "StringEquals": {"events:detail-type": "Message Outcome"},
@@ -100,5 +100,5 @@ def test_a_bus_in_another_region_is_refused() -> None:
 
 
 @pytest.mark.parametrize("bus", ["", "my bus", "arn:aws:sqs:eu-central-1:111122223333:orders", "a" * 257])
-def test_an_invalid_bus_is_refused(bus: str) -> None:
-    assert refusal("outcomes.event_bus", bus).startswith("mailroom.dev.outcomes.event_bus: ")
+def test_an_invalid_name_of_an_event_bus_is_refused(bus: str) -> None:
+    assert refusal_of_setting("outcomes.event_bus", bus).startswith("mailroom.dev.outcomes.event_bus: ")

@@ -12,7 +12,7 @@ from mailroom_stacks.mailbox import MailboxStack
 from mailroom_stacks.settings.load import load, load_campaigns
 from tests.support.stacks.alarm import alarms
 from tests.support.stacks.annotations import warnings
-from tests.support.stacks.campaign_folders import changes_for, enabled, put, refused
+from tests.support.stacks.campaign_folders import changes_for, enabled, put_campaign, refusal_of_campaigns
 from tests.support.stacks.refusals import with_settings
 from tests.support.stacks.templates import Templates
 from tests.support.stacks.variants import variant
@@ -24,29 +24,33 @@ RUNS = "ExportsOutputFnGetAttRuns"
 @pytest.mark.parametrize(
     ("changes", "stop_at"), [({}, 5), ({"stop_at": 2.5}, 2.5), ({"stop_at": False}, None)]
 )
-def test_a_campaign_stops_at_five_percent_unless_it_says_otherwise(
+def test_a_campaign_pauses_itself_at_five_percent_by_default(
     tmp_path: Path, changes: dict[str, Any], stop_at: float | None
 ) -> None:
-    (campaign,) = enabled(put(tmp_path, **changes), "weekly")
+    (campaign,) = enabled(put_campaign(tmp_path, **changes), "weekly")
     assert campaign.chosen.stop_at == stop_at
 
 
-def test_a_stage_may_switch_it_off_by_null(tmp_path: Path) -> None:
-    (campaign,) = enabled(put(tmp_path), "weekly", campaigns__overrides={"weekly": {"stop_at": None}})
+def test_the_setting_null_switches_the_automatic_pause_of_campaigns_off(tmp_path: Path) -> None:
+    (campaign,) = enabled(
+        put_campaign(tmp_path), "weekly", campaigns__overrides={"weekly": {"stop_at": None}}
+    )
     assert campaign.chosen.stop_at is None
 
 
 @pytest.mark.parametrize("stop_at", [0, -1, 101, "five", True])
-def test_another_share_is_refused_with_its_key(tmp_path: Path, stop_at: object) -> None:
-    sentence = refused(put(tmp_path, stop_at=stop_at), "weekly")
+def test_an_invalid_share_for_the_automatic_pause_is_refused_with_its_key(
+    tmp_path: Path, stop_at: object
+) -> None:
+    sentence = refusal_of_campaigns(put_campaign(tmp_path, stop_at=stop_at), "weekly")
     assert sentence.startswith("campaigns/weekly/campaign.toml: stop_at: ")
 
 
 def of_weekly(tmp_path: Path, **changes: Any) -> Templates:
-    return variant(changes_for("weekly"), campaigns=put(tmp_path, **changes))
+    return variant(changes_for("weekly"), campaigns=put_campaign(tmp_path, **changes))
 
 
-def test_the_index_may_pause_runs_and_an_alarm_rings(tmp_path: Path) -> None:
+def test_the_indexer_may_pause_runs_and_an_alarm_rings_at_a_pause(tmp_path: Path) -> None:
     routing = of_weekly(tmp_path)["routing"]
     variables, policy = routing.environment(INDEX), routing.policy(INDEX)
     assert json.loads(variables["CAMPAIGNS"]) == {"weekly": 5}
@@ -55,7 +59,7 @@ def test_the_index_may_pause_runs_and_an_alarm_rings(tmp_path: Path) -> None:
     assert "mailroom-dev-run-paused" in {alarm.name for alarm in alarms(of_weekly(tmp_path / "again"))}
 
 
-def test_without_the_setting_the_index_may_not_pause_runs_and_no_alarm_exists(tmp_path: Path) -> None:
+def test_without_the_setting_the_indexer_may_not_pause_runs_and_no_alarm_exists(tmp_path: Path) -> None:
     stage = of_weekly(tmp_path, stop_at=False)
     assert json.loads(stage["routing"].environment(INDEX)["CAMPAIGNS"]) == {"weekly": None}
     assert RUNS not in repr(stage["routing"].policy(INDEX))
@@ -63,10 +67,10 @@ def test_without_the_setting_the_index_may_not_pause_runs_and_no_alarm_exists(tm
 
 
 @pytest.mark.parametrize(("search", "stop_at", "count"), [(True, 5, 0), (False, 5, 1), (False, False, 0)])
-def test_synth_warns_of_a_share_that_nobody_counts(
+def test_synth_warns_of_a_share_that_a_stage_without_search_cannot_count(
     tmp_path: Path, stop_at: object, count: int, *, search: bool
 ) -> None:
-    folder = put(tmp_path, stop_at=stop_at)
+    folder = put_campaign(tmp_path, stop_at=stop_at)
     settings = load(with_settings(changes_for("weekly", search=search)), "dev")
     app = App()
     CampaignsStack(app, settings, MailboxStack(app, settings), load_campaigns(settings, folder))

@@ -4,7 +4,7 @@ from difflib import unified_diff
 
 import pytest
 
-from tests.support.promised_names import FILE, lines
+from tests.support.promised_names import FILE, lines_of_names
 
 NEXT = """
 A removed or changed line breaks the code of deployers: write it into CHANGELOG.md, section Unreleased.
@@ -12,6 +12,8 @@ Then run: .venv/bin/python -m tests.support.promised_names"""
 
 
 def test_the_names_that_own_code_may_import_have_the_promised_parameters_and_members() -> None:
-    changes = unified_diff(FILE.read_text().splitlines(), lines(), "promised", "code", n=0, lineterm="")
+    changes = unified_diff(
+        FILE.read_text().splitlines(), lines_of_names(), "promised", "code", n=0, lineterm=""
+    )
     if difference := "\n".join(changes):
         pytest.fail(f"{difference}{NEXT}", pytrace=False)

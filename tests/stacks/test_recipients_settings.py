@@ -1,4 +1,4 @@
-"""Whom a stage may reach: what stops synth, and what its senders know of the rest."""
+"""Recipients that a stage may reach: settings that stop synth, and variables of senders."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ from mailroom.environment import Sender
 from mailroom.message.message import parse
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.sentences import SettingsError
-from tests.support.stacks.refusals import accepted, refusal, with_settings
+from tests.support.stacks.refusals import dev_with, refusal_of_setting, with_settings
 from tests.support.stacks.templates import Templates
 from tests.support.stacks.variants import IOS, NEWS, OTHERWISE, PUSH, PUSH_ROW
 
@@ -24,7 +24,7 @@ REACHABLE = OTHERWISE["recipients"]
 
 
 def with_push(recipients: dict[str, Any]) -> str:
-    """What `load` says of a stage that pushes."""
+    """Return the error of `load` for a stage that pushes."""
     changes = {"push": PUSH, "channels.push": PUSH_ROW, "recipients": recipients}
     try:
         load(with_settings(changes), "dev")
@@ -37,13 +37,13 @@ def with_push(recipients: dict[str, Any]) -> str:
     "entry", ["ada@example.com", "example.com", "xn--bcher-kva.example", "+1202", "+16175551234", "a.b-c.dev"]
 )
 def test_addresses_domains_and_the_beginnings_of_numbers_are_accepted(entry: str) -> None:
-    recipients = accepted("recipients", {"only": [entry]}).recipients
+    recipients = dev_with("recipients", {"only": [entry]}).recipients
     assert recipients is not None
     assert recipients.only == (entry,)
 
 
 def test_addresses_and_domains_are_compared_in_lower_case() -> None:
-    recipients = accepted("recipients", {"only": ["Ada@Example.COM", "Corp.Example"]}).recipients
+    recipients = dev_with("recipients", {"only": ["Ada@Example.COM", "Corp.Example"]}).recipients
     assert recipients is not None
     assert recipients.only == ("ada@example.com", "corp.example")
 
@@ -58,7 +58,7 @@ def test_addresses_and_domains_are_compared_in_lower_case() -> None:
 )
 def test_an_invalid_recipient_is_refused_with_the_valid_kinds(entry: str) -> None:
     said = f"mailroom.dev.recipients.only.0: {entry!r} is not a recipient; {KINDS}."
-    assert refusal("recipients", {"only": [entry]}) == said
+    assert refusal_of_setting("recipients", {"only": [entry]}) == said
 
 
 @pytest.mark.parametrize(

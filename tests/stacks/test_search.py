@@ -1,4 +1,4 @@
-"""What makes messages findable: on in every stage, and off by a setting."""
+"""Resources that make messages findable: in every stage unless a setting removes them."""
 
 import json
 

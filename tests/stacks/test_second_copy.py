@@ -14,8 +14,8 @@ from botocore.validate import validate_parameters
 from mailroom_ops.repair.exported import TABLES
 from tests.support import ROOT
 from tests.support.stacks.alarm import alarms
-from tests.support.stacks.refusals import accepted, refusal
-from tests.support.stacks.templates import Template, Templates, allowed, text
+from tests.support.stacks.refusals import dev_with, refusal_of_setting
+from tests.support.stacks.templates import Template, Templates, allowed, text_of
 from tests.support.stacks.variants import up_to
 
 PLACE = "eu-central-1:111122223333"
@@ -36,7 +36,7 @@ def inputs(mailbox: Template) -> dict[str, dict[str, str]]:
     }
 
     def request(schedule: dict[str, Any]) -> dict[str, str]:
-        fields: dict[str, str] = json.loads(text(schedule["Target"]["Input"]))
+        fields: dict[str, str] = json.loads(text_of(schedule["Target"]["Input"]))
         return {**fields, "TableArn": names[fields["TableArn"]]}
 
     return {schedule["Name"]: request(schedule) for schedule in mailbox.all("Scheduler::Schedule")}
@@ -45,7 +45,7 @@ def inputs(mailbox: Template) -> dict[str, dict[str, str]]:
 def test_each_table_is_exported_once_a_day_to_the_bucket_of_the_setting(mailbox: Template) -> None:
     schedules = mailbox.all("Scheduler::Schedule")
     assert {schedule["ScheduleExpression"] for schedule in schedules} == {"rate(1 day)"}
-    assert {text(schedule["Target"]["Arn"]) for schedule in schedules} == {
+    assert {text_of(schedule["Target"]["Arn"]) for schedule in schedules} == {
         "arn:aws:scheduler:::aws-sdk:dynamodb:exportTableToPointInTime"
     }
     tables = {f"mailroom-dev-{table}" for table in TABLES}
@@ -74,7 +74,7 @@ def test_the_role_may_export_these_tables_and_put_objects_below_their_names(mail
     (role,) = mailbox.all("IAM::Role")
     (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
     group = f"arn:aws:scheduler:{PLACE}:schedule-group/mailroom-dev-second-copy"
-    assert text(trust["Condition"]["StringEquals"]["aws:SourceArn"]) == group
+    assert text_of(trust["Condition"]["StringEquals"]["aws:SourceArn"]) == group
     objects = {f"arn:aws:s3:::acme-second-copies/mailroom-dev-{table}/*" for table in TABLES}
     permissions = allowed(role)
     assert len(permissions.pop("dynamodb:ExportTableToPointInTime")) == len(TABLES)
@@ -109,13 +109,13 @@ def test_an_alarm_rings_if_an_export_cannot_be_started(everything: Templates) ->
 
 
 def test_a_stage_has_no_schedules_by_default(dev: Templates) -> None:
-    assert accepted("search", value=True).deployment.second_copy is None
+    assert dev_with("search", value=True).deployment.second_copy is None
     assert not dev["mailbox"].all("Scheduler::Schedule")
 
 
 def test_a_second_copy_without_point_in_time_recovery_is_refused() -> None:
     settings = {"point_in_time_recovery": False, "second_copy": {"bucket": "copies"}}
-    sentence = refusal("deployment", settings)
+    sentence = refusal_of_setting("deployment", settings)
     assert sentence.startswith("mailroom.dev.deployment: {")
     assert sentence.endswith(
         "has a second_copy, and DynamoDB exports only tables with point-in-time recovery; set "
@@ -125,4 +125,4 @@ def test_a_second_copy_without_point_in_time_recovery_is_refused() -> None:
 
 @pytest.mark.parametrize("settings", [{"bucket": "s3://copies"}, {"bucket": "copies", "account": "prod"}])
 def test_an_invalid_bucket_or_account_is_refused(settings: dict[str, str]) -> None:
-    assert "should match pattern" in refusal("deployment.second_copy", settings)
+    assert "should match pattern" in refusal_of_setting("deployment.second_copy", settings)

@@ -1,4 +1,4 @@
-"""What the operator's commands work out of a stage's settings is what its templates have."""
+"""Values that the operator's commands calculate from a stage's settings are those of its templates."""
 
 from typing import Any
 

@@ -11,7 +11,14 @@ from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.queues import LEAST_LEDGER_DAYS, UNPROCESSED_DAYS
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.times import LOCAL
-from tests.support.stacks.refusals import REMOVED, SHIPPED, STAGES, accepted, refusal, with_settings
+from tests.support.stacks.refusals import (
+    REMOVED,
+    SHIPPED,
+    STAGES,
+    dev_with,
+    refusal_of_setting,
+    with_settings,
+)
 
 MAIL = STAGES["dev"]["channels"]["mail"]
 
@@ -43,7 +50,7 @@ MAIL = STAGES["dev"]["channels"]["mail"]
 )
 def test_a_wrong_value_is_named_with_the_valid_values(key: str, value: object, said: str) -> None:
     named = "mail.senders" if key == "mail" else key
-    assert refusal(key, value) == f"mailroom.dev.{named}: {said}"
+    assert refusal_of_setting(key, value) == f"mailroom.dev.{named}: {said}"
 
 
 @pytest.mark.parametrize(
@@ -215,7 +222,7 @@ def test_a_wrong_value_is_named_with_the_valid_values(key: str, value: object, s
 def test_numbers_that_do_not_fit_together_are_named_with_their_formula(
     key: str, value: object, said: str
 ) -> None:
-    assert refusal(key, value) == f"mailroom.dev.{said}"
+    assert refusal_of_setting(key, value) == f"mailroom.dev.{said}"
 
 
 @pytest.mark.parametrize(
@@ -228,7 +235,7 @@ def test_numbers_that_do_not_fit_together_are_named_with_their_formula(
     ],
 )
 def test_a_sender_has_the_memory_that_the_largest_messages_need(key: str, value: int, memory: int) -> None:
-    row, *_ = accepted(key, value).lane_rows()
+    row, *_ = dev_with(key, value).lane_rows()
     assert row.memory_mb == memory
 
 
@@ -253,7 +260,7 @@ def test_the_app_exits_with_the_sentence_and_no_traceback(monkeypatch: pytest.Mo
         app.main()
 
 
-def test_context_without_a_value_is_explained(
+def test_a_missing_value_of_the_option_context_is_explained(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["app.py", "-c", "stage"])
@@ -281,14 +288,14 @@ def test_the_stages_settings_override_the_local_profile_which_adds_no_section() 
     }
 
 
-def test_a_failed_batch_is_kept_for_less_time_than_every_ledger() -> None:
+def test_objects_of_failed_batches_expire_before_the_items_of_any_ledger() -> None:
     assert UNPROCESSED_DAYS < LEAST_LEDGER_DAYS
 
 
 @pytest.mark.parametrize("value", ["x" * 5000, ["x"] * 5000])
 @pytest.mark.parametrize("key", ["monitoring.level", "channels", "deployment.account", "fax.on_unknown"])
 def test_a_sentence_shortens_a_long_value(key: str, value: object) -> None:
-    assert len(refusal(key, value)) < 400
+    assert len(refusal_of_setting(key, value)) < 400
 
 
 def test_a_template_with_an_unknown_filter_stops_synth_with_its_file_and_line(tmp_path: Path) -> None:

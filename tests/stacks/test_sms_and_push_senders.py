@@ -1,4 +1,4 @@
-"""What the senders of SMS and push are told, and what they may do."""
+"""Variables and permissions of the senders of SMS and push."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ from aws_cdk import Stack
 
 from mailroom import environment
 from mailroom_stacks.providers.aws_sms import send_sms
-from tests.support.stacks.templates import Template, Templates, text
+from tests.support.stacks.templates import Template, Templates, text_of
 from tests.support.stacks.variants import ANDROID, IOS, NEWS, SERVICE
 
 ACCOUNT = "eu-central-1:111122223333"
@@ -21,7 +21,7 @@ SHARED = "arn:aws:sms-voice:eu-central-1:999988887777:pool/" + POOL
 
 
 def beside(template: Template, function: str) -> dict[str, set[str]]:
-    """What a sender may do beside reading its queue and writing its log."""
+    """Return a sender's permissions besides reading its queue and writing its log."""
     consume = ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes", "ChangeMessageVisibility")
     own = {f"sqs:{each}" for each in consume} | {"logs:CreateLogStream", "logs:PutLogEvents"}
     may = template.policy(function)
@@ -29,8 +29,9 @@ def beside(template: Template, function: str) -> dict[str, set[str]]:
     return {action: arns for action, arns in may.items() if action not in own}
 
 
-def read(template: Template, function: str, kind: type[msgspec.Struct]) -> Any:
-    """What the function's code makes of its environment; everything there is known to it."""
+def read_environment(template: Template, function: str, kind: type[msgspec.Struct]) -> Any:
+    """Return the settings that the function's code reads from its environment, which has these variables
+    only."""
     given = template.environment(function)
     known = {each.encode_name for each in msgspec.structs.fields(kind)}
     ours = {name for name in given if not name.startswith(("POWERTOOLS_", "MAILROOM_"))}
@@ -42,7 +43,7 @@ def read(template: Template, function: str, kind: type[msgspec.Struct]) -> Any:
 
 
 def test_an_sms_sender_for_twilio_has_only_twilios_settings(dev: Templates) -> None:
-    told = read(dev["channels"], "mailroom-dev-send-sms", environment.SmsSender)
+    told = read_environment(dev["channels"], "mailroom-dev-send-sms", environment.SmsSender)
     assert (told.channel, told.sms_provider, told.sms_sender) == ("sms", "twilio", "+12025550123")
     assert told.sms_base_url == "https://api.twilio.com"
     assert "ExportsOutputRefTwilioSecret" in told.twilio_secret_arn
@@ -54,12 +55,12 @@ def test_an_sms_sender_for_twilio_has_only_twilios_settings(dev: Templates) -> N
 
 
 def test_a_messaging_service_replaces_the_number_of_the_sender(otherwise: Templates) -> None:
-    told = read(otherwise["channels"], "mailroom-dev-send-sms", environment.SmsSender)
+    told = read_environment(otherwise["channels"], "mailroom-dev-send-sms", environment.SmsSender)
     assert (told.messaging_service_sid, told.sms_sender, told.default_region) == (SERVICE, "", "")
 
 
 def test_an_sms_sender_for_aws_has_only_awss_settings(everything: Templates) -> None:
-    told = read(everything["channels"], "mailroom-dev-send-sms", environment.SmsSender)
+    told = read_environment(everything["channels"], "mailroom-dev-send-sms", environment.SmsSender)
     assert (told.sms_provider, told.sms_sender) == ("aws", "+12025550123")
     assert told.sms_configuration_set == "mailroom-dev"
     assert (told.twilio_secret_arn, told.sms_base_url, told.callback_url) == ("", "", "")
@@ -97,7 +98,7 @@ def test_an_sms_sender_for_aws_sends_from_numbers_of_the_account_and_by_the_stag
 def test_the_sender_may_send_only_as_its_origination_identity(sender: str, resource: str) -> None:
     stack = Stack()
     (granted,) = send_sms(stack, sender).resources
-    assert text(stack.resolve(granted)) == resource
+    assert text_of(stack.resolve(granted)) == resource
 
 
 def test_a_bulk_lane_of_sms_is_another_queue_with_the_same_needs(otherwise: Templates) -> None:
@@ -108,18 +109,20 @@ def test_a_bulk_lane_of_sms_is_another_queue_with_the_same_needs(otherwise: Temp
 
 
 def test_the_stages_applications_and_topics_are_passed_to_a_push_sender(everything: Templates) -> None:
-    told = read(everything["channels"], "mailroom-dev-send-push", environment.PushSender)
+    told = read_environment(everything["channels"], "mailroom-dev-send-push", environment.PushSender)
     assert told.channel == "push"
     assert told.platform_applications == {"ios": IOS, "android": ANDROID}
     assert told.topics == [NEWS]
     assert "ExportsOutputRefSuppressions" in told.suppressions_table
 
 
-def test_the_api_knows_the_names_of_a_stages_applications_if_the_stage_sends_pushes(
+def test_the_api_gets_the_names_of_the_applications_of_a_stage_that_sends_pushes(
     everything: Templates, otherwise: Templates, dev: Templates
 ) -> None:
     names = [
-        read(templates["api"], "mailroom-dev-messages-api", environment.MessagesApiSettings).push_applications
+        read_environment(
+            templates["api"], "mailroom-dev-messages-api", environment.MessagesApiSettings
+        ).push_applications
         for templates in (everything, otherwise, dev)
     ]
     assert names == [["android", "ios"], [], None]

@@ -7,7 +7,7 @@ import pytest
 from mailroom_stacks.settings.feedback import feedback_rules
 from mailroom_stacks.settings.load import load, with_providers
 from mailroom_stacks.settings.sentences import SettingsError
-from tests.support.stacks.refusals import STAGES, accepted, refusal, with_settings
+from tests.support.stacks.refusals import STAGES, dev_with, refusal_of_setting, with_settings
 from tests.support.stacks.variants import ANDROID, AWS, IOS, NEWS, PUSH, PUSH_ROW, TWILIO
 
 SERVICE = "MG" + "0" * 32
@@ -35,11 +35,11 @@ SERVICE = "MG" + "0" * 32
     ],
 )
 def test_a_wrong_value_is_named_with_the_valid_values(key: str, value: object, said: str) -> None:
-    assert refusal(key, value) == f"mailroom.dev.{key}: {said}"
+    assert refusal_of_setting(key, value) == f"mailroom.dev.{key}: {said}"
 
 
 def test_a_word_without_letters_and_digits_is_named_with_its_place() -> None:
-    assert refusal("sms.stop_words", ["arrêt", "🛑!"]) == (
+    assert refusal_of_setting("sms.stop_words", ["arrêt", "🛑!"]) == (
         "mailroom.dev.sms.stop_words.1: '🛑!' needs a letter or a digit; case, spaces and punctuation are "
         "ignored."
     )
@@ -110,11 +110,11 @@ def test_a_word_without_letters_and_digits_is_named_with_its_place() -> None:
 def test_settings_that_do_not_fit_together_are_named_with_their_formula(
     key: str, value: object, said: str
 ) -> None:
-    assert refusal(key, value) == f"mailroom.dev.{said}"
+    assert refusal_of_setting(key, value) == f"mailroom.dev.{said}"
 
 
 def refused_push(push: dict[str, Any]) -> str:
-    """What is said of a section `push`, its row being there."""
+    """Return the error of a section `push` whose row exists."""
     stages = with_settings({"channels.push": PUSH_ROW})
     stages["dev"]["push"] = push
     with pytest.raises(SettingsError) as refused:
@@ -191,12 +191,12 @@ def test_an_applications_name_is_a_plain_word() -> None:
     ],
 )
 def test_either_provider_is_accepted_with_its_settings(sms: dict[str, Any]) -> None:
-    assert accepted("sms", sms).sms is not None
+    assert dev_with("sms", sms).sms is not None
 
 
 @pytest.mark.parametrize("sender", ["", "+1 202 555 0123", "TWELVELETTER", "arn:aws:sns:us-east-1:1:x"])
 def test_an_invalid_sender_is_refused(sender: str) -> None:
-    said = refusal("sms.sender", sender)
+    said = refusal_of_setting("sms.sender", sender)
     assert said.startswith(f"mailroom.dev.sms.sender: {sender!r} should match pattern ")
 
 

@@ -26,19 +26,19 @@ STACKS = [
 ]
 
 
-def test_the_local_stage_differs_in_settings_not_in_shape(
-    stage: Callable[[str], Templates], every_function: Templates
+def test_the_local_stage_has_the_same_resources_as_others_with_other_settings(
+    templates_of_stage: Callable[[str], Templates], every_function: Templates
 ) -> None:
-    stages = (stage("local"), every_function)
+    stages = (templates_of_stage("local"), every_function)
     for name in (*STACKS, "campaigns"):
         kinds = [sorted(each["Type"] for each in of[name].body["Resources"].values()) for of in stages]
         assert kinds[0] == kinds[1]
 
 
 def test_the_local_stage_runs_on_this_python_and_leaves_the_streams_to_the_pump(
-    stage: Callable[[str], Templates],
+    templates_of_stage: Callable[[str], Templates],
 ) -> None:
-    routing = stage("local")["routing"]
+    routing = templates_of_stage("local")["routing"]
     assert routing.mapping("mailroom-local-dispatch")["Enabled"] is False
     assert routing.mapping("mailroom-local-outcomes")["Enabled"] is False
     assert {each["Runtime"] for each in routing.all("Lambda::Function")} == {
@@ -46,7 +46,7 @@ def test_the_local_stage_runs_on_this_python_and_leaves_the_streams_to_the_pump(
     }
 
 
-def test_a_finding_of_cdk_nag_stops_synth(tmp_path: Path) -> None:
+def test_a_finding_of_cdk_nag_makes_synth_fail(tmp_path: Path) -> None:
     app = App(context=NO_BUNDLES, outdir=str(tmp_path))
     build(app, load(with_settings(LEAN), "dev"))
     Bucket(Stack(app, "careless"), "Open")
@@ -75,11 +75,13 @@ def test_the_cdk_clis_choice_of_stage_precedes_that_of_cdk_json() -> None:
 
 
 def test_a_plain_run_prints_the_stacks_and_sends_warnings_to_standard_error(
-    stage: Callable[[str], Templates], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    templates_of_stage: Callable[[str], Templates],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    made = stage("prod")
-    # Not a CloudAssembly: the package aws-cdk.cloud-assembly-schema lies in a folder of aws-cdk-lib's,
-    # and which of the two was installed last decides whether one can be made from Python.
+    made = templates_of_stage("prod")
+    # Not a CloudAssembly: the package aws-cdk.cloud-assembly-schema lies in a folder of aws-cdk-lib, and
+    # which of the two was installed last decides whether Python can create one.
     written = SimpleNamespace(
         directory=str(made.folder),
         stacks=[
@@ -98,10 +100,19 @@ def test_a_plain_run_prints_the_stacks_and_sends_warnings_to_standard_error(
 
 
 def test_no_metric_has_another_period_than_the_expression_that_uses_it(
-    stage: Callable[[str], Templates], whole: Templates, everything: Templates, two_providers: Templates
+    templates_of_stage: Callable[[str], Templates],
+    whole: Templates,
+    everything: Templates,
+    two_providers: Templates,
 ) -> None:
     # The CDK would override the metric's period, and print a warning at each synth.
-    for templates in (stage("dev"), stage("prod"), whole, everything, two_providers):
+    for templates in (
+        templates_of_stage("dev"),
+        templates_of_stage("prod"),
+        whole,
+        everything,
+        two_providers,
+    ):
         notes = [file.read_text() for file in templates.folder.glob("*.metadata.json")]
         assert len(notes) > len(STACKS) / 2
         assert not [note for note in notes if "MetricsPeriodsOverridden" in note]

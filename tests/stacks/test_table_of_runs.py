@@ -17,7 +17,7 @@ def test_a_stage_without_campaigns_has_the_table_of_runs(dev: Templates) -> None
 
 
 @pytest.mark.parametrize("name", ["dev", "whole", "two_providers", "otherwise"])
-def test_each_sender_and_release_know_the_table_of_runs_and_may_only_read_it(
+def test_senders_and_release_may_only_read_the_table_of_runs(
     name: str, request: pytest.FixtureRequest
 ) -> None:
     stage: Templates = request.getfixturevalue(name)

@@ -36,7 +36,7 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
-def ended(name: str, example: str = "ada.json") -> str:
+def sentence_of_limit(name: str, example: str = "ada.json") -> str:
     file = name if "/" in name else f"{name}/body.txt"
     return (
         f"templates/mail/{file} takes more than 0.8 s or 18 MB; loop over less, send smaller variables, and "
@@ -55,14 +55,14 @@ def test_a_template_that_would_end_its_process_is_named_and_the_others_are_check
     project.write("c", text="{{ name }}")
     assert project.texts() == [
         f"templates/mail/a/{WARNING} (example templates/mail/a/examples/ada.json)",
-        ended("b/fr/body.txt", "ada.json in fr"),
-        ended("b", "eve.json"),
+        sentence_of_limit("b/fr/body.txt", "ada.json in fr"),
+        sentence_of_limit("b", "eve.json"),
         "templates/mail/c/body.txt:1: name: is missing; this line uses it, so the message must have it "
         "(example templates/mail/c/examples/ada.json)",
     ]
 
 
-def test_the_checks_of_one_template_find_nothing_in_the_others(project: Project) -> None:
+def test_the_checks_of_one_template_report_no_fault_of_other_templates(project: Project) -> None:
     project.write("a", text="{{ name }}")
     project.write("b", html=WARNED)
     assert project.texts("mail/b") == [
@@ -91,7 +91,7 @@ def test_the_files_of_a_template_are_checked(project: Project) -> None:
     ]
 
 
-def test_a_file_that_no_mail_has_is_named(project: Project) -> None:
+def test_the_checks_name_a_file_that_no_template_uses(project: Project) -> None:
     project.write("a")
     for folder in ("a/files/more", "a/fr/files", "_layout/files"):
         (project.root / folder).mkdir(parents=True)

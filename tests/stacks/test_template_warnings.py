@@ -30,21 +30,21 @@ def sentences(folder: Folder) -> list[str]:
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Shelf:
+def shelf_with_layout(tmp_path: Path) -> Shelf:
     shelf = Shelf(tmp_path / "templates" / "mail")
     shelf.put("_layout", html=LAYOUT)
     return shelf
 
 
 @pytest.fixture
-def findings(shelf: Shelf) -> Findings:
+def findings(shelf_with_layout: Shelf) -> Findings:
     """Write the template `a` with an example, and return the findings in the folder."""
 
     def write(variables: dict[str, object] | None = None, **parts: str) -> list[str]:
-        shelf.put("a", **{"subject": "Hello", "text": "Hi", **parts})
-        (shelf.root / "a" / "examples").mkdir(exist_ok=True)
-        (shelf.root / "a" / "examples" / "ada.json").write_text(json.dumps(variables or {}))
-        return sentences(Folder(shelf.root.parent))
+        shelf_with_layout.put("a", **{"subject": "Hello", "text": "Hi", **parts})
+        (shelf_with_layout.root / "a" / "examples").mkdir(exist_ok=True)
+        (shelf_with_layout.root / "a" / "examples" / "ada.json").write_text(json.dumps(variables or {}))
+        return sentences(Folder(shelf_with_layout.root.parent))
 
     return write
 
@@ -67,9 +67,9 @@ def findings(shelf: Shelf) -> Findings:
     ],
 )
 def test_content_outside_of_the_blocks_of_a_layout_is_named_with_its_first_line(
-    findings: Findings, shelf: Shelf, html: str, line: int
+    findings: Findings, shelf_with_layout: Shelf, html: str, line: int
 ) -> None:
-    shelf.put("_text", html="Dear")
+    shelf_with_layout.put("_text", html="Dear")
     assert findings(html=FILLED + html) == [
         f"{HTML}:{line}: this is not shown, because the file extends a layout; put it into {BLOCKS}"
     ]
@@ -90,9 +90,9 @@ def test_content_outside_of_the_blocks_of_a_layout_is_named_with_its_first_line(
     ],
 )
 def test_a_layout_is_extended_without_a_warning_about_code_outside_of_its_blocks(
-    findings: Findings, shelf: Shelf, html: str
+    findings: Findings, shelf_with_layout: Shelf, html: str
 ) -> None:
-    shelf.put("_parts", html="{% macro b() %}no{% endmacro %}\n{% set z = '%}' %}")
+    shelf_with_layout.put("_parts", html="{% macro b() %}no{% endmacro %}\n{% set z = '%}' %}")
     assert findings(html=html) == []
 
 
@@ -112,9 +112,11 @@ def test_a_block_that_the_layout_lacks_is_named_with_its_line(
     ]
 
 
-def test_a_block_of_an_included_part_is_not_a_block_of_the_layout(findings: Findings, shelf: Shelf) -> None:
-    shelf.put("_layout", html="{% include '_part/body.html' %}")
-    shelf.put("_part", html="{% block body %}Hi{% endblock %}")
+def test_a_block_of_an_included_part_is_not_a_block_of_the_layout(
+    findings: Findings, shelf_with_layout: Shelf
+) -> None:
+    shelf_with_layout.put("_layout", html="{% include '_part/body.html' %}")
+    shelf_with_layout.put("_part", html="{% block body %}Hi{% endblock %}")
     assert findings(html=BEGIN + "{% block body %}Dear{% endblock %}") == [
         f"{HTML}:1: the layout does not show the block 'body'; "
         "rename it to one of the layout's blocks (it has none)"
@@ -131,9 +133,9 @@ def test_a_block_of_an_included_part_is_not_a_block_of_the_layout(findings: Find
     ],
 )
 def test_a_block_that_is_shown_in_any_way_causes_no_warning(
-    findings: Findings, shelf: Shelf, html: str
+    findings: Findings, shelf_with_layout: Shelf, html: str
 ) -> None:
-    shelf.put("_other", html="{% block head %}{% endblock %}Hi")
+    shelf_with_layout.put("_other", html="{% block head %}{% endblock %}Hi")
     assert findings(html=html) == []
 
 
@@ -154,7 +156,7 @@ def tree(
     that a layout has (`below`) may show the layout's block, too."""
     while names:
         name = names.pop(0)
-        # Only later names are in a block, because two blocks that contain each other have no end.
+        # Only later names are in a block, because blocks that contain each other would be endless.
         inner = [each for each in names if each > name and depth < 3 and draw.random() < 0.3]
         names = [each for each in names if each not in inner]
         above = "{{ super() }}" if name in below and draw.random() < 0.3 else ""
@@ -190,11 +192,13 @@ def test_a_warning_names_exactly_the_blocks_that_a_rendering_lacks() -> None:
 
 
 def test_layouts_are_followed_through_several_files_and_named_once_for_all_templates(
-    findings: Findings, shelf: Shelf
+    findings: Findings, shelf_with_layout: Shelf
 ) -> None:
     middle = BEGIN + "{% block body %}{% block main %}{% endblock %}{% endblock %}\nstray"
-    shelf.put("_middle", html=middle)
-    shelf.put("b", subject="Hello", html="{% extends '_middle/body.html' %}{% block main %}Hi{% endblock %}")
+    shelf_with_layout.put("_middle", html=middle)
+    shelf_with_layout.put(
+        "b", subject="Hello", html="{% extends '_middle/body.html' %}{% block main %}Hi{% endblock %}"
+    )
     html = "{% extends '_middle/body.html' %}{% block main %}Hi{% endblock %}{% block side %}{% endblock %}"
     assert findings(html=html) == [
         "templates/mail/_middle/body.html:2: this is not shown, because the file extends a layout; "
@@ -266,9 +270,9 @@ def test_a_line_break_in_a_variable_of_the_subject_is_the_fault_of_the_variable(
     ],
 )
 def test_an_entity_in_a_part_that_is_not_html_is_named_with_its_line(
-    findings: Findings, shelf: Shelf, parts: dict[str, str], place: str
+    findings: Findings, shelf_with_layout: Shelf, parts: dict[str, str], place: str
 ) -> None:
-    shelf.put("_text", text="\n2 &euro;", html="&nbsp;Hi")
+    shelf_with_layout.put("_text", text="\n2 &euro;", html="&nbsp;Hi")
     place = f"templates/mail/{place if '/' in place else f'a/{place}'}"
     assert findings({"name": "a&nbsp;b"}, **parts) == [
         f"{place} is shown as it is written, because this is not HTML; write its character"
@@ -312,7 +316,9 @@ def test_html_that_shows_nothing_is_a_fault(findings: Findings, html: str) -> No
 
 
 @pytest.mark.parametrize("text", ["", "\n", "{% if false %}Hi{% endif %}", "\u200b\u00a0"])
-def test_a_text_that_shows_nothing_is_a_fault(findings: Findings, shelf: Shelf, text: str) -> None:
+def test_a_text_that_shows_nothing_is_a_fault(
+    findings: Findings, shelf_with_layout: Shelf, text: str
+) -> None:
     assert findings(text=text) == [f"templates/mail/a/body.txt: {NOTHING}"]
     assert findings(text=text, html="Hi") == [f"templates/mail/a/body.txt: {NOTHING}"]
 
@@ -321,9 +327,9 @@ def test_a_text_that_shows_nothing_is_a_fault(findings: Findings, shelf: Shelf, 
     ("text", "problem"), [(" \n", "is empty"), ("x" * 1600, "takes 11 segments in GSM-7")]
 )
 def test_a_text_message_that_cannot_be_sent_is_a_fault_with_its_file(
-    shelf: Shelf, text: str, problem: str
+    shelf_with_layout: Shelf, text: str, problem: str
 ) -> None:
-    root = shelf.root.parent
+    root = shelf_with_layout.root.parent
     (root / "sms/code/examples").mkdir(parents=True)
     (root / "sms/code/body.txt").write_text(text)
     (root / "sms/code/examples/ada.json").write_text("{}")
@@ -331,24 +337,28 @@ def test_a_text_message_that_cannot_be_sent_is_a_fault_with_its_file(
     assert sentence.startswith(f"templates/sms/code/body.txt: {problem}")
 
 
-def test_html_that_gmail_cuts_off_is_named_once_for_all_examples(findings: Findings, shelf: Shelf) -> None:
+def test_html_that_gmail_cuts_off_is_named_once_for_all_examples(
+    findings: Findings, shelf_with_layout: Shelf
+) -> None:
     html = "x" * GMAIL_BYTES
     findings(html=html)
-    (shelf.root / "a/examples/bob.json").write_text("{}")
+    (shelf_with_layout.root / "a/examples/bob.json").write_text("{}")
     assert findings(html=html) == []
     assert findings(html=f"{html}x") == [f"{HTML}: Gmail cuts off HTML after 102 KB; shorten it"]
 
 
-def test_mjml_must_be_compiled_first(findings: Findings) -> None:
+def test_a_template_in_mjml_is_refused_because_it_must_be_compiled_first(findings: Findings) -> None:
     html = "<!doctype html>\n<mjml><mj-body><mj-text>Hi</mj-text></mj-body></mjml>"
     assert findings(html=html) == [
         f"{HTML}:2: mail programs do not read MJML; compile it to HTML, and use that"
     ]
 
 
-def test_a_finding_names_the_part_of_the_language_that_has_it(findings: Findings, shelf: Shelf) -> None:
-    shelf.put("a/fr", subject="A", html="<a href='x.example'>A</a>", text="")
-    shelf.put("a/fr-CA", subject="A", html="<a href='y.example'>A</a>", text="A")
+def test_a_finding_names_the_part_of_the_language_that_has_it(
+    findings: Findings, shelf_with_layout: Shelf
+) -> None:
+    shelf_with_layout.put("a/fr", subject="A", html="<a href='x.example'>A</a>", text="")
+    shelf_with_layout.put("a/fr-CA", subject="A", html="<a href='y.example'>A</a>", text="A")
     assert findings({"locale": "fr-CA-x-a"}, html="Hi") == [
         f"templates/mail/a/fr-CA/body.html:1: the link 'y.example' {NOWHERE}",
         f"templates/mail/a/fr/body.txt: {NOTHING}",
@@ -435,7 +445,7 @@ VARIABLES = {
 }
 
 
-def test_everyday_templates_have_no_findings(tmp_path: Path) -> None:
+def test_the_checks_find_no_fault_in_ordinary_templates(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "templates")
     for name, source in EVERYDAY.items():
         file = folder.root / "mail" / name

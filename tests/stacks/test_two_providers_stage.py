@@ -26,7 +26,7 @@ def sender(stage: Templates, name: str, kind: type) -> object:
 
 
 @LANES
-def test_the_senders_of_each_lane_know_the_queue_of_the_other_provider(
+def test_the_senders_of_each_lane_get_the_queue_of_the_other_provider(
     two_providers: Templates, lane: str
 ) -> None:
     first = sender(two_providers, f"send-mail{lane}", SesSender)
@@ -94,7 +94,9 @@ def test_events_and_replies_of_both_providers_of_texts_are_read_with_the_same_wo
     assert [each for each in alarms if "-ses-" in each["AlarmName"]]
 
 
-def test_dispatch_and_release_know_only_the_queues_of_the_first_providers(two_providers: Templates) -> None:
+def test_dispatch_and_release_send_only_to_the_queues_of_the_first_providers(
+    two_providers: Templates,
+) -> None:
     for name in ("dispatch", "release"):
         variables = two_providers["routing"].environment(f"mailroom-dev-{name}")
         assert "fallback" not in variables["ROUTES"]
@@ -105,20 +107,22 @@ def test_dispatch_and_release_know_only_the_queues_of_the_first_providers(two_pr
     assert lines["mail"]["per_day"] == [["0001-01-01", 1000]]
 
 
-def test_the_second_queue_waits_as_long_as_the_first_unless_a_setting_names_it() -> None:
+def test_the_second_providers_queue_has_the_retention_of_the_first_unless_a_setting_differs() -> None:
     settings = load(with_settings(TWO_PROVIDERS), "dev")
     assert waiting_seconds(settings, "mail-bulk-fallback") == waiting_seconds(settings, "mail-bulk")
     changes = {**TWO_PROVIDERS, "monitoring.waiting_minutes": {"mail-bulk-fallback": 7}}
     assert waiting_seconds(load(with_settings(changes), "dev"), "mail-bulk-fallback") == 420
 
 
-def test_a_message_that_moved_is_no_late_code(two_providers: Templates) -> None:
+def test_a_message_that_moved_to_the_second_provider_does_not_count_as_a_late_code(
+    two_providers: Templates,
+) -> None:
     names = [each["AlarmName"] for each in two_providers["monitoring"].all("CloudWatch::Alarm")]
     assert "mailroom-dev-mail-codes-late" in names
     assert "mailroom-dev-mail-fallback-codes-late" not in names
 
 
-def test_a_stage_with_one_provider_has_nothing_of_a_second(dev: Templates) -> None:
+def test_a_stage_with_one_provider_has_no_resource_of_a_second_provider(dev: Templates) -> None:
     assert not [name for name, stack in dev.stacks.items() if "fallback" in str(stack.body).lower()]
     assert not [name for name, stack in dev.stacks.items() if "OTHER_PROVIDER" in str(stack.body)]
 
@@ -169,7 +173,7 @@ def test_a_stage_with_one_provider_has_nothing_of_a_second(dev: Templates) -> No
         ),
     ],
 )
-def test_a_setting_of_a_second_provider_that_cannot_work_is_refused(
+def test_an_impossible_setting_of_a_second_provider_is_refused(
     changes: dict[str, object], sentence: str
 ) -> None:
     with pytest.raises(SettingsError) as refusal:

@@ -1,4 +1,4 @@
-"""What a stage says of the page behind an unsubscribe link, and what synth makes of it."""
+"""Settings of the page behind an unsubscribe link, and the resources that synth creates for it."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 
 from mailroom.unsubscribe.page import PageSettings, Topic
 from mailroom_stacks.settings.load import load
-from tests.support.stacks.refusals import refusal, with_settings
+from tests.support.stacks.refusals import refusal_of_setting, with_settings
 from tests.support.stacks.templates import Templates
 from tests.support.stacks.variants import PAGE
 
@@ -16,7 +16,7 @@ KEY = "api.unsubscribe"
 
 
 def page_of(said: dict[str, Any]) -> PageSettings:
-    """What the function reads of those settings."""
+    """Return the settings that the function reads."""
     page = load(with_settings({KEY: said}), "dev").api.unsubscribe.page()
     return msgspec.json.decode(json.dumps(page), type=PageSettings)
 
@@ -73,5 +73,5 @@ def test_only_a_page_that_differs_from_the_built_in_one_is_bundled(
 )
 def test_an_invalid_text_of_the_page_is_named_with_the_valid_form(key: str, value: object, said: str) -> None:
     field, _, name = key.partition(".")
-    refused = refusal(KEY, {field: {name: value} if name else value})
+    refused = refusal_of_setting(KEY, {field: {name: value} if name else value})
     assert refused.startswith(f"mailroom.dev.{KEY}.{said}")

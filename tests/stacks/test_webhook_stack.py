@@ -13,8 +13,8 @@ def test_only_public_https_endpoints_are_allowed(dev: Templates) -> None:
     assert json.loads(given["ALLOWED_PORTS"]) == [443, 8443]
 
 
-def test_the_local_stage_may_send_to_its_own_machine(stage: Callable[[str], Templates]) -> None:
-    given = stage("local")["webhook"].environment("mailroom-local-send-webhook")
+def test_the_local_stage_may_send_to_its_own_machine(templates_of_stage: Callable[[str], Templates]) -> None:
+    given = templates_of_stage("local")["webhook"].environment("mailroom-local-send-webhook")
     assert json.loads(given["ALLOWED_NETWORKS"]) == ["127.0.0.0/8"]
     assert json.loads(given["ALLOWED_SCHEMES"]) == ["https", "http"]
     assert given["ALLOWED_PORTS"] == "[]"

@@ -11,7 +11,7 @@ from mailroom_stacks.settings.fax import fax_rules
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.webhook import webhook_rules
 from tests.support.stacks.refusals import STAGES
-from tests.support.stacks.templates import Template, Templates, text
+from tests.support.stacks.templates import Template, Templates, text_of
 
 WORKERS = [
     ("channels", "mail", "send-mail"),
@@ -48,7 +48,7 @@ def queue_of(template: Template, name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("stack", "name", "function"), [each for each in WORKERS if each[1] != "fax"])
-def test_visibility_is_six_time_outs_and_the_batch_window(
+def test_the_visibility_of_a_queue_is_six_time_outs_and_the_batch_window(
     whole: Templates, stack: str, name: str, function: str
 ) -> None:
     found = whole[stack].one("Lambda::Function", FunctionName=f"mailroom-dev-{function}")
@@ -65,7 +65,7 @@ def test_a_message_that_is_received_too_often_goes_to_the_queues_own_dead_letter
     assert target["QueueName"] == physical(f"{name}-dlq")
     assert target["RedriveAllowPolicy"]["redrivePermission"] == "byQueue"
     (source,) = target["RedriveAllowPolicy"]["sourceQueueArns"]
-    assert text(source) == f"arn:aws:sqs:eu-central-1:111122223333:{physical(name)}"
+    assert text_of(source) == f"arn:aws:sqs:eu-central-1:111122223333:{physical(name)}"
     assert target["MessageRetentionPeriod"] == 14 * 86_400
 
 
@@ -107,7 +107,7 @@ def test_every_queue_is_encrypted_and_refuses_requests_without_tls(whole: Templa
 
 
 @every_worker
-def test_the_alarm_of_dead_letters_rings_from_the_first_on_and_while_somebody_looks_at_it(
+def test_the_alarm_of_dead_letters_rings_from_the_first_letter_on_even_while_it_is_received(
     whole: Templates, stack: str, name: str, function: str
 ) -> None:
     alarm = whole[stack].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{name}-dlq-not-empty")

@@ -198,7 +198,7 @@ def description() -> str:
         "info": {"title": "Mailroom", "version": "1", "description": DESCRIPTION},
         "paths": _paths(),
         "components": {
-            "schemas": {**answers, **_items()},
+            "schemas": {**answers, **_item_schemas()},
             "securitySchemes": {"sigv4": _SIGNED},
         },
         "security": [{"sigv4": []}],
@@ -206,7 +206,7 @@ def description() -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _items() -> dict[str, Any]:
+def _item_schemas() -> dict[str, Any]:
     """Return the schemas of the channels' items, and the schemas that they refer to, as components."""
     components: dict[str, Any] = {}
     for channel, contract in CONTRACTS.items():

@@ -16,7 +16,7 @@ _Reason = Annotated[
 
 
 class FieldProblem(Struct):
-    """One invalid field: the error, and a correction."""
+    """An invalid field: the error, and a correction."""
 
     field: Annotated[str, Meta(examples=["messages[3].to"])]
     problem: Annotated[str, Meta(examples=["'ada@' is not a mail address: its domain is not valid"])]
@@ -77,7 +77,7 @@ class GatewayAnswer(Struct):
 
 
 class HistoryLine(Struct):
-    """One change of status."""
+    """A change of status."""
 
     at: _Moment
     status: str
@@ -149,7 +149,7 @@ class PageAnswer(Struct):
 
 
 class TopicState(Struct):
-    """What a person has chosen about a topic."""
+    """A choice of a person about a topic."""
 
     topic: str
     titles: Annotated[dict[str, str], Meta(description="by language, as in api.unsubscribe.topics")]
@@ -159,7 +159,7 @@ class TopicState(Struct):
 
 
 class StoppedChannel(Struct):
-    """A channel on which a person gets nothing at all. Nothing in this API ends it."""
+    """A channel on which a person gets no messages. This API cannot end it."""
 
     channel: str
     at: _Moment
@@ -168,7 +168,7 @@ class StoppedChannel(Struct):
 
 
 class PersonAnswer(Struct):
-    """What a person has chosen. Whom the stage does not know has chosen nothing."""
+    """Choices of a person. A person whom the stage does not know is without choices."""
 
     recipient: Annotated[str, Meta(description="as the stage compares it", examples=["ada@example.com"])]
     topics: Annotated[
@@ -178,7 +178,7 @@ class PersonAnswer(Struct):
 
 
 class ChangedAnswer(Struct):
-    """What a person has chosen now about the topics of the request."""
+    """Choices of a person about the topics of the request, after the request."""
 
     recipient: str
     topics: list[TopicState]

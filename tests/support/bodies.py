@@ -1,4 +1,4 @@
-"""Bodies of the feedback queue, in the form of SES events that SNS delivers and of Twilio's callbacks."""
+"""Bodies of the feedback queue, in the form of SES events that SNS delivers and of callbacks by Twilio."""
 
 import json
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ TOPIC = "arn:aws:sns:eu-central-1:123456789012:mailroom-test-feedback"
 SENT = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 
 
-def ses(
+def ses_body(
     kind: str,
     id_: str,
     *recipients: str,
@@ -81,7 +81,9 @@ def by_sns(event: dict[str, Any], topic: str = TOPIC) -> str:
     return json.dumps(envelope)
 
 
-def twilio(status: str, id_: str, *, attempt: int = 1, sid: str = "SM1", at: int = 0, **fields: str) -> str:
+def twilio_callback(
+    status: str, id_: str, *, attempt: int = 1, sid: str = "SM1", at: int = 0, **fields: str
+) -> str:
     """Return a status callback in the form in which twilio-callbacks puts it into the queue."""
     known = {"MessageSid": sid, "MessageStatus": status, "To": "+16175551234"}
     body = {
@@ -93,7 +95,7 @@ def twilio(status: str, id_: str, *, attempt: int = 1, sid: str = "SM1", at: int
     return json.dumps(body)
 
 
-def text(wish: str, *, number: str = "+16175551234", at: int = 0) -> str:
+def keyword_text(wish: str, *, number: str = "+16175551234", at: int = 0) -> str:
     """Return a text to a number of the stage in the form in which twilio-callbacks puts it into the queue."""
     known = {"source": "twilio-text", "number": number, "sent_to": "+12025550123", "wish": wish}
     return json.dumps({**known, "at": int(SENT.timestamp() * 1000) + at})

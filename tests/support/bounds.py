@@ -49,14 +49,14 @@ def check_queue_call(operation: str, url: str, entries: Sequence[Parameters]) ->
     ids = [entry["Id"] for entry in entries if "Id" in entry]
     if len({*ids}) < len(ids):
         raise _broken(operation, "AWS.SimpleQueueService.BatchEntryIdsNotDistinct")
-    if sum(_size(entry) for entry in entries) > MAX_BYTES:
+    if sum(_size_of_entry(entry) for entry in entries) > MAX_BYTES:
         raise _broken(operation, "AWS.SimpleQueueService.BatchRequestTooLong")
     for entry in entries:
         for code in _faults(entry, fifo=url.endswith(".fifo") and "MessageBody" in entry):
             raise _broken(operation, code)
 
 
-def _size(entry: Parameters) -> int:
+def _size_of_entry(entry: Parameters) -> int:
     texts = [entry.get("MessageBody", "")]
     for name, attribute in entry.get("MessageAttributes", {}).items():
         texts += [name, attribute["DataType"], attribute.get("StringValue", "")]

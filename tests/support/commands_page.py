@@ -22,7 +22,7 @@ Made by `make schema` of what `--help` prints. Each command takes `--help`. Cred
 """
 
 
-def page() -> str:
+def whole_page() -> str:
     """Return the page: the commands in the order and under the panels of `mailroom --help`."""
     commands = subcommands(typer.main.get_command(app))
     parts = [HEAD]
@@ -43,13 +43,13 @@ def _described(name: str, command: Any) -> Iterator[str]:
         return
     context = command.make_context(name, [], resilient_parsing=True)
     yield f"`{' '.join((name, *command.collect_usage_pieces(context)))}`\n"
-    yield f"{_text(command.help)}\n"
+    yield f"{_as_markdown(command.help)}\n"
     if records := [record for each in command.params if (record := each.get_help_record(context))]:
         rows = (f"| `{_cell(option)}` | {_cell(text)} |\n" for option, text in records)
         yield f"| argument or option | |\n|---|---|\n{''.join(rows)}"
 
 
-def _text(text: str) -> str:
+def _as_markdown(text: str) -> str:
     """Return a docstring as Markdown, each example on a line of its own."""
     return re.sub(r"^Example: (.+)$", r"- `\1`", text, flags=re.MULTILINE)
 
@@ -59,4 +59,4 @@ def _cell(text: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    PAGE.write_text(whole_page())

@@ -19,7 +19,7 @@ _SPAN = re.compile(r"`(?P<text>[^`\n]+(?:\n[^`\n]+)?)`")
 class Block:
     """A fenced block; `kind` is the word after the opening fence.
 
-    `text` has no indentation, even if the block is in a list.
+    `text` is not indented, even if the block is in a list.
     """
 
     page: str
@@ -92,7 +92,7 @@ def _piped(words: list[str]) -> Iterator[list[str]]:
 
 
 @cache
-def pages() -> tuple[Page, ...]:
+def docs_pages() -> tuple[Page, ...]:
     """Return every page of the documentation."""
     files = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     return tuple(Page(str(file.relative_to(ROOT))) for file in sorted(files))

@@ -82,7 +82,9 @@ def _complete(text: str) -> bool:
     return subprocess.run(["bash", "-n", "-c", text], capture_output=True, check=False).returncode == 0
 
 
-def run(commands: list[Command], folder: Path, variables: Mapping[str, str], before: str, after: str) -> str:
+def run_in_shell(
+    commands: list[Command], folder: Path, variables: Mapping[str, str], before: str, after: str
+) -> str:
     """Run commands in a shell at a terminal, and return the output. `before` and `after` are the shell's own
     first and last commands. Fails with the output at the first command that fails."""
     script = [before]

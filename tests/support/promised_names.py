@@ -28,7 +28,7 @@ WITHOUT_MEMBERS = {"Delivery"}
 _PLAIN = (bytes, str, int, float, tuple, type(None))
 
 
-def lines() -> list[str]:
+def lines_of_names() -> list[str]:
     """Return a line for each name, and for each public member of a class."""
     return [
         line
@@ -91,4 +91,4 @@ def _plain(parameter: inspect.Parameter) -> inspect.Parameter:
 
 
 if __name__ == "__main__":
-    FILE.write_text("".join(f"{line}\n" for line in lines()))
+    FILE.write_text("".join(f"{line}\n" for line in lines_of_names()))

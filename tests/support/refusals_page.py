@@ -70,7 +70,7 @@ again after its redrive. Attempts that failed by a `day` or the `account` do not
 """
 
 
-def page() -> str:
+def whole_page() -> str:
     """Return the page: the results of each fault, and the tables by provider."""
     return "\n".join(_parts())
 
@@ -101,4 +101,4 @@ def _cell(text: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    PAGE.write_text(whole_page())

@@ -16,7 +16,7 @@ FILES = 10
 """Number of files in the report."""
 
 
-def lines(reports: Iterable[pytest.TestReport]) -> Iterator[str]:
+def report_lines(reports: Iterable[pytest.TestReport]) -> Iterator[str]:
     """Yield a line for each folder, the longest first; then the sum, the files with the most CPU time, and
     the crash points if there are any.
 
@@ -40,7 +40,7 @@ def lines(reports: Iterable[pytest.TestReport]) -> Iterator[str]:
         if report.when == "call":
             tests[folder] += 1
         if report.when == "teardown":
-            counts = dict(report.user_properties)  # those of tests/faults
+            counts = dict(report.user_properties)  # crash points of tests/faults
             places.update({name: count for name, count in counts.items() if name != FUZZED})
     for folder in sorted(seconds, key=lambda each: -seconds[each]):
         yield f"{folder:<10}{tests[folder]:>6} tests{seconds[folder]:>8.0f} s{cpu[folder]:>8.0f} s of CPU"

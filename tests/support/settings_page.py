@@ -15,11 +15,11 @@ from tests.support import ROOT
 PAGE = ROOT / "docs" / "reference" / "settings.md"
 BEGIN, END = "<!-- made by `make schema` -->\n", "<!-- until here -->\n"
 _NAMES = {"channels": "channel", "lanes": "lane", "databases": "name", "topics": "topic"}
-"""What stands for a row of a table in its keys."""
+"""Word in keys of the table for the name of a row."""
 
 
 def settings_of(model: type[BaseModel] = Settings, within: str = "") -> Iterator[tuple[str, FieldInfo]]:
-    """Every setting with its whole key, below the stage."""
+    """Yield every setting with its whole key, below the stage."""
     for name, field in model.model_fields.items():
         if name == "stage":
             continue
@@ -44,8 +44,8 @@ def tables() -> str:
     return "\n".join(written)
 
 
-def page(text: str) -> str:
-    """The page with its tables made anew."""
+def with_new_tables(text: str) -> str:
+    """Return the page with new tables."""
     before, _, rest = text.partition(BEGIN)
     return f"{before}{BEGIN}\n{tables()}\n{END}{rest.partition(END)[2]}"
 
@@ -80,4 +80,4 @@ def _meaning(field: FieldInfo) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text()))
+    PAGE.write_text(with_new_tables(PAGE.read_text()))

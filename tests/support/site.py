@@ -1,5 +1,5 @@
-"""Copies the pages to where the site is built from: `make site`. Pages keep their places, so links between
-pages hold. Links to code lose their target, because the site has no code."""
+"""Copies the pages to the folder from which `make site` builds. Pages keep their places, so links between
+pages hold. Links to code lose their target, because the site does not show code."""
 
 import re
 import shutil

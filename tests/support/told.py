@@ -15,7 +15,7 @@ WORDS: dict[Status, str] = {
 }
 
 
-def told(key: Key, status: Status | None, **changes: Any) -> Event:
+def ses_event(key: Key, status: Status | None, **changes: Any) -> Event:
     """An event of SES about the first attempt, as of its one recipient."""
     return Event(
         **{

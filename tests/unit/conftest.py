@@ -18,18 +18,18 @@ from mailroom import telemetry
 from mailroom.aws import clients
 from mailroom.campaigns.runs import Runs
 from mailroom.ledger.ledger import Ledger
-from mailroom.recipients.choices import Suppressions
+from mailroom.recipients.choices import Preferences, Suppressions
 from tests.support.bounds import holding_bounds
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.tables import create_ledger, create_table
-from tests.support.unit.consequences import outcomes as outcomes
+from tests.support.unit.consequences import consequences as consequences
 from tests.support.unit.dispatching import dispatcher as dispatcher
 from tests.support.unit.fax_credentials import stand_in as stand_in
 from tests.support.unit.fax_post import fax_ledger as fax_ledger
 from tests.support.unit.fax_post import fax_post as fax_post
 from tests.support.unit.functions import load as load
 from tests.support.unit.functions import outbox as outbox
-from tests.support.unit.post import post as post
+from tests.support.unit.post import make_post as make_post
 from tests.support.unit.releasing import waiting as waiting
 from tests.support.unit.rights import Judge, judged
 from tests.support.unit.shared import (
@@ -94,13 +94,15 @@ def _world() -> Iterator[Aws]:
             patch.delenv(name)
         for name, value in _CREDENTIALS.items():
             patch.setenv(name, value)
-        aws = Aws(boto3.client("dynamodb"), _client("sqs"), _client("s3"), _client("sesv2"))
+        aws = Aws(
+            boto3.client("dynamodb"), _shared_client("sqs"), _shared_client("s3"), _shared_client("sesv2")
+        )
         _make(aws)
         yield aws
 
 
 @cache
-def _client(service: str) -> Any:
+def _shared_client(service: str) -> Any:
     """Return the same client for each module. Creating a client takes longer than most tests."""
     return boto3.client(service)  # type: ignore[call-overload]
 
@@ -115,7 +117,7 @@ def _make(aws: Aws) -> None:
     create_table(aws.dynamodb, BUDGETS, "name", None)
     create_table(aws.dynamodb, SEARCH, "found_by", "put")
     secret = '{"key": "0123456789abcdefKEY"}'  # that of tests/support/unit/searching.py
-    _client("secretsmanager").create_secret(Name=SEARCH_KEY, SecretString=secret)
+    _shared_client("secretsmanager").create_secret(Name=SEARCH_KEY, SecretString=secret)
     for name in QUEUES:
         fifo: Any = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
         url = aws.sqs.create_queue(QueueName=f"mailroom-test-{name}", Attributes=fifo)["QueueUrl"]
@@ -169,6 +171,12 @@ def _metrics() -> Iterator[None]:
 
 
 @pytest.fixture
+def preferences(aws: Aws, clock: FakeClock) -> Preferences:
+    """Return the recipients' choices about topics."""
+    return Preferences(aws.dynamodb, PREFERENCES, clock)
+
+
+@pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[dict[str, Any]]]:
     """The log lines so far."""
     stream = io.StringIO()
@@ -178,7 +186,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[dict[str, Any]]]:
 
 @pytest.fixture
 def counted() -> Callable[[], dict[str, float]]:
-    """What this test has counted so far, by the metric's name."""
+    """Return the counts of this test so far, by the metric's name."""
     return lambda: {name: sum(values) for name, values in _metrics_in("Count").items()}
 
 

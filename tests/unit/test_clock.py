@@ -13,7 +13,7 @@ moments = st.integers(0, 4_102_444_800_000).map(lambda ms: ms / 1000)
 
 
 @given(moments)
-def test_an_iso_time_is_utc_with_milliseconds_and_reads_back(moment: float) -> None:
+def test_a_time_is_written_in_utc_with_milliseconds_and_can_be_read_back(moment: float) -> None:
     text = iso(moment)
     assert len(text) == len("2026-11-21T09:00:00.000Z")
     assert epoch(text) * 1000 == pytest.approx(milliseconds(moment), abs=0.5)
@@ -29,7 +29,7 @@ def test_an_iso_time_is_utc_with_milliseconds_and_reads_back(moment: float) -> N
         (-62_135_596_800, "0001-01-01T00:00:00.000Z"),
     ],
 )
-def test_iso_times_sort_like_the_times_they_are(moment: float, text: str) -> None:
+def test_iso_times_are_sorted_in_the_order_of_time(moment: float, text: str) -> None:
     assert iso(moment) == text
 
 
@@ -38,7 +38,7 @@ def test_a_time_without_an_offset_is_utc() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "now", "2026-02-30", "2026-11-21T25:00:00Z"])
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_time_is_refused(text: str) -> None:
     with pytest.raises(
         ValueError, match=r"Invalid isoformat|day (is out of|30 must be in) range|hour must be"
     ):

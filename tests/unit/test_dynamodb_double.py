@@ -76,7 +76,7 @@ def keyed(name: str, kind: str) -> dict[str, str]:
 
 
 def used(values: Item, *texts: str) -> dict[str, Any]:
-    """The values that these texts mention, as an argument; none where they mention none."""
+    """Return the values that these texts mention, as an argument, or no argument if they mention none."""
     words = set(" ".join(texts).replace("(", " ").replace(")", " ").replace(",", " ").split())
     found = {name: value for name, value in values.items() if name in words}
     return {"ExpressionAttributeValues": found} if found else {}
@@ -88,12 +88,12 @@ def update(client: InMemoryDynamoDB, text: str, key: Item = KEY, **options: Any)
     return client.update_item(TableName="t", Key=key, UpdateExpression=text, **values, **options)
 
 
-def found(client: InMemoryDynamoDB, key: Item = KEY) -> Item:
+def stored_item(client: InMemoryDynamoDB, key: Item = KEY) -> Item:
     item: Item = client.get_item(TableName="t", Key=key).get("Item", {})
     return item
 
 
-def refusal(call: Any, **arguments: Any) -> str:
+def error_code(call: Any, **arguments: Any) -> str:
     """The code of the error with which a call ends."""
     with pytest.raises(ClientError) as raised:
         call(TableName="t", **arguments)
@@ -150,18 +150,20 @@ def refusal(call: Any, **arguments: Any) -> str:
         ("NOT attribute_exists(absent) AND word = :b", True),
     ],
 )
-def test_a_condition_holds_as_dynamodb_has_it(tables: InMemoryDynamoDB, condition: str, holds: bool) -> None:
+def test_a_condition_of_the_double_has_the_result_of_dynamodb(
+    tables: InMemoryDynamoDB, condition: str, holds: bool
+) -> None:
     aliases = {name: name[1:] for name in ("#count", "#list", "#true") if name in condition}
     named: dict[str, Any] = {"ExpressionAttributeNames": aliases} if aliases else {}
     text = "SET fresh = :new"
     if holds:
         update(tables, text, ConditionExpression=condition, **named)
-        assert found(tables)["fresh"] == {"S": "new"}
+        assert stored_item(tables)["fresh"] == {"S": "new"}
     else:
         with pytest.raises(tables.exceptions.ConditionalCheckFailedException) as refused:
             update(tables, text, ConditionExpression=condition, **named)
         assert "Item" not in refused.value.response
-        assert found(tables) == STANDING
+        assert stored_item(tables) == STANDING
 
 
 @pytest.mark.parametrize(
@@ -202,25 +204,27 @@ def test_a_condition_holds_as_dynamodb_has_it(tables: InMemoryDynamoDB, conditio
         ("SET word = :big", {"word": {"N": "12345678901234567890"}}),
     ],
 )
-def test_an_update_leaves_what_dynamodb_would_leave(
+def test_an_update_of_the_double_leaves_the_item_that_dynamodb_would_leave(
     tables: InMemoryDynamoDB, text: str, changes: dict[str, Value | None]
 ) -> None:
     new = {**STANDING, **changes}
     expected = {name: value for name, value in new.items() if value is not None}
     assert update(tables, text, ReturnValues="ALL_NEW") == {"Attributes": expected}
-    assert found(tables) == expected
+    assert stored_item(tables) == expected
 
 
-def test_an_update_of_nothing_makes_the_item_of_its_key(tables: InMemoryDynamoDB) -> None:
+def test_an_update_of_a_missing_item_creates_an_item_with_its_key(tables: InMemoryDynamoDB) -> None:
     key = {**KEY, "id": {"S": "m-2"}}
     assert update(tables, "SET word = :new ADD fresh :one", key, ReturnValues="ALL_OLD") == {}
-    assert found(tables, key) == {**key, "word": {"S": "new"}, "fresh": {"N": "1"}}
+    assert stored_item(tables, key) == {**key, "word": {"S": "new"}, "fresh": {"N": "1"}}
 
 
-def test_an_update_that_only_removes_makes_the_item_too(tables: InMemoryDynamoDB) -> None:
+def test_an_update_of_a_missing_item_that_only_removes_attributes_creates_the_item(
+    tables: InMemoryDynamoDB,
+) -> None:
     key = {**KEY, "id": {"S": "m-3"}}
     update(tables, "REMOVE word", key)
-    assert found(tables, key) == key
+    assert stored_item(tables, key) == key
 
 
 @pytest.mark.parametrize(
@@ -247,13 +251,13 @@ def test_an_update_that_only_removes_makes_the_item_too(tables: InMemoryDynamoDB
         "SET at = :new",  # of another type than its index's key
     ],
 )
-def test_an_update_that_dynamodb_refuses_changes_nothing(tables: InMemoryDynamoDB, text: str) -> None:
+def test_a_refused_update_does_not_change_the_item(tables: InMemoryDynamoDB, text: str) -> None:
     values = used({**VALUES, ":unused": {"S": "x"}}, text)
-    assert refusal(tables.update_item, Key=KEY, UpdateExpression=text, **values) == "ValidationException"
-    assert found(tables) == STANDING
+    assert error_code(tables.update_item, Key=KEY, UpdateExpression=text, **values) == "ValidationException"
+    assert stored_item(tables) == STANDING
 
 
-def test_a_failed_condition_brings_the_item_that_stood_in_its_way(tables: InMemoryDynamoDB) -> None:
+def test_a_failed_condition_returns_the_existing_item_on_request(tables: InMemoryDynamoDB) -> None:
     with pytest.raises(tables.exceptions.ConditionalCheckFailedException) as refused:
         update(
             tables,
@@ -264,7 +268,7 @@ def test_a_failed_condition_brings_the_item_that_stood_in_its_way(tables: InMemo
     assert refused.value.response["Item"] == STANDING
 
 
-def test_a_failed_condition_on_nothing_brings_no_item(tables: InMemoryDynamoDB) -> None:
+def test_a_failed_condition_on_a_missing_item_returns_no_item(tables: InMemoryDynamoDB) -> None:
     with pytest.raises(tables.exceptions.ConditionalCheckFailedException) as refused:
         update(
             tables,
@@ -284,10 +288,12 @@ def test_a_failed_condition_on_nothing_brings_no_item(tables: InMemoryDynamoDB) 
         {"ExpressionAttributeValues": {}},
     ],
 )
-def test_what_is_given_and_not_used_is_refused(tables: InMemoryDynamoDB, given: dict[str, Any]) -> None:
+def test_an_unused_name_or_value_of_a_request_is_refused(
+    tables: InMemoryDynamoDB, given: dict[str, Any]
+) -> None:
     request = {"ExpressionAttributeValues": {":new": {"S": "n"}}, **given}
     text = "SET word = :new" if request["ExpressionAttributeValues"] else "REMOVE word"
-    assert refusal(tables.update_item, Key=KEY, UpdateExpression=text, **request) == "ValidationException"
+    assert error_code(tables.update_item, Key=KEY, UpdateExpression=text, **request) == "ValidationException"
 
 
 @pytest.mark.parametrize(
@@ -298,9 +304,11 @@ def test_what_is_given_and_not_used_is_refused(tables: InMemoryDynamoDB, given: 
         {**KEY, "id": {"S": ""}},
     ],
 )
-def test_a_key_that_is_not_the_tables_is_refused(tables: InMemoryDynamoDB, key: Item) -> None:
+def test_a_key_with_other_attributes_than_those_of_the_table_is_refused(
+    tables: InMemoryDynamoDB, key: Item
+) -> None:
     for call in (tables.get_item, tables.delete_item):
-        assert refusal(call, Key=key) == "ValidationException"
+        assert error_code(call, Key=key) == "ValidationException"
 
 
 @pytest.mark.parametrize(
@@ -320,25 +328,27 @@ def test_a_key_that_is_not_the_tables_is_refused(tables: InMemoryDynamoDB, key: 
     ],
     ids=str,
 )
-def test_an_item_that_dynamodb_cannot_hold_is_refused(tables: InMemoryDynamoDB, changes: Item) -> None:
-    assert refusal(tables.put_item, Item={**KEY, "id": {"S": "m-2"}, **changes}) == "ValidationException"
+def test_an_item_that_dynamodb_cannot_store_is_refused_by_the_double(
+    tables: InMemoryDynamoDB, changes: Item
+) -> None:
+    assert error_code(tables.put_item, Item={**KEY, "id": {"S": "m-2"}, **changes}) == "ValidationException"
     assert len(tables.scan(TableName="t")["Items"]) == 1
 
 
-def test_a_put_replaces_and_a_delete_tells_what_there_was(tables: InMemoryDynamoDB) -> None:
+def test_a_put_replaces_the_item_and_a_delete_returns_it(tables: InMemoryDynamoDB) -> None:
     tables.put_item(TableName="t", Item={**KEY, "word": {"S": "other"}})
     old = tables.delete_item(TableName="t", Key=KEY, ReturnValues="ALL_OLD")
     assert old == {"Attributes": {**KEY, "word": {"S": "other"}}}
     assert tables.delete_item(TableName="t", Key=KEY, ReturnValues="ALL_OLD") == {}
 
 
-def test_nobody_can_change_a_stored_item_but_by_a_write(tables: InMemoryDynamoDB) -> None:
+def test_a_stored_item_does_not_change_with_the_dictionary_that_was_put(tables: InMemoryDynamoDB) -> None:
     given: Item = {**KEY, "id": {"S": "m-2"}, "tree": {"M": {"branch": {"S": "x"}}}}
     tables.put_item(TableName="t", Item=given)
     given["tree"]["M"]["branch"] = {"S": "changed"}
-    got = found(tables, {**KEY, "id": {"S": "m-2"}})
+    got = stored_item(tables, {**KEY, "id": {"S": "m-2"}})
     got["tree"]["M"]["branch"] = {"S": "changed"}
-    assert found(tables, {**KEY, "id": {"S": "m-2"}})["tree"] == {"M": {"branch": {"S": "x"}}}
+    assert stored_item(tables, {**KEY, "id": {"S": "m-2"}})["tree"] == {"M": {"branch": {"S": "x"}}}
 
 
 def several(tables: InMemoryDynamoDB, count: int = 7, text: str = "x") -> None:
@@ -376,7 +386,7 @@ def test_a_query_reads_in_the_order_of_its_sort_key_page_by_page(
     assert pages == [expected[:3], expected[3:6], expected[6:]]
 
 
-def test_an_index_has_its_own_order_and_only_what_it_projects(tables: InMemoryDynamoDB) -> None:
+def test_an_index_has_its_own_order_and_only_its_projected_attributes(tables: InMemoryDynamoDB) -> None:
     several(tables)
     request: dict[str, Any] = {
         "IndexName": "days",
@@ -426,23 +436,23 @@ def test_an_item_that_loses_a_key_of_an_index_leaves_the_index(tables: InMemoryD
 def test_a_consistent_read_of_an_index_is_refused(tables: InMemoryDynamoDB) -> None:
     asked = {"KeyConditionExpression": "#d = :d", "ExpressionAttributeNames": {"#d": "day"}}
     values = {"ExpressionAttributeValues": {":d": {"S": "monday"}}}
-    code = refusal(tables.query, IndexName="days", ConsistentRead=True, **asked, **values)
+    code = error_code(tables.query, IndexName="days", ConsistentRead=True, **asked, **values)
     assert code == "ValidationException"
 
 
 @pytest.mark.parametrize("key", ["", "x" * 2_049], ids=["empty", "long"])
 def test_a_query_for_an_empty_or_too_long_key_is_refused(tables: InMemoryDynamoDB, key: str) -> None:
     values = {"ExpressionAttributeValues": {":id": {"S": key}}}
-    assert refusal(tables.query, KeyConditionExpression="id = :id", **values) == "ValidationException"
+    assert error_code(tables.query, KeyConditionExpression="id = :id", **values) == "ValidationException"
 
 
-def test_a_page_ends_at_a_megabyte(tables: InMemoryDynamoDB) -> None:
+def test_a_page_of_a_query_ends_at_a_megabyte(tables: InMemoryDynamoDB) -> None:
     several(tables, text="x" * 300_000)
     pages = list(tables.get_paginator("scan").paginate(TableName="t"))
     assert [len(page["Items"]) for page in pages] == [4, 3, 1]
 
 
-def test_a_filter_counts_what_it_leaves_out_as_read(tables: InMemoryDynamoDB) -> None:
+def test_items_that_a_filter_leaves_out_are_counted_as_read(tables: InMemoryDynamoDB) -> None:
     several(tables)
     page = tables.scan(
         TableName="t",
@@ -454,7 +464,7 @@ def test_a_filter_counts_what_it_leaves_out_as_read(tables: InMemoryDynamoDB) ->
     assert page["Items"][0].keys() == {"day", "kind"}
 
 
-def test_the_segments_of_a_scan_are_the_whole_table_once(tables: InMemoryDynamoDB) -> None:
+def test_the_segments_of_a_scan_have_each_item_of_the_table_once(tables: InMemoryDynamoDB) -> None:
     for at in range(40):
         tables.put_item(TableName="t", Item={"id": {"S": f"m-{at}"}, "kind": {"S": "mail"}})
     read = [
@@ -465,7 +475,7 @@ def test_the_segments_of_a_scan_are_the_whole_table_once(tables: InMemoryDynamoD
     assert sorted(read) == sorted(f"m-{at}" for at in range(40))
 
 
-def test_a_batch_reads_what_there_is(tables: InMemoryDynamoDB) -> None:
+def test_a_batch_read_returns_the_existing_items(tables: InMemoryDynamoDB) -> None:
     keys = [KEY, {**KEY, "id": {"S": "absent"}}]
     asked = {"t": {"Keys": keys, "ProjectionExpression": "#i", "ExpressionAttributeNames": {"#i": "id"}}}
     assert tables.batch_get_item(RequestItems=asked) == {
@@ -475,12 +485,14 @@ def test_a_batch_reads_what_there_is(tables: InMemoryDynamoDB) -> None:
 
 
 @pytest.mark.parametrize("keys", [[KEY, KEY], [{**KEY, "id": {"S": str(at)}} for at in range(101)]])
-def test_a_batch_of_copies_or_of_too_many_is_refused(tables: InMemoryDynamoDB, keys: list[Item]) -> None:
+def test_a_batch_with_a_repeated_key_or_too_many_keys_is_refused(
+    tables: InMemoryDynamoDB, keys: list[Item]
+) -> None:
     with pytest.raises(ClientError, match="ValidationException"):
         tables.batch_get_item(RequestItems={"t": {"Keys": keys}})
 
 
-def test_a_batch_leaves_out_what_is_beyond_sixteen_megabytes(tables: InMemoryDynamoDB) -> None:
+def test_a_batch_read_returns_keys_beyond_sixteen_megabytes_as_unprocessed(tables: InMemoryDynamoDB) -> None:
     keys = [{"id": {"S": f"large-{at}"}, "kind": {"S": "mail"}} for at in range(50)]
     for key in keys:
         tables.put_item(TableName="t", Item={**key, "word": {"S": "x" * 400_000}})
@@ -491,7 +503,7 @@ def test_a_batch_leaves_out_what_is_beyond_sixteen_megabytes(tables: InMemoryDyn
     assert 0 < len(left["Keys"]) < 50
 
 
-def test_a_table_that_there_is_not_is_an_error(tables: InMemoryDynamoDB) -> None:
+def test_a_request_to_a_missing_table_is_an_error(tables: InMemoryDynamoDB) -> None:
     with pytest.raises(tables.exceptions.ResourceNotFoundException):
         tables.get_item(TableName="other", Key=KEY)
 
@@ -513,7 +525,7 @@ def test_a_table_that_there_is_not_is_an_error(tables: InMemoryDynamoDB) -> None
     ],
     ids=str,
 )
-def test_what_the_double_does_not_know_is_no_answer(
+def test_a_request_that_the_double_does_not_support_fails_the_test(
     tables: InMemoryDynamoDB, operation: str, request_: dict[str, Any]
 ) -> None:
     values = used(VALUES, *(str(each) for each in request_.values()))
@@ -522,7 +534,9 @@ def test_what_the_double_does_not_know_is_no_answer(
         getattr(tables, operation)(TableName="t", **request_, **values, **names)
 
 
-def test_what_the_double_does_not_know_is_caught_by_no_except_exception(tables: InMemoryDynamoDB) -> None:
+def test_the_failure_for_an_unsupported_request_is_not_caught_by_except_exception(
+    tables: InMemoryDynamoDB,
+) -> None:
     def product() -> None:
         with suppress(Exception):
             tables.get_item(TableName="t", Key=KEY, AttributesToGet=["id"])
@@ -531,7 +545,7 @@ def test_what_the_double_does_not_know_is_caught_by_no_except_exception(tables: 
         product()
 
 
-def test_of_many_who_write_at_once_one_wins(tables: InMemoryDynamoDB) -> None:
+def test_only_one_of_many_simultaneous_conditional_writes_succeeds(tables: InMemoryDynamoDB) -> None:
     won = []
 
     def take(at: int) -> None:
@@ -573,7 +587,7 @@ def write_batch(tables: InMemoryDynamoDB, *items: Item) -> Any:
     return tables.batch_write_item(RequestItems={"t": puts})
 
 
-def test_a_batch_deletes_and_puts_and_minds_no_item_that_there_is_not(tables: InMemoryDynamoDB) -> None:
+def test_a_batch_puts_and_deletes_and_ignores_missing_items(tables: InMemoryDynamoDB) -> None:
     requests = [{"DeleteRequest": {"Key": KEY}}, {"DeleteRequest": {"Key": OTHER}}]
     tables.batch_write_item(RequestItems={"t": [*requests, {"PutRequest": {"Item": NEW}}]})
     assert tables.scan(TableName="t")["Items"] == [NEW]
@@ -613,7 +627,7 @@ TWO_OPERATIONS = "Transaction request cannot include multiple operations on one 
         (lambda tables: transact(tables, NEW, Update=updated("SET id = :b")), "part of the key"),
     ],
 )
-def test_a_call_that_is_refused_whole_writes_nothing(
+def test_a_refused_batch_writes_no_item(
     tables: InMemoryDynamoDB, call: Callable[[InMemoryDynamoDB], object], message: str
 ) -> None:
     with pytest.raises(ClientError, match=message) as raised:
@@ -634,7 +648,7 @@ def updated(text: str) -> dict[str, Any]:
         ("SET word = tree", "attribute_not_exists(id)", "ValidationError"),
     ],
 )
-def test_a_transaction_that_an_item_stands_in_the_way_of_is_cancelled_and_writes_nothing(
+def test_a_transaction_with_a_failed_condition_is_cancelled_and_writes_no_item(
     tables: InMemoryDynamoDB, text: str, only_if: str, code: str
 ) -> None:
     with pytest.raises(tables.exceptions.TransactionCanceledException) as cancelled:
@@ -644,7 +658,7 @@ def test_a_transaction_that_an_item_stands_in_the_way_of_is_cancelled_and_writes
     assert tables.scan(TableName="t")["Items"] == [STANDING]
 
 
-def test_what_is_wrong_with_a_statement_is_its_own_answer(tables: InMemoryDynamoDB) -> None:
+def test_the_error_of_a_statement_is_in_its_own_response(tables: InMemoryDynamoDB) -> None:
     good: Item = {"id": {"S": "n"}, "kind": {"S": "mail"}}
     wrong: list[Item] = [
         {"id": {"S": "o"}},

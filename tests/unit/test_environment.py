@@ -51,13 +51,13 @@ SEND_MAIL = {
 }
 
 
-def put(monkeypatch: pytest.MonkeyPatch, **variables: str) -> None:
+def set_variables(monkeypatch: pytest.MonkeyPatch, **variables: str) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
 
 
 def test_a_mail_senders_settings_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    put(monkeypatch, **SEND_MAIL)
+    set_variables(monkeypatch, **SEND_MAIL)
     found = read(SesSender)
     assert (found.ledger_table, found.ledger_ttl_seconds, found.pace_seconds) == ("ledger", 7776000, 0.35)
     assert found.mail_senders == ["Mailroom <post@mailroom.example>", "news@mailroom.example"]
@@ -65,18 +65,18 @@ def test_a_mail_senders_settings_are_read(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_routes_are_read_from_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    put(monkeypatch, **DISPATCH)
+    set_variables(monkeypatch, **DISPATCH)
     assert read(DispatchSettings).routes == ROUTES
 
 
 def test_the_lines_of_release_are_read_from_json(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = {"mail": {"per_second": 2.5, "per_day": [["2026-11-21", 1000]], "reserve": 0.1}}
     tables = {f"{name.upper()}_TABLE": name for name in ("mailbox", "contents", "budgets", "runs")}
-    put(monkeypatch, **DISPATCH, **tables, LINES=json.dumps(lines), LEASE_SECONDS="120")
+    set_variables(monkeypatch, **DISPATCH, **tables, LINES=json.dumps(lines), LEASE_SECONDS="120")
     assert read(ReleaseSettings).lines == {"mail": LineSettings(2.5, [("2026-11-21", 1000)], 0.1)}
 
 
-def test_what_a_stack_fills_is_what_the_function_reads() -> None:
+def test_a_function_reads_the_variables_that_a_stack_writes() -> None:
     filled = read(SesSender, SEND_MAIL)
     variables = variables_of(filled)
     assert variables.keys() == SEND_MAIL.keys()
@@ -85,7 +85,7 @@ def test_what_a_stack_fills_is_what_the_function_reads() -> None:
 
 @pytest.mark.parametrize("name", SEND_MAIL)
 def test_a_missing_variable_is_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    put(monkeypatch, **SEND_MAIL)
+    set_variables(monkeypatch, **SEND_MAIL)
     monkeypatch.delenv(name)
     with pytest.raises(msgspec.ValidationError, match=f"`{name}`"):
         read(SesSender)
@@ -106,14 +106,14 @@ def test_a_missing_variable_is_named(monkeypatch: pytest.MonkeyPatch, name: str)
     ],
 )
 def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
-    put(monkeypatch, **{**SEND_MAIL, name: value})
+    set_variables(monkeypatch, **{**SEND_MAIL, name: value})
     with pytest.raises(msgspec.ValidationError, match=name):
         read(SesSender)
 
 
 @pytest.mark.parametrize("routes", ["{", "[]", '{"mail": "https://queue/mail"}', "https://queue/mail"])
 def test_wrong_routes_are_named(monkeypatch: pytest.MonkeyPatch, routes: str) -> None:
-    put(monkeypatch, **{**DISPATCH, "ROUTES": routes})
+    set_variables(monkeypatch, **{**DISPATCH, "ROUTES": routes})
     with pytest.raises(msgspec.ValidationError, match="ROUTES"):
         read(DispatchSettings)
 

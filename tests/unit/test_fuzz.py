@@ -25,7 +25,7 @@ from tests.support.unit.shared import Aws
 
 GROWING = [name for name, parser in PARSERS.items() if parser.grown is not None]
 MINUTES = float(os.environ.get("FUZZ_MINUTES", "0"))
-"""For how long all tests together try new examples; 0: each tries the same few."""
+"""Seconds for which all tests together try new examples. With 0, each tries the same few."""
 SHARE = MINUTES * 60 / (len(PARSERS) + len(BATCHES) + len(GROWING))
 SIZE = 32_000 if MINUTES else 8_000
 FEW = settings(
@@ -38,7 +38,7 @@ MANY = settings(database=None, suppress_health_check=list(HealthCheck))
 
 
 class Log(io.StringIO):
-    """What was logged since the last look."""
+    """Return the log lines since the last look."""
 
     def look(self) -> list[dict[str, Any]]:
         """The lines."""
@@ -49,7 +49,7 @@ class Log(io.StringIO):
 
 
 @pytest.fixture
-def log(monkeypatch: pytest.MonkeyPatch) -> Log:
+def fuzz_log(monkeypatch: pytest.MonkeyPatch) -> Log:
     stream = Log()
     monkeypatch.setattr(telemetry.logger.registered_handler, "stream", stream)
     return stream
@@ -59,8 +59,8 @@ Note = Callable[[str, object], None]
 
 
 def fuzzed(inputs: st.SearchStrategy[Any], tried: Callable[[Any], bool], examples: int, note_: Note) -> None:
-    """Try so many inputs, or more where there is time; `tried` says whether one was refused. How many there
-    were is noted for the table."""
+    """Try so many inputs, or more if time is left; `tried` returns whether an input was refused. Their number
+    is noted for the table."""
     counts: Counter[bool] = Counter()
 
     def one(value: Any) -> None:
@@ -82,8 +82,8 @@ def fuzzed(inputs: st.SearchStrategy[Any], tried: Callable[[Any], bool], example
 
 
 @pytest.mark.parametrize("name", PARSERS)
-def test_a_parser_takes_an_input_or_refuses_it_with_a_sentence(
-    aws: Aws, log: Log, record_property: Note, name: str
+def test_a_parser_accepts_an_input_or_refuses_it_with_a_sentence(
+    aws: Aws, fuzz_log: Log, record_property: Note, name: str
 ) -> None:
     parser = PARSERS[name]
     take = parser.open(aws)
@@ -96,7 +96,7 @@ def test_a_parser_takes_an_input_or_refuses_it_with_a_sentence(
             said, refused = str(fault), True
             assert 3 < len(said) <= MAX_FIELD + MAX_PROBLEM + 2
             assert not (parser.private and SECRET in said), said
-        lines = log.look()
+        lines = fuzz_log.look()
         assert not [line for line in lines if "exception" in line]
         assert not (parser.private and SECRET in json.dumps(lines)), lines
         return refused
@@ -105,14 +105,14 @@ def test_a_parser_takes_an_input_or_refuses_it_with_a_sentence(
 
 
 @pytest.mark.parametrize("name", BATCHES)
-def test_a_bad_record_keeps_no_neighbour_from_being_done_and_is_not_lost(
-    aws: Aws, log: Log, record_property: Note, name: str
+def test_a_bad_record_is_not_lost_and_the_other_records_are_handled(
+    aws: Aws, fuzz_log: Log, record_property: Note, name: str
 ) -> None:
     run = BATCHES[name].open(aws)
 
     def tried(bad: Any) -> bool:
         ended = run(bad)
-        lines = log.look()
+        lines = fuzz_log.look()
         note(json.dumps(lines, indent=1)[:4000])
         assert not [line["exception"] for line in lines if "exception" in line]
         assert ended.done == {*GOOD}
@@ -124,8 +124,8 @@ def test_a_bad_record_keeps_no_neighbour_from_being_done_and_is_not_lost(
 
 
 @pytest.mark.parametrize("name", GROWING)
-def test_a_parser_makes_no_more_work_than_in_proportion_to_its_input(
-    aws: Aws, log: Log, record_property: Note, name: str
+def test_the_work_of_a_parser_is_at_most_proportional_to_its_input(
+    aws: Aws, fuzz_log: Log, record_property: Note, name: str
 ) -> None:
     parser = PARSERS[name]
     take, as_input = parser.open(aws), parser.grown
@@ -147,7 +147,7 @@ def test_a_parser_makes_no_more_work_than_in_proportion_to_its_input(
             return once
 
         assert_linear(work, SIZE)
-        log.look()
+        fuzz_log.look()
         return refused
 
     fuzzed(parser.growing, tried, 6, record_property)

@@ -35,7 +35,7 @@ def row(headless: int, habits: int, odd_names: int) -> str:
     return f'"{PACKAGE}" = {{ headless = {headless}, habits = {habits}, odd_names = {odd_names} }}\n'
 
 
-def check(root: Path, code: str, ceilings: str, *arguments: str) -> tuple[int, str]:
+def check_checkout(root: Path, code: str, ceilings: str, *arguments: str) -> tuple[int, str]:
     """Return the exit code for a checkout with one file, and the ceilings after the check."""
     file = root / "language.toml"
     file.write_text(ceilings)
@@ -44,14 +44,14 @@ def check(root: Path, code: str, ceilings: str, *arguments: str) -> tuple[int, s
     return language.main([*arguments], root, file), file.read_text()
 
 
-def test_a_new_package_may_have_no_habit(tmp_path: Path, capsys: Output) -> None:
-    assert check(tmp_path, PLAIN, "") == (0, "")
-    assert check(tmp_path, PLAIN + HEADLESS, "") == (1, "")
+def test_a_new_package_must_be_without_habits(tmp_path: Path, capsys: Output) -> None:
+    assert check_checkout(tmp_path, PLAIN, "") == (0, "")
+    assert check_checkout(tmp_path, PLAIN + HEADLESS, "") == (1, "")
     assert capsys.readouterr().out.startswith(f"{PACKAGE}: headless rose from 0 to 1.")
 
 
-def test_a_rise_names_the_worst_places_first(tmp_path: Path, capsys: Output) -> None:
-    assert check(tmp_path, PLAIN + PLACE + HEADLESS, row(1, 1, 2))[0] == 1
+def test_a_count_above_its_ceiling_lists_the_worst_places_first(tmp_path: Path, capsys: Output) -> None:
+    assert check_checkout(tmp_path, PLAIN + PLACE + HEADLESS, row(1, 1, 2))[0] == 1
     assert capsys.readouterr().out.splitlines() == [
         f"{PACKAGE}: habits rose from 1 to 2. The worst places:",
         f"  {FILE}:15 headless, negated existence, value riddle: What a letter weighs; None: nobody knows.",
@@ -59,9 +59,62 @@ def test_a_rise_names_the_worst_places_first(tmp_path: Path, capsys: Output) -> 
     ]
 
 
-def test_a_fall_fails_until_the_ceilings_are_lowered(tmp_path: Path, capsys: Output) -> None:
-    assert check(tmp_path, PLAIN + HEADLESS, row(1, 3, 2)) == (1, row(1, 3, 2))
+def test_a_count_below_its_ceiling_fails_until_the_ceiling_is_lowered(tmp_path: Path, capsys: Output) -> None:
+    assert check_checkout(tmp_path, PLAIN + HEADLESS, row(1, 3, 2)) == (1, row(1, 3, 2))
     sentence = f"{PACKAGE}: habits fell to 1. Run it with --lower to keep what you won.\n"
     assert capsys.readouterr().out == sentence
-    assert check(tmp_path, PLAIN + HEADLESS, row(1, 3, 2), "--lower") == (0, language.HEADER + row(1, 1, 2))
-    assert check(tmp_path, PLAIN, row(1, 3, 2), "--lower") == (0, language.HEADER)
+    assert check_checkout(tmp_path, PLAIN + HEADLESS, row(1, 3, 2), "--lower") == (
+        0,
+        language.HEADER + row(1, 1, 2),
+    )
+    assert check_checkout(tmp_path, PLAIN, row(1, 3, 2), "--lower") == (0, language.HEADER)
+
+
+def places_in(root: Path, path: str, text: str) -> list[tuple[str, int, str]]:
+    """Return package, line and text of each place with a habit in a checkout with one file."""
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return [(place.package, place.line, place.text) for place in language.read_places(root)]
+
+
+def test_a_name_of_a_test_without_a_subject_is_reported_and_local_names_of_tests_are_free(
+    tmp_path: Path,
+) -> None:
+    code = "def test_it_is_sent():\n    made = 1\n\n\ndef test_a_letter_is_sent():\n    pass\n"
+    assert places_in(tmp_path, "tests/unit/test_post.py", code) == [("tests/unit", 1, "it_is_sent")]
+
+
+def test_comments_of_tests_are_read_as_sentences_over_their_lines(tmp_path: Path) -> None:
+    lines = (
+        "# A letter costs",
+        "# what nobody knows.",
+        "a = '# it is'  # its weight",
+        "b = 1  # noqa: E1",
+        "",
+    )
+    code = "\n".join(lines)
+    assert places_in(tmp_path, "tests/unit/test_post.py", code) == [
+        ("tests/unit", 1, "A letter costs what nobody knows."),
+        ("tests/unit", 3, "Its weight"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "line", "sentence"),
+    [
+        ("SECURITY.md", "# Security\n\nPlease report:\n\n- a flaw\n- what is bad\n\nIt is.\n", 8, "It is."),
+        ("Makefile", "post: ## send a letter\n\t@true\nlost: ## it is lost\n", 3, "It is lost"),
+        (
+            ".github/workflows/post.yml",
+            "# Send letters.\n- uses: a@b # v1.2.3\n- run: x # It fails\n",
+            3,
+            "It fails",
+        ),
+        (".github/renovate.json", '{\n"description": ["Send letters.", "It fails."]}', 2, "It fails."),
+    ],
+)
+def test_texts_of_files_besides_code_are_read(
+    tmp_path: Path, path: str, text: str, line: int, sentence: str
+) -> None:
+    assert places_in(tmp_path, path, text)[-1] == ("other files", line, sentence)

@@ -1,10 +1,10 @@
-"""What `make oracle` compares, with the double on both sides: the calls reach the verbs, and a difference is
-told."""
+"""Comparison of `make oracle`, with the double on both sides: the calls reach the verbs, and a difference is
+reported."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from tests.oracle.steps import VERBS, Comparison, Side, calls
+from tests.oracle.steps import VERBS, Comparison, Side, random_calls
 from tests.support.dynamodb import InMemoryDynamoDB
 from tests.support.unit.shared import FakeClock
 
@@ -16,29 +16,29 @@ BESIDE_MESSAGES = {
 """Verbs that read messages, or write other tables."""
 
 
-def compared(other: InMemoryDynamoDB) -> tuple[str, Comparison]:
+def first_difference(other: InMemoryDynamoDB) -> tuple[str, Comparison]:
     """The double and another; the first difference comes with what was compared."""
     clock = FakeClock()
     comparison = Comparison(Side("one", InMemoryDynamoDB(), clock), Side("other", other, clock))
-    for _, (call, seconds) in zip(range(CALLS), calls(1), strict=False):
+    for _, (call, seconds) in zip(range(CALLS), random_calls(1), strict=False):
         clock.advance(seconds)
         if differs := comparison.make(call):
             return differs, comparison
     return "", comparison
 
 
-def test_every_verb_that_writes_messages_changes_some() -> None:
-    differs, comparison = compared(InMemoryDynamoDB())
+def test_every_verb_of_the_random_calls_changes_a_message() -> None:
+    differs, comparison = first_difference(InMemoryDynamoDB())
     assert not differs
     assert {verb for verb in VERBS if not comparison.changed[verb]} == BESIDE_MESSAGES
 
 
-def test_an_engine_that_writes_whatever_the_condition_says_is_told() -> None:
+def test_an_engine_that_ignores_conditions_is_reported_as_different() -> None:
     class Unconditional(InMemoryDynamoDB):
         def _make_api_call(self, name: str, request: Mapping[str, Any]) -> dict[str, Any]:
             if name == "UpdateItem":
                 request = {**request, "ConditionExpression": "attribute_not_exists(nothing)"}
             return super()._make_api_call(name, request)
 
-    differs, _ = compared(Unconditional())
+    differs, _ = first_difference(Unconditional())
     assert "one answers" in differs or "one has" in differs

@@ -14,6 +14,6 @@ from mailroom.errors import quantity
         (2000, "2,000 messages", "2,000 dead letters wait"),
     ],
 )
-def test_a_noun_is_singular_for_a_count_of_one_alone(count: int, messages: str, letters: str) -> None:
+def test_a_noun_is_singular_only_for_a_count_of_one(count: int, messages: str, letters: str) -> None:
     assert quantity(count, "message") == messages
     assert quantity(count, "dead letter waits", "dead letters wait") == letters

@@ -11,13 +11,13 @@ import pytest
 
 from tests.support import ROOT
 from tests.support.pipeline.recorded import FORCED, RECORDER, UNUSED, Rights
-from tests.support.pipeline.rights import Request, arn, grants_of, requests_of, requests_of_lambda
+from tests.support.pipeline.rights import Request, arn_in_stage, grants_of, requests_of, requests_of_lambda
 from tests.support.unit.rights import Judge
 from tests.support.unit.shared import Aws
 
 F = "mailroom-local-f"
-LEDGER = arn("dynamodb", "table/mailroom-local-ledger")
-QUEUE = arn("sqs", "mailroom-local-mail")
+LEDGER = arn_in_stage("dynamodb", "table/mailroom-local-ledger")
+QUEUE = arn_in_stage("sqs", "mailroom-local-mail")
 
 
 def policy(*statements: dict[str, Any]) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def test_a_grant_allows_its_actions_on_its_resources_and_no_others(
     assert not allowed(Request(f"{F}-2", action, resource), READ)
 
 
-def test_a_pattern_knows_stars_and_question_marks_and_takes_brackets_and_dots_as_they_are() -> None:
+def test_stars_and_question_marks_of_a_pattern_are_wildcards_and_brackets_and_dots_are_literal() -> None:
     for pattern, name, allows in (
         ("app-??????", "app-a1b2c3", True),
         ("app-??????", "app-a1b2c", False),
@@ -72,14 +72,16 @@ def test_a_pattern_knows_stars_and_question_marks_and_takes_brackets_and_dots_as
         ("StringEqualsIgnoreCase", "ceo@bank.example", False),
     ],
 )
-def test_a_condition_is_judged_by_what_the_call_tells(operator: str, sender: str, allows: bool) -> None:
+def test_a_condition_of_a_grant_is_evaluated_with_the_values_of_the_call(
+    operator: str, sender: str, allows: bool
+) -> None:
     condition = {operator: {"ses:FromAddress": ["news@example.com", "mailroom@example.com"]}}
     statement = {"Action": "ses:SendEmail", "Resource": "*", "Condition": condition}
     assert allowed(Request(F, "ses:SendEmail", "x", (("ses:FromAddress", sender),)), statement) is allows
     assert not allowed(Request(F, "ses:SendEmail", "x"), statement)
 
 
-def test_what_nobody_can_judge_yet_is_an_error() -> None:
+def test_an_unknown_kind_of_condition_is_an_error() -> None:
     for condition in (
         {"Bool": {"ses:FromAddress": "x"}},
         {"StringEquals": {"aws:SourceIp": "x"}},
@@ -97,7 +99,7 @@ def test_what_nobody_can_judge_yet_is_an_error() -> None:
             requests_of(F, service, operation, {"Bucket": "b", "Key": "k"})
 
 
-def test_lambda_asks_for_logs_and_for_what_its_mappings_need() -> None:
+def test_lambda_itself_needs_permissions_for_logs_and_event_source_mappings() -> None:
     bucket = "arn:aws:s3:::unprocessed"
     mappings: list[dict[str, Any]] = [
         {"EventSourceArn": QUEUE},
@@ -110,7 +112,7 @@ def test_lambda_asks_for_logs_and_for_what_its_mappings_need() -> None:
     assert ("sqs:DeleteMessage", QUEUE) in asked
     assert ("dynamodb:GetRecords", f"{LEDGER}/stream/2026") in asked
     assert ("s3:ListBucket", bucket) in asked
-    assert ("logs:PutLogEvents", arn("logs", f"log-group:/aws/lambda/{F}:log-stream:any")) in asked
+    assert ("logs:PutLogEvents", arn_in_stage("logs", f"log-group:/aws/lambda/{F}:log-stream:any")) in asked
     assert {action for action, _ in asked} == {
         *("logs:CreateLogStream", "logs:PutLogEvents", "s3:ListBucket", "s3:PutObject"),
         *("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"),
@@ -126,9 +128,9 @@ def test_lambda_asks_for_logs_and_for_what_its_mappings_need() -> None:
 def test_a_secret_that_is_named_is_granted_by_its_name_or_by_its_arn() -> None:
     read = "secretsmanager:GetSecretValue"
     key = Request(F, read, "mailroom-local-search-key")
-    for resource in (key.resource, arn("secretsmanager", f"secret:{key.resource}-??????")):
+    for resource in (key.resource, arn_in_stage("secretsmanager", f"secret:{key.resource}-??????")):
         assert allowed(key, {"Action": read, "Resource": resource})
-    another = arn("secretsmanager", "secret:mailroom-local-fax-??????")
+    another = arn_in_stage("secretsmanager", "secret:mailroom-local-fax-??????")
     assert not allowed(key, {"Action": read, "Resource": another})
 
 
@@ -140,7 +142,7 @@ class Stage(Rights):
         self.requests = {Request(F, action, LEDGER) for action in actions}
 
 
-def test_what_no_grant_allows_is_denied() -> None:
+def test_a_call_without_a_grant_is_denied() -> None:
     assert not Stage("dynamodb:GetItem", "dynamodb:Query").denied
     assert Stage("dynamodb:GetItem", "dynamodb:PutItem").denied == [Request(F, "dynamodb:PutItem", LEDGER)]
 
@@ -151,7 +153,7 @@ def test_a_right_is_unused_if_no_request_needs_it() -> None:
     assert [str(each) for each in unused] == [f"{F}: {each} on {index}" for each in READ["Action"]]
 
 
-def test_a_request_that_a_test_forces_is_covered_by_its_row() -> None:
+def test_a_request_of_a_test_is_allowed_by_the_functions_row() -> None:
     forced = Stage()
     forced.requests = {Request("mailroom-local-dispatch", "sqs:SendMessage", "arn:x:mail-that-is-not-there")}
     (request,) = forced.denied
@@ -203,7 +205,7 @@ called("events", "put_events", Entries=[event])
 
 
 @pytest.mark.process
-def test_every_call_of_a_process_is_recorded_once_by_names_and_becomes_what_iam_is_asked(
+def test_every_call_of_a_process_is_recorded_once_and_becomes_a_request_to_iam(
     tmp_path: Path,
 ) -> None:
     subprocess.run(
@@ -236,18 +238,18 @@ def test_every_call_of_a_process_is_recorded_once_by_names_and_becomes_what_iam_
             ("sqs:SendMessage", QUEUE, ()),
             ("s3:GetObject", "arn:aws:s3:::b/k", ()),
             ("s3:GetObject", "arn:aws:s3:::b/signed", ()),
-            ("ses:SendEmail", arn("ses", "identity/shop@example.com"), sender),
-            ("ses:SendEmail", arn("ses", "configuration-set/mailroom-local"), sender),
+            ("ses:SendEmail", arn_in_stage("ses", "identity/shop@example.com"), sender),
+            ("ses:SendEmail", arn_in_stage("ses", "configuration-set/mailroom-local"), sender),
             ("secretsmanager:GetSecretValue", "arn:secret", ()),
             ("sns:Publish", "arn:topic", ()),
             ("sns:CreatePlatformEndpoint", "arn:app", ()),
-            ("events:PutEvents", arn("events", "event-bus/shop"), ()),
+            ("events:PutEvents", arn_in_stage("events", "event-bus/shop"), ()),
         )
     ]
 
 
 @pytest.mark.process
-def test_a_unit_test_may_not_call_what_no_role_grants_to_its_function(judge: Judge, aws: Aws) -> None:
+def test_a_unit_test_fails_at_a_call_that_the_functions_role_does_not_grant(judge: Judge, aws: Aws) -> None:
     call = "sqs", "SendMessage", {"QueueUrl": aws.urls["feedback"]}
     assert judge.refusals("twilio_callbacks", *call) == []
     (refusal,) = judge.refusals("retry_fax", *call)

@@ -41,11 +41,11 @@ Log = Callable[[], list[dict[str, Any]]]
         ("at 9 @ the desk", "at 9 @ the desk"),
     ],
 )
-def test_every_address_in_a_text_is_shortened(text: str, expected: str) -> None:
+def test_every_address_in_a_log_line_is_shortened(text: str, expected: str) -> None:
     assert masked(text) == expected
 
 
-def test_no_line_holds_a_full_address_wherever_it_came_from(log: Log) -> None:
+def test_no_log_line_contains_a_full_address(log: Log) -> None:
     logger.info(
         "sent to vincent@example.com",
         extra={"reason": "theo@example.com is blocked", "list": ["jo@x.example"]},
@@ -61,7 +61,7 @@ def test_no_line_holds_a_full_address_wherever_it_came_from(log: Log) -> None:
         assert full not in text
 
 
-def test_a_line_is_about_the_message_that_is_worked_on_and_no_other(log: Log) -> None:
+def test_a_log_line_names_only_the_message_that_is_being_handled(log: Log) -> None:
     working_on(KEY)
     logger.info("one")
     working_on(Key("m-2", "sms"))
@@ -75,11 +75,11 @@ def test_a_line_is_about_the_message_that_is_worked_on_and_no_other(log: Log) ->
     ]
 
 
-def test_a_key_says_what_a_line_is_about() -> None:
+def test_a_log_line_names_the_message_of_a_given_key() -> None:
     assert about(KEY) == {"id": "m-1", "event_type": "mail"}
 
 
-def test_a_handlers_metrics_are_written_when_it_ends(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_metrics_of_a_handler_are_written_at_its_end(capsys: pytest.CaptureFixture[str]) -> None:
     @instrumented
     def handler(event: dict[str, Any], _context: Any) -> str:
         count("Sent", 2)
@@ -92,7 +92,7 @@ def test_a_handlers_metrics_are_written_when_it_ends(capsys: pytest.CaptureFixtu
     assert metrics["_aws"]["CloudWatchMetrics"][0]["Namespace"] == "Mailroom"
 
 
-def test_a_handler_that_counted_nothing_is_no_fault(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_handler_without_metrics_succeeds(capsys: pytest.CaptureFixture[str]) -> None:
     @instrumented
     def handler(_event: dict[str, Any], _context: Any) -> str:
         return "done"
@@ -101,7 +101,7 @@ def test_a_handler_that_counted_nothing_is_no_fault(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == ""
 
 
-def test_a_handlers_lines_carry_the_requests_id(log: Log) -> None:
+def test_the_log_lines_of_a_handler_contain_the_id_of_the_request(log: Log) -> None:
     @instrumented
     def handler(_event: dict[str, Any], _context: Any) -> None:
         count("Sent")
@@ -111,7 +111,7 @@ def test_a_handlers_lines_carry_the_requests_id(log: Log) -> None:
     assert [line["function_request_id"] for line in log()] == ["request-1"]
 
 
-def test_a_handlers_fault_is_not_hidden_and_its_metrics_are_not_lost(
+def test_a_handler_that_raises_an_error_still_writes_its_metrics(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     @instrumented
@@ -124,7 +124,7 @@ def test_a_handlers_fault_is_not_hidden_and_its_metrics_are_not_lost(
     assert json.loads(capsys.readouterr().out)["Errors"] == [1.0]
 
 
-def test_every_duration_is_written_once_however_many_a_batch_has(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_of_many_durations_of_a_batch_is_written_once(capsys: pytest.CaptureFixture[str]) -> None:
     seconds = [number / 1000 for number in range(330)]
     record_duration("Took", *seconds[:20])
     record_duration("Took", *seconds[20:])
@@ -134,7 +134,7 @@ def test_every_duration_is_written_once_however_many_a_batch_has(capsys: pytest.
     assert max(map(len, lists)) == 100, "CloudWatch accepts no longer list"
 
 
-def test_metrics_are_written_before_there_are_more_than_cloudwatch_accepts(
+def test_metrics_are_written_in_parts_that_cloudwatch_accepts(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     names = {f"Metric{number}" for number in range(100)}
@@ -147,7 +147,9 @@ def test_metrics_are_written_before_there_are_more_than_cloudwatch_accepts(
     assert [*metrics.metric_set] == ["Further"]
 
 
-def test_where_nobody_wants_metrics_none_are_kept_or_written(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_metrics_are_collected_or_written_while_metrics_are_switched_off(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with quiet():
         count("Sent")
         record_duration("Took", 1.0)
@@ -156,7 +158,9 @@ def test_where_nobody_wants_metrics_none_are_kept_or_written(capsys: pytest.Capt
     assert capsys.readouterr().out == ""
 
 
-def test_behind_it_there_are_metrics_again(counted: Callable[[], dict[str, float]]) -> None:
+def test_metrics_are_collected_again_after_they_were_switched_off(
+    counted: Callable[[], dict[str, float]],
+) -> None:
     with quiet(), quiet():
         count("Sent")
     count("Sent", 2)
@@ -164,10 +168,10 @@ def test_behind_it_there_are_metrics_again(counted: Callable[[], dict[str, float
 
 
 @pytest.mark.parametrize("before", ["\x0b", "\x00", "\n", "\\", '"', "\\u00", "a\x0b.!"])
-def test_a_line_stays_json_where_an_address_follows_a_character_that_json_escapes(
+def test_a_log_line_with_an_address_after_an_escaped_character_is_valid_json(
     log: Callable[[], list[dict[str, Any]]], before: str
 ) -> None:
-    """A line that is no JSON is seen by no filter, and so by no alarm."""
+    """A line that is not JSON is invisible to every filter, and so to every alarm."""
     logger.warning("refused", kind=f"{before}vincent@example.com")
     (line,) = log()
     assert line["kind"].endswith("***@example.com")

@@ -17,7 +17,7 @@ import pytest
 from mailroom_local.aws import fetch
 from tests.support.pipeline.shared import until
 from tests.support.release.installed import Environment, build, copy_sources, install, link_caches
-from tests.support.stacks.page_blocks import blocks, rows
+from tests.support.stacks.page_blocks import blocks, channel_rows
 
 CAMPAIGN = """
 channel = "mail"
@@ -49,18 +49,18 @@ SENT = {
     "fax": ("--to", "+12025550112", "--set", "pdf_url=https://example.com/letter.pdf"),
     "telegram": ("--to", "1", "--text", "Hello"),
 }
-"""What is sent on each channel that has an inbox."""
+"""Messages for each channel that has an inbox."""
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     return install(tmp_path_factory.mktemp("installed"))
 
 
 @pytest.fixture(scope="module")
-def team(environment: Environment) -> Path:
+def team(installed: Environment) -> Path:
     """The new folder, with a campaign of its own."""
-    team = environment.team
+    team = installed.team
     (team / "campaigns" / "hello").mkdir()
     (team / "campaigns" / "hello" / "campaign.toml").write_text(CAMPAIGN)
     (team / "campaigns" / "hello" / "campaign.py").write_text(AUDIENCE)
@@ -78,13 +78,13 @@ def team(environment: Environment) -> Path:
 
 
 @pytest.fixture(scope="module")
-def stage(environment: Environment, team: Path) -> Iterator[dict[str, str]]:
+def stage_variables(installed: Environment, team: Path) -> Iterator[dict[str, str]]:
     """The variables of a shell that has read .local/env, of a running stage. Resend sends its mails; those of
     all other stages of these tests go by SES."""
-    environment.answer("mailroom", "up", cwd=team)
+    installed.answer("mailroom", "up", cwd=team)
     lines = (team / ".local" / "env").read_text().splitlines()
     yield dict(line.removeprefix("export ").split("=", 1) for line in lines if "PATH" not in line)
-    environment.answer("mailroom", "down", cwd=team)
+    installed.answer("mailroom", "down", cwd=team)
 
 
 class Console:
@@ -106,72 +106,82 @@ class Console:
             return error.code
 
 
-def test_a_channel_added_to_a_running_stage_works_after_the_next_up_and_nothing_accepted_is_lost(
-    environment: Environment, team: Path, stage: dict[str, str]
+def test_a_channel_added_to_a_running_stage_works_after_the_next_up_and_no_message_is_lost(
+    installed: Environment, team: Path, stage_variables: dict[str, str]
 ) -> None:
-    first = Console(environment.answer("mailroom", "up"))
+    first = Console(installed.answer("mailroom", "up"))
     for channel in ("mail", "sms", "fax"):
         command = ("mailroom", "send", channel, "--id", f"before-{channel}", *SENT[channel], "--wait")
-        environment.answer(*command, "--stage", "local", variables=stage)
-    before = fetch(stage["MAILROOM_INBOX"])
+        installed.answer(*command, "--stage", "local", variables=stage_variables)
+    before = fetch(stage_variables["MAILROOM_INBOX"])
     for path, text in blocks():
         (team / path).parent.mkdir(exist_ok=True)
         (team / path).write_text(text)
-    change(team, "channels", "telegram", value=rows()["local"]["telegram"])
-    console = Console(environment.answer("mailroom", "up"))
+    set_setting(team, "channels", "telegram", value=channel_rows()["local"]["telegram"])
+    console = Console(installed.answer("mailroom", "up"))
     assert console.port == first.port
     pages = ("inbox", *(f"send?channel={channel}" for channel in (*SENT, "webhook")))
     assert {path: console.status(path) for path in pages} == dict.fromkeys(pages, 200)
     command = ("mailroom", "send", "telegram", "--to", "1", "--text", "New", "--stage", "local", "--wait")
-    assert "sent" in environment.answer(*command, variables=stage)
-    *earlier, telegram = fetch(stage["MAILROOM_INBOX"])
+    assert "sent" in installed.answer(*command, variables=stage_variables)
+    *earlier, telegram = fetch(stage_variables["MAILROOM_INBOX"])
     assert (earlier, telegram["content"]) == (before, {"text": "New"})
-    assert "with the current settings and code" in environment.answer("mailroom", "up")
+    assert "with the current settings and code" in installed.answer("mailroom", "up")
 
 
-def test_a_message_of_each_channel_arrives_that_of_the_teams_own_too(
-    environment: Environment, team: Path, stage: dict[str, str]
+def test_a_message_of_each_channel_arrives_including_the_teams_own_channel(
+    installed: Environment, team: Path, stage_variables: dict[str, str]
 ) -> None:
     for channel, words in SENT.items():
         command = ("mailroom", "send", channel, "--id", f"a-{channel}", *words, "--wait")
-        environment.answer(*command, "--stage", "local", cwd=team, variables=stage)
-    hook = {"id": "a-hook", "event_type": "webhook", "url": f"{stage['MAILROOM_PROVIDERS']}/receiver/ok"}
+        installed.answer(*command, "--stage", "local", cwd=team, variables=stage_variables)
+    hook = {
+        "id": "a-hook",
+        "event_type": "webhook",
+        "url": f"{stage_variables['MAILROOM_PROVIDERS']}/receiver/ok",
+    }
     (team / "hook.json").write_text(json.dumps({**hook, "payload": {"order": 42}}))
-    said = environment.answer(
-        *("mailroom", "send", "--file", "hook.json", "--wait", "--stage", "local"), cwd=team, variables=stage
+    said = installed.answer(
+        *("mailroom", "send", "--file", "hook.json", "--wait", "--stage", "local"),
+        cwd=team,
+        variables=stage_variables,
     )
     assert "sent" in said
-    inbox = environment.answer("mailroom", "inbox", cwd=team)
+    inbox = installed.answer("mailroom", "inbox", cwd=team)
     assert all(re.search(rf"\b{channel}\b", inbox) for channel in SENT)
 
 
 def test_a_stage_whose_mails_go_by_resend_passes_its_rehearsal(
-    environment: Environment, team: Path, stage: dict[str, str]
+    installed: Environment, team: Path, stage_variables: dict[str, str]
 ) -> None:
     asked = ("mailroom", "rehearse", "--stage", "local", "--json")
-    report = json.loads(environment.answer(*asked, cwd=team, variables=stage))
+    report = json.loads(installed.answer(*asked, cwd=team, variables=stage_variables))
     assert report["ok"], report
-    said = environment.answer(
-        "mailroom", "messages", "show", "a-mail", "--stage", "local", cwd=team, variables=stage
+    said = installed.answer(
+        "mailroom", "messages", "show", "a-mail", "--stage", "local", cwd=team, variables=stage_variables
     )
     assert "provider  resend " in said
 
 
 def test_a_campaign_of_the_teams_own_reaches_its_people(
-    environment: Environment, team: Path, stage: dict[str, str]
+    installed: Environment, team: Path, stage_variables: dict[str, str]
 ) -> None:
     start = ("mailroom", "campaign", "start", "hello", "--run", "one", "--new", "--yes", "--stage", "local")
-    environment.answer(*start, cwd=team, variables=stage)
-    until(lambda: {"ada@example.com", "bob@example.com"} <= reached(stage), 30, lambda: f"{reached(stage)}")
+    installed.answer(*start, cwd=team, variables=stage_variables)
+    until(
+        lambda: {"ada@example.com", "bob@example.com"} <= reached(stage_variables),
+        30,
+        lambda: f"{reached(stage_variables)}",
+    )
 
 
 def reached(stage: dict[str, str]) -> set[str]:
-    """Whom mails of the campaign's subject went to."""
+    """Return the recipients of mails with the campaign's subject."""
     welcomes = (each for each in fetch(stage["MAILROOM_INBOX"]) if each["channel"] == "mail")
     return {each["to"] for each in welcomes if each["content"]["subject"] in ("Welcome, ada", "Welcome, bob")}
 
 
-def change(team: Path, *path: str, value: Any) -> None:
+def set_setting(team: Path, *path: str, value: Any) -> None:
     """Set a setting of the stage `local` in the folder's cdk.json; None removes it."""
     file = team / "cdk.json"
     settings = json.loads(file.read_text())
@@ -185,20 +195,22 @@ def change(team: Path, *path: str, value: Any) -> None:
     file.write_text(json.dumps(settings))
 
 
-def test_a_changed_setting_is_deployed_over_the_running_stage_unless_it_takes_a_queue_away(
-    environment: Environment, team: Path, stage: dict[str, str]
+def test_a_changed_setting_is_deployed_over_the_running_stage_unless_it_removes_a_queue(
+    installed: Environment, team: Path, stage_variables: dict[str, str]
 ) -> None:
     before = (team / "cdk.json").read_text()
-    assert "with the current settings and code" in environment.answer("mailroom", "up")
-    change(team, "channels", "telegram", value=None)
-    refused = environment.run("mailroom", "up")
+    assert "with the current settings and code" in installed.answer("mailroom", "up")
+    set_setting(team, "channels", "telegram", value=None)
+    refused = installed.run("mailroom", "up")
     assert refused.returncode == 1
     assert "queue" in refused.stderr
     assert "Nothing was changed." in refused.stderr
     (team / "cdk.json").write_text(before)
-    change(team, "channels", "mail", "memory_mb", value=300)
-    assert "The messages are preserved." in environment.answer("mailroom", "up")
-    said = environment.answer("mailroom", "messages", "show", "a-mail", "--stage", "local", variables=stage)
+    set_setting(team, "channels", "mail", "memory_mb", value=300)
+    assert "The messages are preserved." in installed.answer("mailroom", "up")
+    said = installed.answer(
+        "mailroom", "messages", "show", "a-mail", "--stage", "local", variables=stage_variables
+    )
     assert "provider  resend " in said
 
 
@@ -210,8 +222,8 @@ print(Mailroom("local").send_many(items).accepted)
 """
 
 
-def test_an_update_to_another_wheel_is_deployed_over_the_stage_and_loses_and_doubles_none_of_200_messages(
-    environment: Environment, team: Path, stage: dict[str, str], tmp_path: Path
+def test_an_update_to_another_wheel_loses_and_doubles_none_of_200_messages(
+    installed: Environment, team: Path, stage_variables: dict[str, str], tmp_path: Path
 ) -> None:
     copy_sources(tmp_path, "9.9.9")
     for changed in ("lambdas/send_mail_resend.py", "mailroom_local/providers/resend_mail.py"):
@@ -220,16 +232,16 @@ def test_an_update_to_another_wheel_is_deployed_over_the_stage_and_loses_and_dou
     with (tmp_path / "mailroom_ops/setup/project/README.md").open("a") as page:
         page.write("Another release.\n")
     wheel = build(tmp_path, tmp_path / "dist")
-    assert environment.answer("python", "-c", PUT, variables=stage) == "200\n"
-    updated = environment.answer("mailroom", "update", str(wheel))
+    assert installed.answer("python", "-c", PUT, variables=stage_variables) == "200\n"
+    updated = installed.answer("mailroom", "update", str(wheel))
     assert updated.splitlines()[:2] == ["Changed: README.md", "Changed: requirements.txt"]
     assert (team / "README.md").read_text().endswith("Another release.\n")
-    environment.install()
-    assert environment.answer("mailroom", "--version") == "mailroom 9.9.9\n"
+    installed.install()
+    assert installed.answer("mailroom", "--version") == "mailroom 9.9.9\n"
     before = processes(team)
-    assert "The messages are preserved." in environment.answer("mailroom", "up")
-    until(lambda: len(kept(stage)) == 200, 60, lambda: f"{len(kept(stage))} arrived")
-    assert {*Counter(kept(stage)).values()} == {1}
+    assert "The messages are preserved." in installed.answer("mailroom", "up")
+    until(lambda: len(kept(stage_variables)) == 200, 60, lambda: f"{len(kept(stage_variables))} arrived")
+    assert {*Counter(kept(stage_variables)).values()} == {1}
     assert {name for name, pid in processes(team).items() if pid == before[name]} == {"ministack", "postgres"}
 
 

@@ -81,8 +81,9 @@ def stage_of_base(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[State]:
 
 @dataclass(frozen=True)
 class Updated:
-    """What came of it: the judgement, what was left over, the hashes of the functions' code before and after,
-    how many messages were put before the deployment began and when it ended, and how many in all."""
+    """Result of an update: the judgement, the remaining messages, the hashes of the functions' code before
+    and after, how many messages were put before the deployment began and when it ended, and how many in all.
+    """
 
     judgement: Judgement
     left_over: list[str]
@@ -126,7 +127,7 @@ def hashes(stage: StageClient) -> dict[str, str]:
     }
 
 
-def test_every_function_gets_its_new_code_while_messages_are_on_their_way(updated: Updated) -> None:
+def test_every_function_gets_its_new_code_while_messages_are_being_sent(updated: Updated) -> None:
     before, after = updated.code
     assert before.keys() <= after.keys()
     assert not {name for name in before if before[name] == after[name]}

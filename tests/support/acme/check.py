@@ -6,7 +6,7 @@ from mailroom_ops.doctor.examined_stage import ExaminedStage
 from mailroom_ops.doctor.report import CheckFinding, ok
 
 
-def account(stage: ExaminedStage) -> Iterator[CheckFinding]:
+def account_findings(stage: ExaminedStage) -> Iterator[CheckFinding]:
     yield ok(f"Acme knows {stage.sender('sms', 'ACME_SECRET_ARN')['SMS_SENDER']}.")
 
 

@@ -20,7 +20,7 @@ def needs(stack: ChannelsStack, name: str) -> Needs:
     return Needs([secret.read()], AcmeSender, fields)
 
 
-def requests(_api: ApiStack, _settings: Settings, _feedback: FeedbackStack) -> FunctionSpec:
+def requests_function(_api: ApiStack, _settings: Settings, _feedback: FeedbackStack) -> FunctionSpec:
     """Return a function with the handler of another one, because Acme has none in lambdas/."""
     settings = AcmeRequests()
     return FunctionSpec(function="acme-requests", handler="unsubscribe", grants=(), environment=settings)

@@ -1,6 +1,6 @@
-"""What each layer makes of the provider Acme: run in a process of its own, because tables are made at import.
+"""Results of each layer for the provider Acme.
 
-python -m tests.support.acme.tour
+It runs in a process of its own, because tables are created at import: python -m tests.support.acme.tour
 """
 
 import json
@@ -42,7 +42,7 @@ from tests.support.unit.sms import SMS_SETTINGS, sms  # noqa: E402
 BY_ACME = {"sms": {"provider": "acme", "sender": "SHOP"}}
 
 
-def refused(**section: str) -> str:
+def error_of_settings(**section: str) -> str:
     """Return the error of a stage with these settings of SMS."""
     try:
         load(with_settings({"sms": section}), "dev")
@@ -51,7 +51,7 @@ def refused(**section: str) -> str:
     return ""
 
 
-def synthesized() -> dict[str, Any]:
+def facts_of_template() -> dict[str, Any]:
     """Return the sender's variables, whether it may read the secret, and the secret's description."""
     stacks = up_to("channels", BY_ACME)
     variables = stacks["channels"].environment("mailroom-dev-send-sms")
@@ -83,7 +83,7 @@ def two_providers() -> list[str]:
     return [settings.sms_by(name).url for name in settings.providers("sms")]
 
 
-def sent() -> str:
+def send_text() -> str:
     """Send a text as the handler does, to the simulator of the local stage, and return the outcome."""
     simulator = simulators(Upstream("http://127.0.0.1:1"))["acme"]
     secrets = SimpleNamespace(get_secret_value=lambda **_: {"SecretString": '{"token": "t"}'})
@@ -114,14 +114,14 @@ def main() -> None:
     )
     body = json.dumps({"source": "acme", "reference": "cy0x", "id": "A1", "at": 1})
     facts = {
-        "unknown": refused(provider="acne", sender="SHOP"),
-        "invalid": refused(provider="acme", sender="shop"),
-        "missing": refused(provider="twilio", sender="+12025550123", fallback="acme"),
+        "unknown": error_of_settings(provider="acne", sender="SHOP"),
+        "invalid": error_of_settings(provider="acme", sender="shop"),
+        "missing": error_of_settings(provider="twilio", sender="+12025550123", fallback="acme"),
         "urls": two_providers(),
         "api": throttled(),
-        **synthesized(),
+        **facts_of_template(),
         "modules": client_modules("sms"),
-        "sent": sent(),
+        "sent": send_text(),
         "events": [event.provider for event in read(body, ()) if isinstance(event, Event)],
         "price": message_parts(load(with_settings(BY_ACME), "dev"), lane)["Acme"],
         "title": _NAMES["acme"],

@@ -1,8 +1,8 @@
 """DynamoDB in memory, for tests: tables of plain dictionaries, whose expressions moto parses.
 
 A conditional write costs about 30 microseconds here, and a hundred times as much through botocore and moto.
-`tests/unit/test_dynamodb_double.py` compares the results with moto's. An unsupported request ends the test by
-`pytest.fail`, which no `except Exception` of the product catches.
+`tests/unit/test_dynamodb_double.py` compares the results with those of moto. An unsupported request ends the
+test by `pytest.fail`, which no `except Exception` of the product catches.
 """
 
 from tests.support.dynamodb.client import InMemoryDynamoDB as InMemoryDynamoDB

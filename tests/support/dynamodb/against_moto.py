@@ -31,7 +31,7 @@ _MOST_ITEMS = 200
 worth.
 """
 _ACCEPTED_BY_MOTO = ("{'N': '1E126'}", "{'N': ' 1'}")
-"""Numbers that DynamoDB refuses, as they stand in a request."""
+"""Numbers that DynamoDB refuses, in the form of a request."""
 Images = Mapping[str, list[Item]]
 """Items by the name of their table."""
 
@@ -41,7 +41,7 @@ _seen: set[object] = set()
 
 
 @contextmanager
-def compared() -> Iterator[list[str]]:
+def compared_with_moto() -> Iterator[list[str]]:
     """Compare requests with moto until the block ends. Yields the list that the differences are added to."""
     differences: list[str] = []
     answer = InMemoryDynamoDB._make_api_call
@@ -56,7 +56,7 @@ def compared() -> Iterator[list[str]]:
             error, reply = raised, dict(raised.response)
         with _lock:
             if _is_new(name, request, reply):
-                items = _items(double, request) if name in _READS else before
+                items = _images_of(double, request) if name in _READS else before
                 differences.extend(_differences(double, name, request, items, reply))
         if error is not None:
             raise error
@@ -73,7 +73,7 @@ def _is_new(name: str, request: Mapping[str, Any], reply: Mapping[str, Any]) -> 
     # DynamoDB decides which items are in a segment.
     if name not in (*_READS, *_WRITES, _BATCH) or "Segment" in request:
         return False
-    # Moto deletes nothing at a key with an empty text, and reports no error.
+    # Moto ignores the deletion at a key with an empty text, and reports no error.
     if name == "DeleteItem" and {"S": ""} in request["Key"].values():
         return False
     if "Error" in reply and any(number in repr(request) for number in _ACCEPTED_BY_MOTO):
@@ -99,7 +99,7 @@ def _is_new(name: str, request: Mapping[str, Any], reply: Mapping[str, Any]) -> 
 def _written(double: InMemoryDynamoDB, name: str, request: Mapping[str, Any]) -> Images:
     """Return the items at the keys that a request writes, or no items for a request that reads."""
     if name == _BATCH:
-        return _items(double, request)
+        return _images_of(double, request)
     return _item(double, request) if name in _WRITES else {}
 
 
@@ -117,7 +117,7 @@ def _item(double: InMemoryDynamoDB, request: Mapping[str, Any]) -> Images:
     return {name: [item] if item else []}
 
 
-def _items(double: InMemoryDynamoDB, request: Mapping[str, Any]) -> Images:
+def _images_of(double: InMemoryDynamoDB, request: Mapping[str, Any]) -> Images:
     names = request["RequestItems"] if "RequestItems" in request else [request["TableName"]]
     return {each: list(double.tables[each].items.values()) for each in names if each in double.tables}
 
@@ -143,7 +143,7 @@ def _asked_of_moto(
     double: InMemoryDynamoDB, name: str, request: Mapping[str, Any], items: Images
 ) -> tuple[Mapping[str, Any], Images]:
     """Return moto's response, and the contents of moto's tables afterwards."""
-    client = _client()
+    client = _moto_client()
     try:
         for table, each in items.items():
             _ask(client, "CreateTable", double.tables[table].definition)
@@ -173,7 +173,7 @@ def _in_order(images: Images) -> Any:
 
 
 def _comparable(value: Any) -> Any:
-    """Return a value in which equal numbers are equal, and sets have no order."""
+    """Return a value in which equal numbers are equal, and sets are sorted."""
     match value:
         case {"N": str(number), **others} if not others:
             return Decimal(number)
@@ -187,5 +187,5 @@ def _comparable(value: Any) -> Any:
 
 
 @cache
-def _client() -> Any:
+def _moto_client() -> Any:
     return botocore.session.Session().create_client("dynamodb", region_name="us-east-1")

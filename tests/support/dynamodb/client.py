@@ -21,7 +21,7 @@ from tests.support.dynamodb.values import Item, Refusal, Value, copied, scalar, 
 
 ITEM_BYTES = 405_000
 """Largest item, as in moto. Its authors found that the real limit lies between 400,000 and 409,600 bytes."""
-ACCOUNT = "123456789012"  # The same limit as moto's.
+ACCOUNT = "123456789012"  # the same limit as in moto
 KEY_BYTES = (2048, 1024)
 PAGE_BYTES = 1_000_000
 BATCH_KEYS = 100

@@ -75,7 +75,7 @@ def condition(text: str | None, names: Names) -> Condition:
 
 
 def _ordered(holds: Callable[[Any, Any], bool]) -> Callable[[Value | None, Value | None], bool]:
-    """Return a comparison that is false for values of different types, which have no order."""
+    """Return a comparison that is false for values of different types, because they cannot be ordered."""
     return lambda one, two: bool(one and two and one.keys() == two.keys() and holds(scalar(one), scalar(two)))
 
 

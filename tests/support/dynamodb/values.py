@@ -81,17 +81,17 @@ def _number(text: str) -> None:
 
 
 def size_of(image: Mapping[str, Value]) -> int:
-    """Return the bytes of an item's names and values, as moto counts them."""
-    return sum(len(name.encode()) + _size(value) for name, value in image.items())
+    """Return the bytes of an item's names and values, by moto's rules."""
+    return sum(len(name.encode()) + _size_of_value(value) for name, value in image.items())
 
 
-def _size(value: Value) -> int:
+def _size_of_value(value: Value) -> int:
     ((kind, held),) = value.items()
     match kind:
         case "S":
             return len(held.encode())
         case "L":
-            return sum(map(_size, held))
+            return sum(map(_size_of_value, held))
         case "M":
             return size_of(held)
         case "SS" | "NS" | "BS":

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from mailroom.aws.dynamo_values import image_of, plain
+from mailroom.aws.dynamo_values import plain
 from mailroom.campaigns.audience import Fault, Found, Page, Recipient, Recipients
 from mailroom.campaigns.collector import Collector
 from mailroom.campaigns.composer import Composer
@@ -14,15 +14,11 @@ from mailroom.campaigns.drafts import Drafter
 from mailroom.campaigns.room import PageRoom
 from mailroom.campaigns.runs import Run, Runs
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.ledger.ledger import Ledger
 from mailroom.mailbox import MailboxWriter
 from mailroom.recipients.choices import Preferences
-from tests.support.dynamodb import in_memory_client
-from tests.support.faults.outside import Clock, Outside, Queues, Stopped
-from tests.support.tables import create_table
+from tests.support.faults.base import FUNCTION_SECONDS, LEASE, VISIBILITY, BaseWorld, Item, Remaining
+from tests.support.faults.outside import Queues
 
-FUNCTION_SECONDS = 60.0
-LEASE, VISIBILITY = FUNCTION_SECONDS + 60, 6 * FUNCTION_SECONDS
 MAX_RECEIVES = 8
 COLLECT, AUDIENCE = "https://sqs/collect", "https://sqs/audience"
 BULK = "https://sqs/mail-bulk"
@@ -37,12 +33,9 @@ WEEKLY = Definition(
     page_size=4,
     recipients_per_message=3,
 )
-TABLES = {
-    "runs": ("campaign", "run"),
-    "mailbox": ("id", "event_type"),
-    "ledger": ("id", "event_type"),
-    "preferences": ("recipient", "topic"),
-}
+TABLES = ("runs", "mailbox", "preferences")
+CALLS = ("update_item", "put_item", "get_item", "batch_get_item")
+"""DynamoDB calls at which a test can stop a function of the campaign."""
 
 
 def address(key: str) -> str:
@@ -85,18 +78,14 @@ class Asking:
         return {each.key: {"greeting": "hi"} for each in recipients if each.key not in self.leaves_out}
 
 
-class CampaignWorld:
-    """The functions of a campaign on simulated services.
-
-    A crash ends one invocation and has no other effect.
-    """
+class CampaignWorld(BaseWorld):
+    """The functions of a campaign on simulated services."""
 
     def __init__(
         self, people: People | None = None, definition: Definition = WEEKLY, puts_at_once: int = 1
     ) -> None:
+        super().__init__(*TABLES, calls=CALLS, queues=lambda clock: Queues(clock, VISIBILITY, MAX_RECEIVES))
         self.puts_at_once = puts_at_once
-        self.clock, self.outside = Clock(), Outside()
-        self.queues = Queues(self.clock, VISIBILITY, MAX_RECEIVES)
         self.people, self.asking = people or People(10), Asking()
         self.milliseconds = int(FUNCTION_SECONDS * 1000)
         """Remaining time of an invocation of compose, at any moment of it."""
@@ -104,16 +93,15 @@ class CampaignWorld:
         self.rooms: Mapping[str, PageRoom] = {}
         self.tallies: Any = None
         """Counters of outcomes, as in a stage with search."""
-        self.dynamodb = in_memory_client()
-        for table, keys in TABLES.items():
-            create_table(self.dynamodb, table, *keys)
-        self._watched = self.outside.watch(
-            self.dynamodb, "update_item", "put_item", "get_item", "batch_get_item"
-        )
-        self._sqs = self.outside.watch(self.queues, "send_message_batch", "change_message_visibility_batch")
         self._people = self.outside.watch(self.people, "page")
         self._asking = self.outside.watch(self.asking, "compose")
         self.preferences = Preferences(self.dynamodb, "preferences", self.clock)
+        self.runs = Runs(self.dynamodb, "runs", lease=LEASE, clock=self.clock)
+
+    def move_to(self, world: BaseWorld, client: Any) -> None:
+        """Use the clock, queues and tables of another world. The campaign's functions call `client`."""
+        self.clock, self.outside, self.queues, self.sqs = world.clock, world.outside, world.queues, world.sqs
+        self.dynamodb, self.watched = world.dynamodb, self.outside.watch(client, *CALLS)
         self.runs = Runs(self.dynamodb, "runs", lease=LEASE, clock=self.clock)
 
     def speaks(self, module: Any) -> None:
@@ -129,8 +117,8 @@ class CampaignWorld:
         return Collector(
             {self.definition.name: self.definition},
             lambda _definition: self._people,
-            Runs(self._watched, "runs", lease=LEASE, clock=self.clock),
-            sqs=self._sqs,
+            Runs(self.watched, "runs", lease=LEASE, clock=self.clock),
+            sqs=self.sqs,
             queue_url=COLLECT,
             audience_queue_url=AUDIENCE,
             rooms=self.rooms,
@@ -140,14 +128,14 @@ class CampaignWorld:
 
     def composer(self) -> Composer:
         """Return the composer of a new process."""
-        preferences = Preferences(self._watched, "preferences", self.clock)
+        preferences = Preferences(self.watched, "preferences", self.clock)
         return Composer(
             {self.definition.name: self.definition},
             Drafter(self._asking, preferences, CONTRACTS),
-            mailbox=MailboxWriter(self._watched, "mailbox", composes=True),
-            ledger=Ledger(self._watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock),
-            runs=Runs(self._watched, "runs", clock=self.clock),
-            sqs=self._sqs,
+            mailbox=MailboxWriter(self.watched, "mailbox", composes=True),
+            ledger=self.ledger_of(self.watched),
+            runs=Runs(self.watched, "runs", clock=self.clock),
+            sqs=self.sqs,
             queue_url=AUDIENCE,
             queues={"mail": BULK},
             puts_at_once=self.puts_at_once,
@@ -155,33 +143,24 @@ class CampaignWorld:
         )
 
     def deliver(self, url: str, most: int = 10) -> None:
-        """Run one invocation for a queue.
+        """Run one invocation of the function of a queue."""
+        collects = url == COLLECT
+        self.invoke(url, lambda: self._collect if collects else self._compose, most)
 
-        After a crash, its records return at the end of their visibility timeout.
-        """
-        records = self.queues.receive(url, most)
-        if not records:
-            return
-        try:
-            event = {"Records": records}
-            if url == COLLECT:
-                response = self.collector().handle(event)
-            else:
-                response = self.composer().handle(event, lambda: self.milliseconds)
-            self.queues.settle(url, records, response)
-        except Stopped:
-            return
+    def _collect(self, event: Item, _remaining: Remaining) -> Item:
+        return self.collector().handle(event)
+
+    def _compose(self, event: Item, _remaining: Remaining) -> Item:
+        return self.composer().handle(event, lambda: self.milliseconds)
 
     def settle(self) -> None:
         """Deliver, and let time pass, until both queues of campaigns are empty."""
-        for _ in range(400):
-            due = self.queues.next_visible(COLLECT, AUDIENCE)
-            if due is None:
-                return
-            self.clock.now = max(self.clock.now, due)
-            self.deliver(COLLECT, 1)
-            self.deliver(AUDIENCE)
-        raise AssertionError(f"not settled: {self.queues.messages}")
+        self.play_until_empty(self.deliver_both, COLLECT, AUDIENCE)
+
+    def deliver_both(self) -> None:
+        """Run one invocation for each queue of campaigns."""
+        self.deliver(COLLECT, 1)
+        self.deliver(AUDIENCE)
 
     def run(self) -> Run:
         """Return the run from its item."""
@@ -193,7 +172,7 @@ class CampaignWorld:
         """Return the mailbox's items by their recipient's key, or by run and key for another run."""
         return self._by_key("mailbox")
 
-    def ledger(self) -> dict[str, dict[str, Any]]:
+    def in_ledger(self) -> dict[str, dict[str, Any]]:
         """Return the ledger's items by their recipient's key."""
         return self._by_key("ledger")
 
@@ -208,8 +187,9 @@ class CampaignWorld:
 
     def item_of(self, key: str) -> dict[str, Any]:
         """Return the mailbox's item with the id that the run assigns to a person."""
-        key_of_item = image_of({"id": self.run().id_of(key), "event_type": "mail"})
-        return plain(self.dynamodb.get_item(TableName="mailbox", Key=key_of_item)["Item"])
+        item = self.item("mailbox", id=self.run().id_of(key), event_type="mail")
+        assert item
+        return item
 
     def calls(self) -> Mapping[str, int]:
         return Counter(self.outside.calls)

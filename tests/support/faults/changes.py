@@ -19,7 +19,7 @@ class Changeable(Protocol):
 W = TypeVar("W", bound=Changeable)
 
 
-def changed(begun: Callable[[], W], after: dict[str, Any]) -> Iterator[tuple[W, str]]:
+def each_change(begun: Callable[[], W], after: dict[str, Any]) -> Iterator[tuple[W, str]]:
     """Yield a world for each external call at which the settings change.
 
     The function that made the call goes on, or stops after it. A stop before a call equals a stop after the

@@ -6,14 +6,11 @@ from mailroom.aws.dynamo_values import plain
 from mailroom.budget import Budget
 from mailroom.campaigns.definition import Definition, Module
 from mailroom.campaigns.room import PageRoom
-from mailroom.campaigns.runs import Runs
-from tests.support.faults.campaign_world import AUDIENCE, COLLECT, CampaignWorld, People
+from tests.support.faults.campaign_world import AUDIENCE, CampaignWorld, People
 from tests.support.faults.world import BULK, World, mail
 from tests.support.unit.fakes import Meddler
 
 DAY = 86_400
-CALLS = ("update_item", "put_item", "get_item", "batch_get_item")
-"""DynamoDB calls at which a test can stop a function of the campaign."""
 
 
 class DayWorld(World):
@@ -41,15 +38,7 @@ class DayWorld(World):
             recipients_per_message=20,
         )
         campaign = CampaignWorld(People(people), weekly)
-        campaign.clock, campaign.outside, campaign.queues, campaign._sqs = (
-            self.clock,
-            self.outside,
-            self.queues,
-            self._sqs,
-        )
-        campaign.dynamodb = self.dynamodb
-        campaign.runs = Runs(self.dynamodb, "runs", lease=120, clock=self.clock)
-        campaign._watched = self.outside.watch(Meddler(self.dynamodb, put_item=self._streamed), *CALLS)
+        campaign.move_to(self, Meddler(self.dynamodb, put_item=self._streamed))
         looks: Any = self.outside.watch(self.dynamodb, "get_item")
         depths: Any = self.outside.watch(self.queues, "get_queue_attributes")
         budget = Budget(looks, "budgets", "mail", self.day["per_day"], self.day["reserve"], self.clock)
@@ -82,8 +71,7 @@ class DayWorld(World):
             while self._codes and self._codes[0][0] <= self.clock.now:
                 self._put.append(mail(self._codes.pop(0)[1]))
             self.dispatch()
-            self.campaign.deliver(COLLECT, 1)
-            self.campaign.deliver(AUDIENCE)
+            self.campaign.deliver_both()
             self.dispatch()
             self.step()
 

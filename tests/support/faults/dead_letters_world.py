@@ -4,16 +4,13 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mailroom.aws.dynamo_values import plain
 from mailroom.channels.fax.contract import Fax
 from mailroom.channels.mail.contract import Mail
 from mailroom.dead_letters.inspector import DeadLetterInspector
 from mailroom.ledger.claims import Claimed
-from mailroom.ledger.ledger import Ledger
-from mailroom.message.message import Key, Message
-from tests.support.dynamodb import in_memory_client
-from tests.support.faults.outside import Clock, Outside, Queued, Queues, Stopped
-from tests.support.tables import create_table
+from mailroom.message.message import Message
+from tests.support.faults.base import BaseWorld
+from tests.support.faults.outside import Clock, Queued, Queues, Stopped
 
 FUNCTION_SECONDS = 50.0
 EVERY_SECONDS = 3600.0
@@ -86,25 +83,24 @@ def _handed_out(letter: Queued) -> Item:
     }
 
 
-class DeadLettersWorld:
+class DeadLettersWorld(BaseWorld):
     """A world with dead letters of every kind, and a schedule that starts the function repeatedly."""
 
+    queues: DeadLetterQueues
+
     def __init__(self) -> None:
-        self.clock = Clock()
-        # A stopped process makes no further call, not even in a `finally`.
-        self.outside = Outside(time_is_up=self._dead)
-        self.queues = DeadLetterQueues(self.clock)
         self._restarted = False
+        # A stopped process makes no further call, not even in a `finally`.
+        super().__init__(
+            calls=("update_item", "batch_get_item"), queues=DeadLetterQueues, time_is_up=self._dead
+        )
         self.redriven: list[str] = []
         """The senders' writes go to an unwatched client, so this function is not stopped at them. Before a
         new claim, the sender has waited."""
-        self.dynamodb = in_memory_client()
-        create_table(self.dynamodb, "ledger")
         # Writes of the senders are not counted as calls of this function. Before a new claim, the sender has
         # waited.
-        self.ledger = Ledger(self.dynamodb, "ledger", lease=0, ttl=1e6, clock=self.clock)
-        self._watched: Any = self.outside.watch(self.dynamodb, "update_item", "batch_get_item")
-        self._sqs: Any = self.outside.watch(
+        self.ledger = self.ledger_of(self.dynamodb, lease=0)
+        self.sqs = self.outside.watch(
             self.queues, "receive_message", "get_queue_attributes", "change_message_visibility_batch"
         )
 
@@ -133,12 +129,12 @@ class DeadLettersWorld:
         assert isinstance(claim, Claimed), claim
         return claim
 
-    def invoke(self) -> bool:
+    def run_pass(self) -> bool:
         """Run one pass in a new process, as the schedule does. Returns False if it crashes."""
         letters = DeadLetterInspector(
             URLS,
-            Ledger(self._watched, "ledger", lease=0, ttl=1e6, clock=self.clock),
-            self._sqs,
+            self.ledger_of(self.watched, lease=0),
+            self.sqs,
             long_poll=0,
         )
         end = self.clock() + FUNCTION_SECONDS
@@ -155,10 +151,5 @@ class DeadLettersWorld:
     def settle(self) -> None:
         """Run the schedule's next passes: one may crash, and later passes do not."""
         for _ in range(2):
-            self.invoke()
+            self.run_pass()
             self.clock.sleep(EVERY_SECONDS)
-
-    def found(self, key: Key) -> Item:
-        """Return the ledger's item, or {} if it does not exist."""
-        where: Any = {"id": {"S": key.id}, "event_type": {"S": key.event_type}}
-        return plain(self.dynamodb.get_item(TableName="ledger", Key=where).get("Item", {}))

@@ -13,7 +13,7 @@ GOOD_SECONDS, BUSY_SECONDS, SLOW_SECONDS, ENDLESS_SECONDS = 25.0, 5.0, 150.0, 1e
 
 @dataclass
 class Call:
-    """One fax that the provider accepted."""
+    """A fax that the provider accepted."""
 
     provider_id: str
     account: str

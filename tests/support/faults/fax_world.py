@@ -7,27 +7,22 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mailroom.aws.dynamo_values import plain
 from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.delivery import FaxDelivery
 from mailroom.channels.fax.retry_mover import RetryMover
-from mailroom.content.payloads import Payloads
-from mailroom.delivery.worker import Pace, Tools, Worker
+from mailroom.delivery.worker import Worker
 from mailroom.environment import FaxSender, OutcomesSettings
-from mailroom.ledger.ledger import Ledger
 from mailroom.outcomes import EventBus, Outcomes
 from mailroom_stacks.settings.fax import fax_rules
-from mailroom_stacks.settings.queues import RESEND_DELAYS
 from mailroom_stacks.settings.times import Times
 from tests.support.bounds import check_queue_call
-from tests.support.dynamodb import in_memory_client
+from tests.support.faults.base import FUNCTION_SECONDS, MAX_RECEIVES, BaseWorld, sender_settings
 from tests.support.faults.fax_network import FaxNetwork
 from tests.support.faults.fifo import Fifo
-from tests.support.faults.outside import NO_BUCKET, Bus, Clock, Outside, Queues, Stopped
+from tests.support.faults.outside import Bus, Queues, Stopped
 from tests.support.faults.stream import Recording
-from tests.support.tables import check_releases, create_ledger
+from tests.support.tables import check_releases
 
-FUNCTION_SECONDS = 60.0
 OURS, GIVEN_UP = "+12025550123", "+12025550124"
 """The stage's number, and a number that it had earlier."""
 TIMES = Times(
@@ -50,7 +45,7 @@ HERE, THERE = "+16175551234", "+49301234567"
 Item = dict[str, Any]
 
 
-def fax(name: str, to: str = HERE, **changes: Any) -> Item:
+def fated_fax(name: str, to: str = HERE, **changes: Any) -> Item:
     """Return the body that an upstream application writes. The PDF's name chooses the fax's fate."""
     return {
         "fax_id": name,
@@ -61,37 +56,30 @@ def fax(name: str, to: str = HERE, **changes: Any) -> Item:
     }
 
 
-class FaxWorld:
-    """A fax stage.
+class FaxWorld(BaseWorld):
+    """A fax stage, in which a function that exceeds its timeout is killed."""
 
-    A crash ends one invocation and has no other effect; a function that exceeds its timeout is killed.
-    """
+    channel = "fax"
 
     def __init__(self, max_attempts: int = MAX_ATTEMPTS) -> None:
         self.max_attempts = max_attempts
         self.changed: Item = {}
         """Changed settings, and the `account` at the provider, for processes that start from now on."""
-        self.clock = Clock()
-        self.outside = Outside(time_is_up=lambda: self.clock() > self._deadlines[-1])
         self._deadlines = [float("inf")]
+        super().__init__(
+            lease=LEASE,
+            queues=lambda clock: Queues(clock, VISIBILITY, MAX_RECEIVES),
+            time_is_up=lambda: self.clock() > self._deadlines[-1],
+        )
         self.fifo = Fifo(self.clock, VISIBILITY, RULES.max_receives)
-        self.queues = Queues(self.clock, VISIBILITY, 12)
         self.network = FaxNetwork(self.clock)
         self.bus = Bus()
-        self.dynamodb = in_memory_client()
-        create_ledger(self.dynamodb)
         self.stream = Recording(self.dynamodb)
+        self.watched = self.outside.watch(self.stream, "update_item", "get_paginator")
+        self.ledger = self.ledger_of(self.watched, LEASE)
         self.jitter = 0.5
         self._read = 0
-        self.ledger = Ledger(
-            self.outside.watch(self.stream, "update_item", "get_paginator"),
-            "ledger",
-            lease=LEASE,
-            ttl=1e6,
-            clock=self.clock,
-        )
-        self._payloads = Payloads(NO_BUCKET, "payloads")
-        self._sqs = self.outside.watch(
+        self.sqs = self.outside.watch(
             _Sqs(self.fifo, self.queues), "send_message_batch", "change_message_visibility_batch"
         )
 
@@ -104,20 +92,11 @@ class FaxWorld:
         """Return the worker of a new process."""
         changed = {**self.changed}
         account = changed.pop("account", "ours")
-        settings = replace(_settings(self.max_attempts), **changed)
+        settings = replace(_fax_settings(self.max_attempts), **changed)
         there = self.network.provider(settings.fax_provider, account)
         provider: Any = self.outside.watch(there, "submit", "fetch", "find", "cancel")
-        adapter = FaxAdapter(settings, lambda: provider, self._payloads)
-        tools = Tools(
-            self.ledger,
-            self._payloads,
-            self.dynamodb,
-            self._sqs,
-            Pace.of(settings, self.clock, self.clock.sleep),
-            self.clock,
-            self.clock.sleep,
-            lambda: self.jitter,
-        )
+        adapter = FaxAdapter(settings, lambda: provider, self.payloads)
+        tools = self.tools(settings, lambda: self.jitter)
         return Worker(settings.queue_url, tools, FaxDelivery(settings, adapter, tools))
 
     def send_fax(self) -> bool:
@@ -137,14 +116,11 @@ class FaxWorld:
         records = self.queues.receive(RETRY)
         if records:
             with self._invocation():
-                mover = RetryMover(self._sqs, RETRY, FAX, self.clock)
+                mover = RetryMover(self.sqs, RETRY, FAX, self.clock)
                 self.queues.settle(RETRY, records, mover.handle({"Records": records}))
 
     def draw_consequences(self) -> None:
-        """Invoke outcomes with the new records of the ledger's stream.
-
-        Records that it reports as failed are delivered again.
-        """
+        """Invoke outcomes with the new records of the ledger's stream. Failed records are delivered again."""
         for _ in range(100):
             records = self.stream.records[self._read :]
             if not records:
@@ -160,7 +136,7 @@ class FaxWorld:
                     event_source="mailroom.test",
                 )
                 bus = EventBus(self.outside.watch(self.bus, "put_events"), settings)
-                failed = Outcomes(settings, self._sqs, self.clock, bus).handle(records)
+                failed = Outcomes(settings, self.sqs, self.clock, bus).handle(records)
                 numbers = [each["dynamodb"]["SequenceNumber"] for each in records]
                 self._read += min((numbers.index(each) for each in failed), default=len(records))
         raise AssertionError("outcomes fails again and again")
@@ -181,11 +157,6 @@ class FaxWorld:
                 continue
             self.clock.now = max(self.clock.now, *[min(due)])
         raise AssertionError(f"not settled: {self.fifo.letters} {self.queues.messages[RETRY]}")
-
-    def found(self, name: str) -> Item:
-        """Return the ledger's item, or {} if it does not exist."""
-        key: Any = {"id": {"S": name}, "event_type": {"S": "fax"}}
-        return plain(self.dynamodb.get_item(TableName="ledger", Key=key).get("Item", {}))
 
     def callbacks(self, name: str) -> list[tuple[str, str]]:
         """Return the callbacks about a fax, as status and text in order, for a receiver that ignores
@@ -242,22 +213,18 @@ class _Sqs:
         return {}
 
 
-def _settings(max_attempts: int) -> FaxSender:
+def _fax_settings(max_attempts: int) -> FaxSender:
     return FaxSender(
-        ledger_table="ledger",
-        ledger_ttl_seconds=1e6,
-        payload_bucket="payloads",
-        channel="fax",
-        queue_url=FAX,
-        lease_seconds=LEASE,
-        pace_seconds=0,
-        on_unknown="hold",
-        resend_delays=RESEND_DELAYS,
-        backoff_seconds=TIMES.backoff,
-        backoff_cap_seconds=TIMES.backoff_cap,
-        misconfigured_seconds=20,
-        submit_seconds=TIMES.fax_submit,
-        record_seconds=TIMES.fax_record,
+        **sender_settings(
+            "fax",
+            FAX,
+            lease_seconds=LEASE,
+            on_unknown="hold",
+            backoff_seconds=TIMES.backoff,
+            backoff_cap_seconds=TIMES.backoff_cap,
+            submit_seconds=TIMES.fax_submit,
+            record_seconds=TIMES.fax_record,
+        ),
         fax_provider="signalwire",
         fax_secret_arn="secret",
         fax_base_url="https://example.signalwire.com",

@@ -9,7 +9,7 @@ DUPLICATES_SECONDS = 300.0
 
 @dataclass
 class Letter:
-    """One message of a group. After a receive it is invisible until `visible_at`."""
+    """A message of a group. After a receive it is invisible until `visible_at`."""
 
     message_id: str
     body: str

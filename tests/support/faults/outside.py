@@ -24,7 +24,7 @@ PLACES: Counter[str] = Counter()
 """Number of calls, by place, at which a test has stopped a function or run another one."""
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 NO_BUCKET: Any = object()
-"""An S3 client for worlds whose messages have no objects."""
+"""An S3 client for worlds whose messages are without objects."""
 
 
 class Stopped(BaseException):
@@ -95,7 +95,7 @@ class _Watched:
 
 @dataclass
 class Queued:
-    """One message in a queue."""
+    """A message in a queue."""
 
     message_id: str
     body: str
@@ -167,8 +167,7 @@ class Queues:
         return records
 
     def settle(self, url: str, records: list[dict[str, Any]], response: dict[str, Any]) -> None:
-        """Handle a partial batch response as Lambda does: delete the records that are not reported as
-        failed."""
+        """Handle a partial batch response like Lambda: delete the records that are not reported as failed."""
         back = {each["itemIdentifier"] for each in response["batchItemFailures"]}
         done = {record["messageId"] for record in records} - back
         self.messages[url] = [each for each in self.messages[url] if each.message_id not in done]
@@ -212,14 +211,14 @@ class Ses:
         if self.trouble == "down":
             raise EndpointConnectionError(endpoint_url="https://email.example.com")
         if self.trouble == "throttles":
-            raise refused("TooManyRequestsException", 429)
+            raise ses_error("TooManyRequestsException", 429)
         if self.trouble == "day used up":
-            raise refused("LimitExceededException", 400)
+            raise ses_error("LimitExceededException", 400)
         if recipient.startswith("throttled-once") and recipient not in self._throttled:
             self._throttled.add(recipient)
-            raise refused("TooManyRequestsException", 429)
+            raise ses_error("TooManyRequestsException", 429)
         if recipient.startswith("rejected"):
-            raise refused("MessageRejected", 400, "Address blacklisted.")
+            raise ses_error("MessageRejected", 400, "Address blacklisted.")
         self.accepted.append(request)
         self.times.append(self._clock())
         if recipient.startswith("lost-answer") or self.trouble == "loses answers":
@@ -227,7 +226,7 @@ class Ses:
         return {"MessageId": f"ses-{len(self.accepted)}"}
 
 
-def refused(code: str, status: int, words: str = "no") -> ClientError:
+def ses_error(code: str, status: int, words: str = "no") -> ClientError:
     """Return an error response of SES."""
     answer: Any = {
         "Error": {"Code": code, "Message": words},

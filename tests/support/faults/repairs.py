@@ -82,7 +82,7 @@ def of_mail(world: World) -> Here:
 
     routes = {"mail": {"normal": MAIL, "bulk": BULK}}
     handlers: dict[str, Handler] = {"dispatch": dispatch}
-    return _stage(world.outside, world.dynamodb, world._sqs, handlers, routes, world.clock)
+    return _stage_of(world.outside, world.dynamodb, world.sqs, handlers, routes, world.clock)
 
 
 def sends(world: World) -> Counter[str]:
@@ -105,14 +105,14 @@ def of_fax(world: FaxWorld) -> Here:
     )
 
     def outcomes(event: dict[str, Any]) -> dict[str, Any]:
-        failed = Outcomes(settings, world._sqs, world.clock).handle(event["Records"])
+        failed = Outcomes(settings, world.sqs, world.clock).handle(event["Records"])
         return {"batchItemFailures": [{"itemIdentifier": each} for each in failed]}
 
     routes = {"fax": {"normal": fax_world.FAX}}
-    return _stage(world.outside, world.stream, world._sqs, {"outcomes": outcomes}, routes, world.clock)
+    return _stage_of(world.outside, world.stream, world.sqs, {"outcomes": outcomes}, routes, world.clock)
 
 
-def _stage(
+def _stage_of(
     outside: Outside,
     dynamodb: Any,
     sqs: Any,
@@ -179,7 +179,7 @@ def scanned(staged: Staged[Any]) -> tuple[int, int] | None:
     return scan(staged.stage, staged.world.clock.sleep)
 
 
-def again(stage: Here, *ids: str) -> tuple[int, int] | None:
+def send_again(stage: Here, *ids: str) -> tuple[int, int] | None:
     """Send named mails again, in whatever state they are.
 
     Returns how many were sent again and how many could not be queued, or None if the command was stopped.

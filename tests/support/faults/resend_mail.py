@@ -13,7 +13,7 @@ KEY_SECONDS = 24 * 3600
 
 
 class Resend:
-    """Resend behind its adapter.
+    """Resend behind the adapter.
 
     For a day, it answers a repeated request with the same key like the first, and rejects a different request
     with that key. A recipient's name chooses the response, unless `trouble` chooses it for all.

@@ -13,7 +13,7 @@ from mailroom.ledger.run_states import FRESH_SECONDS
 
 
 class Permission(NamedTuple):
-    """What the run permits from a moment on."""
+    """Permissions of the run from a moment on."""
 
     since: float
     valid_from: float

@@ -9,43 +9,38 @@ from typing import Any
 
 from botocore.exceptions import ReadTimeoutError
 
-from mailroom.aws.dynamo_values import plain
 from mailroom.channels.sms.adapter import SmsAdapter, text_delivery
 from mailroom.channels.sms.contract import SmsRequest
-from mailroom.content.payloads import Payloads
 from mailroom.delivery.delivery import to_people
-from mailroom.delivery.worker import Pace, Tools, Worker
+from mailroom.delivery.worker import Worker
 from mailroom.environment import FeedbackSettings, PushSender, SmsSender
 from mailroom.feedback.consumer import Feedback
-from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Reference
 from mailroom.message.outcome import Evidence, Outcome, Rejected, Retry, Sent, Unknowable
 from mailroom.providers.sns.sender import SnsPush
 from mailroom.providers.twilio.sender import evidence
 from mailroom.recipients.choices import Suppressions
-from mailroom_stacks.settings.queues import RESEND_DELAYS
-from tests.support.bodies import SENT, TOPIC, twilio
-from tests.support.dynamodb import in_memory_client
-from tests.support.faults.outside import NO_BUCKET, Clock, Outside, Queues, Stopped, refused
-from tests.support.tables import create_ledger, create_table
+from tests.support.bodies import SENT, TOPIC, twilio_callback
+from tests.support.faults.base import BaseWorld, sender_settings
+from tests.support.faults.outside import Clock, Queues, ses_error
 
-FUNCTION_SECONDS = 60.0
-LEASE, VISIBILITY = FUNCTION_SECONDS + 60, 6 * FUNCTION_SECONDS
-MAX_RECEIVES = 12
 SMS, PUSH, FEEDBACK = "https://sqs/sms", "https://sqs/push", "https://sqs/feedback"
 HERE, THERE, STOPPED = "+16175551234", "+16175559999", "+16175550001"
 APP = "arn:aws:sns:us-east-1:123456789012:app/GCM/phones"
 ENDPOINT = APP.replace(":app/", ":endpoint/") + "/"
 
+OF_PEOPLE = {"suppressions_table": "suppressions", "preferences_table": "preferences"}
+"""Tables of the choices that senders to people read."""
+
 Item = dict[str, Any]
 
 
-def sms(name: str, to: str = HERE, text: str | None = None, **changes: Any) -> Item:
+def fated_sms(name: str, to: str = HERE, text: str | None = None, **changes: Any) -> Item:
     """Return a text message whose name chooses its fate. By default the name is also its text."""
     return {"id": name, "event_type": "sms", "to": to, "text": text or f"I am {name}", **changes}
 
 
-def push(name: str, **changes: Any) -> Item:
+def fated_push(name: str, **changes: Any) -> Item:
     """Return a push to an endpoint of its own. The name chooses its fate."""
     return {"id": name, "event_type": "push", "to": f"{ENDPOINT}{name}", "title": name, **changes}
 
@@ -100,7 +95,9 @@ class Carrier:
         code: Item = {"ErrorCode": "30006"} if end == "undelivered" else {}
         at = int((self.clock() - SENT.timestamp()) * 1000)
         for status, delay in ((end, 0), (end, 200)):
-            body = twilio(status, name, sid=sid, at=at, To=request.to, **(code if status == end else {}))
+            body = twilio_callback(
+                status, name, sid=sid, at=at, To=request.to, **(code if status == end else {})
+            )
             self.queues.put(FEEDBACK, body, delay)
 
 
@@ -127,22 +124,26 @@ class Sns:
         name = request["TargetArn"].rsplit("/", 1)[1]
         self._asked[name] += 1
         if name.startswith("disabled"):
-            raise refused("EndpointDisabled", 400)
+            raise ses_error("EndpointDisabled", 400)
         if name.startswith("throttled-once") and self._asked[name] == 1:
-            raise refused("Throttled", 429)
+            raise ses_error("Throttled", 429)
         self.published.append(request)
         if name.startswith("lost-answer") and self._asked[name] == 1:
             raise ReadTimeoutError(endpoint_url="https://sns.example.com")
         return {"MessageId": f"push-{len(self.published)}"}
 
 
-class PeopleWorld:
-    """The functions for texts and pushes. A crash ends one invocation and has no other effect."""
+class PeopleWorld(BaseWorld):
+    """The functions for texts and pushes."""
+
+    channel = "sms"
 
     def __init__(self) -> None:
-        self.clock = Clock()
-        self.outside = Outside()
-        self.queues = Queues(self.clock, VISIBILITY, MAX_RECEIVES)
+        super().__init__(
+            "suppressions",
+            "preferences",
+            calls=("update_item", "batch_get_item", "batch_execute_statement", "get_paginator"),
+        )
         self.changed: Item = {}
         """Changed settings of text messages, and the `account` at the provider, for processes that start from
         now on.
@@ -155,17 +156,7 @@ class PeopleWorld:
         self.carrier = Carrier(self.clock, self.queues, self._ids)
         self._carriers = {("twilio", "ours"): self.carrier}
         self.sns = Sns()
-        self.dynamodb = in_memory_client()
-        create_ledger(self.dynamodb)
-        create_table(self.dynamodb, "suppressions", "recipient", "channel")
-        create_table(self.dynamodb, "preferences", "recipient", "topic")
-        watched = self.outside.watch(
-            self.dynamodb, "update_item", "batch_get_item", "batch_execute_statement", "get_paginator"
-        )
-        self.ledger = Ledger(watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
-        self.list = Suppressions(watched, "suppressions", self.clock)
-        self._payloads = Payloads(NO_BUCKET, "payloads")
-        self._sqs = self.outside.watch(self.queues, "change_message_visibility_batch")
+        self.list = Suppressions(self.watched, "suppressions", self.clock)
 
     def enqueue(self, *items: Item | str) -> None:
         for item in items:
@@ -175,38 +166,30 @@ class PeopleWorld:
 
     def worker(self, url: str) -> Worker:
         """Return the worker of a new process."""
-        tools = Tools(
-            self.ledger,
-            self._payloads,
-            self.list.client,
-            self._sqs,
-            Pace(0, self.clock, self.clock.sleep),
-            self.clock,
-            self.clock.sleep,
-            lambda: 0.5,
-        )
         if url == PUSH:
             settings = PushSender(
-                **{**_settings("push", PUSH), **self.push_changed},
+                **{**sender_settings("push", PUSH, **OF_PEOPLE), **self.push_changed},
                 platform_applications={"phones": APP},
                 topics=[],
             )
+            tools = self.tools(settings)
             client: Any = self.outside.watch(self.sns, "publish", "create_platform_endpoint")
             adapter = SnsPush(client, applications={"phones": APP}, topics=[], clock=self.clock)
             return Worker(PUSH, tools, to_people(settings, adapter, tools))
         changed = {"sms_provider": "twilio", **self.changed}
         account = changed.pop("account", "ours")
         sms_settings = SmsSender(
-            **{**_settings("sms", SMS), **changed},
+            **{**sender_settings("sms", SMS, **OF_PEOPLE), **changed},
             default_region="US",
             max_segments=10,
             media_seconds=60,
             clock_skew_seconds=60,
         )
+        tools = self.tools(sms_settings)
         theirs = (sms_settings.sms_provider, account)
         self._carriers.setdefault(theirs, Carrier(self.clock, self.queues, self._ids, *theirs))
         carrier: Any = self.outside.watch(self._carriers[theirs], "submit", "find")
-        sms_adapter = SmsAdapter(sms_settings, lambda: carrier, self._payloads)
+        sms_adapter = SmsAdapter(sms_settings, lambda: carrier, self.payloads)
         return Worker(SMS, tools, text_delivery(sms_settings, sms_adapter, tools))
 
     def feedback(self) -> Feedback:
@@ -220,33 +203,20 @@ class PeopleWorld:
             feedback_topics=[TOPIC],
             default_region="US",
         )
-        return Feedback(settings, self.ledger, self.list, self._sqs)
+        return Feedback(settings, self.ledger, self.list, self.sqs)
 
     def deliver(self, url: str) -> None:
-        """Run one invocation for a queue.
-
-        After a crash, its records return at the end of their visibility timeout.
-        """
-        records = self.queues.receive(url)
-        if not records:
-            return
-        handle = self.feedback().handle if url == FEEDBACK else self.worker(url).handle
-        try:
-            response = handle({"Records": records}, lambda: int(FUNCTION_SECONDS * 1000))
-        except Stopped:
-            return
-        self.queues.settle(url, records, response)
+        """Run one invocation of the function of a queue."""
+        self.invoke(url, lambda: self.feedback().handle if url == FEEDBACK else self.worker(url).handle)
 
     def settle(self, order: tuple[str, ...] = (SMS, PUSH, FEEDBACK)) -> None:
         """Deliver, and let time pass, until every queue is empty."""
-        for _ in range(400):
-            due = self.queues.next_visible()
-            if due is None:
-                return
-            self.clock.now = max(self.clock.now, due)
+
+        def deliver_all() -> None:
             for url in order:
                 self.deliver(url)
-        raise AssertionError(f"not settled: {self.queues.messages}")
+
+        self.play_until_empty(deliver_all)
 
     def sends(self) -> Counter[str]:
         """Return how often the provider accepted each message."""
@@ -254,36 +224,10 @@ class PeopleWorld:
         texts = Counter(Reference.read(request.reference).id for _, request, _ in accepted)
         return texts + Counter(each["TargetArn"].rsplit("/", 1)[1] for each in self.sns.published)
 
-    def found(self, name: str, event_type: str = "sms") -> Item:
-        """Return the ledger's item, or {} if it does not exist."""
-        key: Any = {"id": {"S": name}, "event_type": {"S": event_type}}
-        return plain(self.dynamodb.get_item(TableName="ledger", Key=key).get("Item", {}))
-
     def listed(self) -> list[str]:
         """Return the recipients on the suppression list."""
         quiet = Suppressions(self.dynamodb, "suppressions", self.clock)
         return sorted(each.recipient for each in quiet.listed())
-
-
-def _settings(channel: str, url: str) -> Item:
-    return {
-        "ledger_table": "ledger",
-        "ledger_ttl_seconds": 1e6,
-        "payload_bucket": "payloads",
-        "channel": channel,
-        "queue_url": url,
-        "lease_seconds": LEASE,
-        "pace_seconds": 0,
-        "on_unknown": "resend",
-        "resend_delays": RESEND_DELAYS,
-        "backoff_seconds": 5,
-        "backoff_cap_seconds": 300,
-        "misconfigured_seconds": 20,
-        "submit_seconds": 10,
-        "record_seconds": 5,
-        "suppressions_table": "suppressions",
-        "preferences_table": "preferences",
-    }
 
 
 NewWorld = Callable[[], PeopleWorld]

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from uuid import uuid4
 
-from tests.support.faults.campaign_world import AUDIENCE, COLLECT, RUN
+from tests.support.faults.campaign_world import RUN
 from tests.support.faults.day_world import DayWorld
 from tests.support.faults.outside import Stopped
 
@@ -43,16 +43,11 @@ class StopWorld(DayWorld):
             return False
         self.clock.now = max(self.clock.now, due)
         self.dispatch()
-        self.run_campaign()
+        self.campaign.deliver_both()
         self.dispatch()
         self.step()
         self.send_events()
         return True
-
-    def run_campaign(self) -> None:
-        """Invoke the functions of the campaign for the messages in their queues."""
-        self.campaign.deliver(COLLECT, 1)
-        self.campaign.deliver(AUDIENCE)
 
     def play_on(self, seconds: float | None = None) -> None:
         """Run the due steps until none is left, or for some seconds."""

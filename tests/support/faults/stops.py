@@ -23,7 +23,7 @@ class Stoppable(Protocol):
 W = TypeVar("W", bound=Stoppable)
 
 
-def calls(begin: Callable[[], W], run: Callable[[W], object], least: int = 1) -> range:
+def call_numbers(begin: Callable[[], W], run: Callable[[W], object], least: int = 1) -> range:
     """Return the numbers of the calls that `run` makes in a world of `begin`: `least` or more."""
     world = begin()
     first = len(world.outside.calls)
@@ -37,7 +37,7 @@ def stops(begin: Callable[[], W], run: Callable[[W], object], least: int = 1) ->
     """Yield a world for each call of `run`, stopped once before or after the call, with the name of the
     place.
     """
-    for number, side in product(calls(begin, run, least), SIDES):
+    for number, side in product(call_numbers(begin, run, least), SIDES):
         world = begin()
         world.outside.stop = (number, side)
         run(world)
@@ -45,13 +45,13 @@ def stops(begin: Callable[[], W], run: Callable[[W], object], least: int = 1) ->
         yield world, f"{world.outside.stopped_at} ({number})"
 
 
-def entries(
+def each_entry(
     begin: Callable[[], W], run: Callable[[W], object], enter: Callable[[W], object]
 ) -> Iterator[tuple[W, str]]:
     """Yield a world for each call of `run`, in which `enter` ran just before the call, with the name of the
     place.
     """
-    for number in calls(begin, run):
+    for number in call_numbers(begin, run):
         world = begin()
         world.outside.intrude = (number, partial(enter, world))
         run(world)

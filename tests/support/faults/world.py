@@ -10,20 +10,18 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
-from mailroom.aws.dynamo_values import image_of, plain
+from mailroom.aws.dynamo_values import image_of
 from mailroom.budget import Budget
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.mail.rendering import MailRenderer
-from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.delivery.delivery import to_people
-from mailroom.delivery.worker import Pace, Tools, Worker
+from mailroom.delivery.worker import Worker
 from mailroom.dispatch.dispatcher import Dispatcher, Validator
 from mailroom.dispatch.release import Lease, Release, _name_of
 from mailroom.environment import LineSettings, OtherProvider, SesSender
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.contents import Contents
-from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from mailroom.ledger.run_states import RunStates
 from mailroom.ledger.waits import AHEAD_SECONDS, OF_RUNS, Waits
@@ -31,21 +29,21 @@ from mailroom.message.message import DEFAULT_TEMPLATE, Key, Reference
 from mailroom.providers.resend.sender import ResendMail
 from mailroom.providers.ses.sender import SesMail
 from mailroom.recipients.choices import Suppressions
-from mailroom_stacks.settings.queues import RESEND_DELAYS
 from tests.support import ROOT
-from tests.support.dynamodb import in_memory_client
-from tests.support.faults.outside import NO_BUCKET, Clock, Outside, Queues, Ses, Stopped
+from tests.support.faults.base import (
+    FUNCTION_SECONDS,
+    KEYS,
+    LEASE,
+    BaseWorld,
+    sender_settings,
+)
+from tests.support.faults.outside import Ses, Stopped
 from tests.support.faults.resend_mail import Resend
-from tests.support.tables import check_releases
 from tests.support.tables import create_ledger as create_ledger
 from tests.support.tables import create_table as create_table
-from tests.support.told import told
+from tests.support.told import ses_event
 from tests.support.unit.unsubscribing import links
 
-FUNCTION_SECONDS = 60.0
-LEASE = FUNCTION_SECONDS + 60
-VISIBILITY = 6 * FUNCTION_SECONDS
-MAX_RECEIVES = 12
 MAIL, BULK, FALLBACK = "https://sqs/mail", "https://sqs/mail-bulk", "https://sqs/mail-fallback"
 AFTER_TRIES, AFTER_SECONDS = 3, 120
 """Tries, and seconds from the first, after which a mail goes to the fallback."""
@@ -81,17 +79,15 @@ def mail(name: str, **attributes: Any) -> Item:
     return {"id": name, "event_type": "mail", **about, **attributes}
 
 
-class World:
-    """One mailbox with its functions and queues. A crash ends one invocation and has no other effect."""
+class World(BaseWorld):
+    """A mailbox with the functions and queues of mail."""
 
     def __init__(
         self, on_unknown: OnUnknown = "resend", *, keyed: bool = False, fallback: bool = False
     ) -> None:
         """`keyed`: the provider is Resend instead of SES. `fallback`: the other one of the two sends what the
         provider does not."""
-        self.clock = Clock()
-        self.outside = Outside()
-        self.queues = Queues(self.clock, VISIBILITY, MAX_RECEIVES)
+        super().__init__(*KEYS, calls=CALLS)
         self.ses = Ses(self.clock)
         self.resend = Resend(self.clock) if keyed or fallback else None
         self._keyed, self._fallback = keyed, fallback
@@ -111,26 +107,14 @@ class World:
         self._started: list[Item] = []
         self._reported = 0
         self.put_at = self.clock.now
-        self.dynamodb = in_memory_client()
-        create_ledger(self.dynamodb)
-        create_table(self.dynamodb, "mailbox")
-        create_table(self.dynamodb, "contents", "message", "version")
-        create_table(self.dynamodb, "suppressions", "recipient", "channel")
-        create_table(self.dynamodb, "preferences", "recipient", "topic")
-        create_table(self.dynamodb, "budgets", "name", None)
-        create_table(self.dynamodb, "runs", "campaign", "run")
-        watched = self.outside.watch(self.dynamodb, *CALLS)
-        self.ledger = Ledger(watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
-        self.suppressions = Suppressions(watched, "suppressions", self.clock)
+        self.suppressions = Suppressions(self.watched, "suppressions", self.clock)
         # Writes of other functions are not counted as calls of this one.
-        self._feedback = Ledger(self.dynamodb, "ledger", lease=0, ttl=1e6, clock=self.clock)
-        self.waits = Waits(watched, "ledger", 1e6, self.clock)
-        self.contents = Contents(watched, "contents")
-        self._sqs = self.outside.watch(self.queues, "send_message_batch", "change_message_visibility_batch")
-        self._payloads = Payloads(NO_BUCKET, "payloads")
+        self._feedback = self.ledger_of(self.dynamodb, lease=0)
+        self.waits = Waits(self.watched, "ledger", 1e6, self.clock)
+        self.contents = Contents(self.watched, "contents")
 
     def put(self, *items: Item) -> None:
-        """Put items as producers do. They are stored, so that a test can read them later."""
+        """Put items like producers. They are stored, so that a test can read them later."""
         self.items, self.put_at = list(items), self.clock.now
         for item in items:
             self.dynamodb.put_item(TableName="mailbox", Item=image_of(item))
@@ -148,20 +132,7 @@ class World:
     def worker(self, url: str = MAIL) -> Worker:
         """Return the worker of a new process for the queue of a lane."""
         settings = SesSender(
-            ledger_table="ledger",
-            ledger_ttl_seconds=1e6,
-            payload_bucket="payloads",
-            channel="mail",
-            queue_url=url,
-            lease_seconds=LEASE,
-            pace_seconds=self.pace,
-            on_unknown=self.on_unknown,
-            resend_delays=RESEND_DELAYS,
-            backoff_seconds=5,
-            backoff_cap_seconds=300,
-            misconfigured_seconds=20,
-            submit_seconds=10,
-            record_seconds=5,
+            **sender_settings("mail", url, pace_seconds=self.pace, on_unknown=self.on_unknown),
             suppressions_table="suppressions",
             preferences_table="preferences",
             unsubscribe_url="https://api.example.com/unsubscribe",
@@ -177,16 +148,7 @@ class World:
             **self.day,
         )
         adapter = self._adapter(settings, by_resend=self._keyed != (url == FALLBACK))
-        tools = Tools(
-            self.ledger,
-            self._payloads,
-            self.suppressions.client,
-            self._sqs,
-            Pace.of(settings, self.clock, self.clock.sleep),
-            self.clock,
-            self.clock.sleep,
-            lambda: 0.5,
-        )
+        tools = self.tools(settings)
         return Worker(settings.queue_url, tools, to_people(settings, adapter, tools))
 
     def _other(self, url: str) -> OtherProvider | None:
@@ -210,7 +172,7 @@ class World:
     def _renderer(self) -> MailRenderer:
         return MailRenderer(
             _templates(TEMPLATES),
-            self._payloads,
+            self.payloads,
             senders=["no-reply@example.com"],
             max_attachment_bytes=1000,
             links=links(),
@@ -227,10 +189,10 @@ class World:
         routes = {name: {"normal": MAIL, "bulk": BULK} for name in self.channels}
         return Dispatcher(
             routes,
-            Validator(CONTRACTS, routes, payloads=self._payloads, callbacks=UrlPolicy(), clock=self.clock),
+            Validator(CONTRACTS, routes, payloads=self.payloads, callbacks=UrlPolicy(), clock=self.clock),
             ledger=self.ledger,
             waits=self.waits,
-            sqs=self._sqs,
+            sqs=self.sqs,
             clock=self.clock,
         )
 
@@ -323,19 +285,8 @@ class World:
             items = items[min(map(int, failed)) :] if failed else []
 
     def deliver(self, url: str = MAIL) -> None:
-        """Run one invocation for a queue.
-
-        After a crash, its records return at the end of their visibility timeout.
-        """
-        records = self.queues.receive(url)
-        if not records:
-            return
-        try:
-            answer = self.worker(url).handle({"Records": records}, lambda: int(FUNCTION_SECONDS * 1000))
-            self.queues.settle(url, records, answer)
-        except Stopped:
-            pass
-        check_releases(self.dynamodb)
+        """Run one invocation of the sender of a queue."""
+        self.invoke(url, lambda: self.worker(url).handle)
 
     def settle(self, between: Callable[[], None] = lambda: None, until: float = math.inf) -> None:
         """Deliver, release and let time pass, until no message waits and every queue is empty, or until
@@ -361,7 +312,7 @@ class World:
         """Record the provider's events about the mails that it has accepted since the last call."""
         references = self.accepted_references()
         for each in references[self._reported :]:
-            observe(self._feedback, [told(Key(each.id, "mail"), "sent", attempt=each.attempt)])
+            observe(self._feedback, [ses_event(Key(each.id, "mail"), "sent", attempt=each.attempt)])
         self._reported = len(references)
 
     def accepted_ids(self) -> list[str]:
@@ -379,13 +330,6 @@ class World:
     def sends(self) -> Counter[str]:
         """Return how often the provider accepted each message."""
         return Counter(self.accepted_ids())
-
-    def found(self, name: str) -> dict[str, Any]:
-        """Return the ledger's item, or {} if it does not exist."""
-        reply = self.dynamodb.get_item(
-            TableName="ledger", Key={"id": {"S": name}, "event_type": {"S": "mail"}}
-        )
-        return plain(reply.get("Item", {}))
 
     def end(self, name: str) -> str:
         """Return a message's status, with the code of its error if it has one."""

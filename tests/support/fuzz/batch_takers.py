@@ -54,7 +54,7 @@ from tests.support.fuzz.inputs import bent, bodies
 from tests.support.fuzz.parsers import CAMPAIGN, CHUNK, COMPOSED, EVENTS, RIGHT, TEMPLATED, NoObjects
 from tests.support.unit import push, sms, unsubscribing
 from tests.support.unit.api_requests import Api
-from tests.support.unit.consequences import change
+from tests.support.unit.consequences import ledger_record
 from tests.support.unit.events import failures, plenty, sqs_event
 from tests.support.unit.fakes import never
 from tests.support.unit.fax import FAX_SETTINGS, FakeLine, fax_body
@@ -78,8 +78,7 @@ from tests.support.unit.shared import (
 )
 from tests.support.unit.shelf import OURS
 from tests.support.unit.webhook_post import WEBHOOK_SETTINGS, callback
-from tests.support.unit.webhooks import Wire
-from tests.support.unit.webhooks import adapter as webhooks
+from tests.support.unit.webhooks import Wire, standard_webhooks
 from tests.support.unjudged import others
 
 GOOD = ("good-0", "good-2")
@@ -155,7 +154,7 @@ def _empty(aws: Aws) -> None:
     aws.dynamodb.empty()  # type: ignore[attr-defined]
 
 
-# Dispatch receives items in the form of DynamoDB's stream.
+# Dispatch receives items in the form of a stream of DynamoDB.
 
 
 def _dispatcher(aws: Aws, sqs: Any, ledger: Ledger) -> Dispatcher:
@@ -304,7 +303,7 @@ def _mails(aws: Aws, clock: FakeClock, sqs: Any) -> tuple[Tools, ChannelDelivery
 
 
 def _texts(aws: Aws, clock: FakeClock, sqs: Any) -> tuple[Tools, ChannelDelivery[Any]]:
-    settings = sms.settings(templates=str(OURS.parent / "sms"))
+    settings = sms.sms_settings(templates=str(OURS.parent / "sms"))
     tools = _tools(aws, clock, sqs, settings)
     provider = sms.FakeSms()
     adapter = SmsAdapter(settings, lambda: provider, _presigning(tools.payloads))
@@ -321,7 +320,7 @@ def _pushes(aws: Aws, clock: FakeClock, sqs: Any) -> tuple[Tools, ChannelDeliver
     settings = SuppressingSender(**{**SETTINGS, **TABLES, "channel": "push"})
     tools = _tools(aws, clock, sqs, settings)
     arn = RIGHT["push"]["to"]
-    adapter = push.adapter(push.Sns(), topics=[arn])
+    adapter = push.push_adapter(push.Sns(), topics=[arn])
     return tools, to_people(settings, adapter, tools)
 
 
@@ -337,14 +336,14 @@ def _faxes(aws: Aws, clock: FakeClock, sqs: Any) -> tuple[Tools, ChannelDelivery
 def _webhooks(aws: Aws, clock: FakeClock, sqs: Any) -> tuple[Tools, ChannelDelivery[Any]]:
     settings = WebhookSender(**WEBHOOK_SETTINGS)
     tools = _tools(aws, clock, sqs, settings)
-    return tools, WebhookDelivery(settings, webhooks(Wire(200), clock), tools)
+    return tools, WebhookDelivery(settings, standard_webhooks(Wire(200), clock), tools)
 
 
 # Inputs from providers' events, changes of the ledger and dead letters.
 
 
 def _feedback(aws: Aws) -> Run:
-    from tests.support.bodies import TOPIC, by_sns, ses
+    from tests.support.bodies import TOPIC, by_sns, ses_body
 
     def run(bad: str) -> Ended:
         _empty(aws)
@@ -363,7 +362,7 @@ def _feedback(aws: Aws) -> Run:
         for id_ in ("m-1", *GOOD):
             ledger.complete(claimed(ledger, mail(id_, to="ada@example.com")), "ses", f"ses-{id_}")
         list_ = Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
-        good = [by_sns(ses("Delivery", id_, second=2)) for id_ in GOOD]
+        good = [by_sns(ses_body("Delivery", id_, second=2)) for id_ in GOOD]
         event = sqs_event(*_between(good, bad))
         back = failures(Feedback(settings, ledger, list_, client).handle(event, plenty))
         done = {id_ for id_ in GOOD if aws.item(id_)["status"] == "delivered"}
@@ -424,13 +423,13 @@ def _outcomes(aws: Aws) -> Run:
             event_source="mailroom",
         )
         good = [
-            change(at, old={**FAX_ROW, "id": id_}, status="failed", attempts=1)
+            ledger_record(at, old={**FAX_ROW, "id": id_}, status="failed", attempts=1)
             for at, id_ in zip((100, 102), GOOD, strict=True)
         ]
         _empty(aws)
         _ledger(aws, FakeClock()).refuse(bad, "invalid", "to: no")
         (row,) = aws.dynamodb.scan(TableName=LEDGER)["Items"]
-        bad_record = change(101)
+        bad_record = ledger_record(101)
         bad_record["dynamodb"] |= {"NewImage": row, "OldImage": {}}
         back = Outcomes(settings, sqs, FakeClock(), EventBus(events, settings)).handle(
             _between(good, bad_record)

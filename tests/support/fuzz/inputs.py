@@ -72,7 +72,7 @@ wild: st.SearchStrategy[Any] = st.one_of(
 """Any JSON value."""
 
 
-def written(value: Any) -> str:
+def json_of(value: Any) -> str:
     """Return the value as JSON, with its placeholders replaced."""
     text = json.dumps(value)
     for name, raw in RAW.items():
@@ -91,7 +91,7 @@ def bent(draw: st.DrawFn, right: Sequence[Any], values: st.SearchStrategy[Any] =
 
 def _bent(draw: st.DrawFn, value: Any, values: st.SearchStrategy[Any]) -> Any:
     if isinstance(value, str) and value.startswith("{") and draw(st.booleans()):
-        return json.dumps(_bent(draw, _loaded(value), values))  # An envelope contains its letter as text.
+        return json.dumps(_bent(draw, _loaded(value), values))  # An SQS envelope contains the letter as text.
     if not isinstance(value, dict | list) or not value:
         return draw(values)
     at: Any = draw(st.sampled_from(sorted(value) if isinstance(value, dict) else range(len(value))))
@@ -127,7 +127,7 @@ def _loaded(text: str) -> Any:
 
 
 @st.composite
-def texts(draw: st.DrawFn, right: Sequence[str]) -> str:
+def nearly_valid_texts(draw: st.DrawFn, right: Sequence[str]) -> str:
     """Generate a valid text with a part replaced by another text, or any text."""
     text = draw(st.sampled_from(right))
     for _ in range(draw(st.integers(1, 3))):
@@ -140,7 +140,7 @@ def texts(draw: st.DrawFn, right: Sequence[str]) -> str:
 @st.composite
 def bodies(draw: st.DrawFn, right: Sequence[Any]) -> str:
     """Generate the JSON of a changed value, sometimes with damage to the JSON text itself."""
-    text = written(draw(bent(right)))
+    text = json_of(draw(bent(right)))
     damage = draw(st.sampled_from(("none", "none", "none", "cut", "insert", "no JSON")))
     if damage == "cut":
         return text[: draw(st.integers(0, len(text)))]

@@ -41,15 +41,23 @@ from mailroom_ops.shared.screen import Refused
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.sentences import SettingsError
 from tests.support import ROOT
-from tests.support.fuzz.inputs import SECRET, bent, bodies, growing, strange_texts, texts, written
+from tests.support.fuzz.inputs import (
+    SECRET,
+    bent,
+    bodies,
+    growing,
+    json_of,
+    nearly_valid_texts,
+    strange_texts,
+)
 from tests.support.stacks.refusals import STAGES
 from tests.support.unit import audience, feedback_callbacks, feedback_words, unsubscribing
-from tests.support.unit.api_requests import event
+from tests.support.unit.api_requests import api_event
 from tests.support.unit.fakes import client_error
 from tests.support.unit.fax import fax_body
 from tests.support.unit.people_api import people_api
 from tests.support.unit.shared import BUCKET, NOW, Aws, FakeClock, Item, mail
-from tests.support.unit.webhooks import KEY, Secrets, secret
+from tests.support.unit.webhooks import KEY, Secrets, cached_secret
 
 RIGHT: dict[str, Item] = {
     "mail": {
@@ -90,12 +98,12 @@ TEMPLATED: list[Item] = [
     {"id": "m-1", "event_type": "push", "to": "token", "payload_ref": f"s3://{BUCKET}/a.json"},
 ]
 EVENTS: list[Any] = [
-    *(feedback_words.ses(name) for name in feedback_words.PUBLISHED),
-    *(feedback_words.ses(name) for name in feedback_words.NOTICES),
-    feedback_words.sns(feedback_words.ses("bounce")),
-    feedback_words.twilio(),
-    feedback_words.twilio(To=f"+1617555{SECRET}"),
-    feedback_words.sms(),
+    *(feedback_words.ses_example(name) for name in feedback_words.PUBLISHED),
+    *(feedback_words.ses_example(name) for name in feedback_words.NOTICES),
+    feedback_words.sns(feedback_words.ses_example("bounce")),
+    feedback_words.twilio_event(),
+    feedback_words.twilio_event(To=f"+1617555{SECRET}"),
+    feedback_words.sms_event(),
     feedback_words.two_way(),
     feedback_words.texted(),
 ]
@@ -192,12 +200,12 @@ def of_json(
     private: bool = False,
 ) -> Parser:
     """Return a parser of JSON."""
-    return Parser(right, bodies(right), lambda _aws: read, refusals, private, written)
+    return Parser(right, bodies(right), lambda _aws: read, refusals, private, json_of)
 
 
 def of_text(right: list[str], read: Callable[[Any], object], *refusals: type[Exception]) -> Parser:
     """Return a parser of text."""
-    return Parser(right, texts(right), lambda _aws: read, refusals)
+    return Parser(right, nearly_valid_texts(right), lambda _aws: read, refusals)
 
 
 class NoObjects:
@@ -243,7 +251,7 @@ def validator() -> Validator:
     return RULES.validator(NoObjects())  # type: ignore[arg-type]
 
 
-def _items(text: str) -> None:
+def _validate_item(text: str) -> None:
     validator().validate(decode(text))
 
 
@@ -300,7 +308,7 @@ def _payload(text: str) -> None:
     parse(item, CONTRACTS)
 
 
-def _answer(text: str) -> None:
+def _read_response(text: str) -> None:
     headers = {"retry-after": text[:200], "date": text[-200:]}
     provider_api.retry_after(headers)
     twilio_sms.reason_of(400, text)
@@ -316,7 +324,7 @@ def _account(text: str) -> None:
 
 
 def _links(text: str) -> None:
-    Tokens(secret(Secrets(text), lambda: 0.0)).sign(_CHOICE)
+    Tokens(cached_secret(Secrets(text), lambda: 0.0)).sign(_CHOICE)
 
 
 _CHOICE = Choice("a@b.example", "news")
@@ -366,7 +374,7 @@ def _audience(kind: str) -> Callable[[Any], object]:
     def read(text: str) -> None:
         content = text.encode("utf-8", "surrogateescape")
         made = audience.csv(content) if kind == "csv" else audience.jsonl(content)
-        audience.people(made)
+        audience.recipients_of(made)
 
     return read
 
@@ -397,7 +405,7 @@ def _imported(kind: Any, **changes: Any) -> Callable[[Aws], Callable[[Any], obje
     return open_
 
 
-def _settings(section: Any) -> None:
+def _load_settings(section: Any) -> None:
     load({"dev": section}, "dev")
 
 
@@ -421,7 +429,7 @@ def _api(aws: Aws) -> Callable[[Any], object]:
 
 
 def _post(body: Any) -> Item:
-    return event("POST", "/messages", json.dumps(body), {"Content-Type": "application/json"})
+    return api_event("POST", "/messages", json.dumps(body), {"Content-Type": "application/json"})
 
 
 CHANGE = {
@@ -434,7 +442,7 @@ CHANGE = {
 
 def _change(body: Any) -> Item:
     kind = {"Content-Type": "application/json"}
-    return event("PATCH", "/people?recipient=ada@example.com", json.dumps(body), kind)
+    return api_event("PATCH", "/people?recipient=ada@example.com", json.dumps(body), kind)
 
 
 scalar_texts = strange_texts.map(lambda text: text.encode("utf-8", "replace").decode())
@@ -443,18 +451,18 @@ REQUESTS = [
     _post({"id": "m-1", "event_type": "mail", **RIGHT["mail"]}),
     _post({"id": "s-1", "event_type": "sms", **RIGHT["sms"]}),
     _post({"messages": ITEMS}),
-    event("POST", "/messages", json.dumps(ITEMS[0]).encode(), {"Content-Type": "application/json"}),
-    event("GET", "/messages/m-1?event_type=mail"),
-    event("GET", "/messages?id=m-1"),
-    event("POST", "/messages/m-1/cancel"),
-    event("GET", "/people?recipient=ada@example.com"),
-    event("GET", "/people?recipient=%2B16175551234"),
+    api_event("POST", "/messages", json.dumps(ITEMS[0]).encode(), {"Content-Type": "application/json"}),
+    api_event("GET", "/messages/m-1?event_type=mail"),
+    api_event("GET", "/messages?id=m-1"),
+    api_event("POST", "/messages/m-1/cancel"),
+    api_event("GET", "/people?recipient=ada@example.com"),
+    api_event("GET", "/people?recipient=%2B16175551234"),
     _change(CHANGE),
 ]
 
 
 @st.composite
-def requests(draw: st.DrawFn) -> Item:
+def odd_requests(draw: st.DrawFn) -> Item:
     """Generate a request of which some parts differ from those of a usual caller."""
     made = copy.deepcopy(draw(st.sampled_from(REQUESTS)))
     for _ in range(draw(st.integers(1, 4))):
@@ -464,7 +472,9 @@ def requests(draw: st.DrawFn) -> Item:
         if part == "isBase64Encoded":
             made[part] = not made[part]
         elif part in ("rawPath", "body"):
-            made[part] = draw(texts([made.get(part) or "/messages"])).encode("utf-8", "replace").decode()
+            made[part] = (
+                draw(nearly_valid_texts([made.get(part) or "/messages"])).encode("utf-8", "replace").decode()
+            )
         else:
             name = draw(st.sampled_from(("content-type", "id", "event_type", "recipient")))
             made[part] = {**made.get(part, {}), name: draw(scalar_texts)}
@@ -472,7 +482,7 @@ def requests(draw: st.DrawFn) -> Item:
 
 
 def _requested(value: str) -> Item:
-    return event("POST", "/messages", value, {"Content-Type": "application/json"})
+    return api_event("POST", "/messages", value, {"Content-Type": "application/json"})
 
 
 def _twilio(_aws: Aws) -> Callable[[Any], object]:
@@ -486,7 +496,7 @@ def _twilio(_aws: Aws) -> Callable[[Any], object]:
 
 def _signed(fields: Mapping[str, str]) -> Item:
     path = "/twilio/inbound" if "Body" in fields else feedback_callbacks.PATH
-    return feedback_callbacks.post({**fields}, path=path)
+    return feedback_callbacks.callback_request({**fields}, path=path)
 
 
 TEXT_FIELDS = {
@@ -498,13 +508,13 @@ TEXT_FIELDS = {
 }
 _MULTIPART = unsubscribing.multipart(("List-Unsubscribe", "One-Click"))
 PAGES = [
-    unsubscribing.request(unsubscribing.token()),
-    unsubscribing.post(unsubscribing.token(), unsubscribing.ONE_CLICK),
-    unsubscribing.post(unsubscribing.token(), unsubscribing.ONE_CLICK, encoded=True),
-    unsubscribing.post(unsubscribing.token(), *_MULTIPART),
-    unsubscribing.request(unsubscribing.page_token()),
-    unsubscribing.post(unsubscribing.page_token(), {"unsubscribe": "news"}),
-    unsubscribing.post(unsubscribing.page_token(), {"nothing": "1"}),
+    unsubscribing.unsubscribe_request(unsubscribing.token()),
+    unsubscribing.posted_form(unsubscribing.token(), unsubscribing.ONE_CLICK),
+    unsubscribing.posted_form(unsubscribing.token(), unsubscribing.ONE_CLICK, encoded=True),
+    unsubscribing.posted_form(unsubscribing.token(), *_MULTIPART),
+    unsubscribing.unsubscribe_request(unsubscribing.page_token()),
+    unsubscribing.posted_form(unsubscribing.page_token(), {"unsubscribe": "news"}),
+    unsubscribing.posted_form(unsubscribing.page_token(), {"nothing": "1"}),
 ]
 
 
@@ -535,13 +545,15 @@ def python(
 
 _STAGES = [STAGES["dev"], STAGES["prod"]]
 PARSERS: dict[str, Parser] = {
-    "item": of_json([*ITEMS, *TEMPLATED], _items, Invalid, Malformed),
+    "item": of_json([*ITEMS, *TEMPLATED], _validate_item, Invalid, Malformed),
     "fax gateway": of_json([fax_body()], _faxes, Invalid, Malformed),
     "schedule": of_json(CAMPAIGN, scheduled, Malformed, private=True),
     "collect": of_json(CAMPAIGN, collect_body, Malformed),
     "audience chunk": of_json([CHUNK], chunk_of, Malformed),
     "provider event": of_json(EVENTS, _events, Malformed, private=True),
-    "provider answer": of_json([{"sid": "SM1", "message": "no", "code": 21211}], _answer, OutcomeUnknown),
+    "provider answer": of_json(
+        [{"sid": "SM1", "message": "no", "code": 21211}], _read_response, OutcomeUnknown
+    ),
     "provider date": of_text(
         ["Sat, 21 Nov 2026 09:00:00 +0000", "2026-11-21T09:00:00Z"], _date, OutcomeUnknown
     ),
@@ -556,22 +568,26 @@ PARSERS: dict[str, Parser] = {
         [{"text": "Hi", "subject": "Hello", "headers": {"X-A": "1"}}], _payload, Invalid
     ),
     "template variables": python([VARIABLES], _templates, Invalid),
-    "template": Parser(TEMPLATES, texts(TEMPLATES), _sources, (Invalid,), grown=None),
+    "template": Parser(TEMPLATES, nearly_valid_texts(TEMPLATES), _sources, (Invalid,), grown=None),
     "csv audience": Parser(
         FILES,
-        texts(FILES) | st.lists(st.sampled_from(PIECES_OF_FILES)).map(lambda each: FILES[0] + "".join(each)),
+        nearly_valid_texts(FILES)
+        | st.lists(st.sampled_from(PIECES_OF_FILES)).map(lambda each: FILES[0] + "".join(each)),
         lambda _aws: _audience("csv"),
         (Invalid,),
     ),
-    "json lines audience": Parser(LINES, texts(LINES), lambda _aws: _audience("jsonl"), (Invalid,)),
-    "csv import": Parser(FILES, texts(FILES), _imported("csv"), (Refused,)),
+    "json lines audience": Parser(
+        LINES, nearly_valid_texts(LINES), lambda _aws: _audience("jsonl"), (Invalid,)
+    ),
+    "csv import": Parser(FILES, nearly_valid_texts(FILES), _imported("csv"), (Refused,)),
     "json lines import": Parser(
         LINES,
-        texts(LINES) | bodies([json.loads(each) for text in LINES for each in text.splitlines()]),
+        nearly_valid_texts(LINES)
+        | bodies([json.loads(each) for text in LINES for each in text.splitlines()]),
         _imported("jsonl", channel=""),
         (Refused,),
     ),
-    "api request": Parser(REQUESTS, requests(), _api, (), grown=None),
+    "api request": Parser(REQUESTS, odd_requests(), _api, (), grown=None),
     "api body": Parser(
         [*ITEMS, {"messages": ITEMS}],
         bodies([*ITEMS, *TEMPLATED, {"messages": ITEMS}]).map(_requested),
@@ -580,7 +596,9 @@ PARSERS: dict[str, Parser] = {
         grown=lambda value: _requested(json.dumps(value)),
     ),
     "api change": Parser([CHANGE], bent([CHANGE]).map(_change), _api, (), grown=_change),
-    "twilio request": python([feedback_callbacks.post(), feedback_callbacks.text()], _twilio),
+    "twilio request": python(
+        [feedback_callbacks.callback_request(), feedback_callbacks.inbound_text()], _twilio
+    ),
     "twilio form": Parser(
         [feedback_callbacks.FIELDS, TEXT_FIELDS],
         bent([feedback_callbacks.FIELDS, TEXT_FIELDS], scalar_texts).map(
@@ -591,7 +609,7 @@ PARSERS: dict[str, Parser] = {
         grown=lambda fields: _signed({name: str(value) for name, value in fields.items()}),
     ),
     "unsubscribe page": python(PAGES, _page),
-    "settings": Parser(_STAGES, bent(_STAGES), lambda _aws: _settings, (SettingsError,), grown=None),
+    "settings": Parser(_STAGES, bent(_STAGES), lambda _aws: _load_settings, (SettingsError,), grown=None),
     "secret of twilio": _of_secret(
         [{"account_sid": "AC1", "auth_token": SECRET, "api_key": "", "api_key_secret": ""}],
         _account,
@@ -600,7 +618,7 @@ PARSERS: dict[str, Parser] = {
     "secret of links": _of_secret([{"key": SECRET * 3, "previous": [SECRET * 4]}], _links, InvalidSecret),
     "secret of webhooks": Parser(
         [KEY, f"whsec_{KEY}"],
-        texts([KEY, f"whsec_{KEY}", SECRET]),
+        nearly_valid_texts([KEY, f"whsec_{KEY}", SECRET]),
         lambda _aws: lambda text: host_key(text, "a.example"),
         (InvalidSecret,),
         private=True,

@@ -53,7 +53,7 @@ def pumping(url: str, folder: Path) -> Iterator[None]:
         pump.stop()
 
 
-def functions(url: str) -> "LambdaClient":
+def lambda_client(url: str) -> "LambdaClient":
     return LocalSession().client("lambda", endpoint_url=url, config=patient())
 
 
@@ -63,7 +63,7 @@ def create_function(url: str, name: str, code: str, variables: Mapping[str, str]
     with zipfile.ZipFile(archive, "w") as bundle:
         # Without a timestamp, so that the same code gives the same archive.
         bundle.writestr(zipfile.ZipInfo("index.py"), code)
-    functions(url).create_function(
+    lambda_client(url).create_function(
         FunctionName=name,
         Runtime="python3.11",
         Handler="index.handler",

@@ -18,7 +18,7 @@ from mailroom_local.providers.inbox import InboxStore
 from mailroom_local.providers.signalwire import SignalWireSimulator
 from mailroom_local.providers.telnyx import TelnyxSimulator
 from tests.support.local.served import served
-from tests.support.unit.fax import at
+from tests.support.unit.fax import fax_sender_at
 
 PROJECT = "b3877c40-da60-4998-90ad-b792e98472ac"
 SENDER = "+12025550190"
@@ -49,12 +49,12 @@ class Bench:
     @property
     def signalwire(self) -> SignalWire:
         base = f"{self.url}/signalwire"
-        return SignalWire(PROJECT, "token", at(base))
+        return SignalWire(PROJECT, "token", fax_sender_at(base))
 
     @property
     def telnyx(self) -> Telnyx:
         base = f"{self.url}/telnyx"
-        return Telnyx("key", at(base, fax_connection_id="c-1"))
+        return Telnyx("key", fax_sender_at(base, fax_connection_id="c-1"))
 
     def wait(self, seconds: float) -> None:
         self.clock.now += seconds
@@ -72,17 +72,19 @@ def number(ending: str) -> str:
     return f"+120255501{ending}"
 
 
-def request(ending: str = "01", url: str = PDF, reference: str = "ref") -> FaxRequest:
+def fax_request(ending: str = "01", url: str = PDF, reference: str = "ref") -> FaxRequest:
     return FaxRequest(number(ending), SENDER, url, reference)
 
 
-def found(provider: FaxProvider, fax: FaxRequest, since: float, other_ids: Container[str] = ()) -> Evidence:
+def evidence_of(
+    provider: FaxProvider, fax: FaxRequest, since: float, other_ids: Container[str] = ()
+) -> Evidence:
     """Return the result of the provider's look-up of a fax."""
     return provider.find(fax.to, fax.reference, since, other_ids)
 
 
 @contextmanager
-def running() -> Iterator[Bench]:
+def running_fax_bench() -> Iterator[Bench]:
     """Yield the bench while its server runs."""
     clock, inbox = Clock(), InboxStore()
     line = FaxLine(inbox, clock, delivered_seconds=10, busy_seconds=2, slow_seconds=100)

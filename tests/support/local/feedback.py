@@ -84,7 +84,7 @@ class Stage:
 
 
 @contextmanager
-def running(aws: str) -> Iterator[Stage]:
+def running_feedback(aws: str) -> Iterator[Stage]:
     """Yield the stage with an empty emulator. The confirmation of its topic was already received."""
     with served(ProviderServer(0, aws)) as url:
         yield _prepared(aws, url)

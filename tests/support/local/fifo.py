@@ -14,7 +14,7 @@ DONE = Invoked("request", None)
 RAISED = Invoked("request", {"errorMessage": "boom"}, error="Unhandled")
 
 
-def message(name: str) -> FifoMessage:
+def fifo_message(name: str) -> FifoMessage:
     """Return a message whose id, body and receipt derive from its name."""
     entry = {"MessageId": name, "ReceiptHandle": f"receipt-{name}", "Body": name, "MD5OfBody": "md5"}
     return FifoMessage.received(entry, ARN)
@@ -24,7 +24,7 @@ def names(messages: Sequence[FifoMessage]) -> list[str]:
     return [each.id for each in messages]
 
 
-def reported(*failed: object) -> Invoked:
+def invoked_with_failures(*failed: object) -> Invoked:
     """Return a response with these batch item failures."""
     return Invoked("request", {"batchItemFailures": [{"itemIdentifier": name} for name in failed]})
 
@@ -40,7 +40,7 @@ class Shelf(EmulatedQueue):
     def receive(self, count: int) -> list[FifoMessage]:
         self.asked.append(count)
         taken, self._waiting = self._waiting[:count], self._waiting[count:]
-        return [message(name) for name in taken]
+        return [fifo_message(name) for name in taken]
 
     def delete(self, messages: Sequence[FifoMessage]) -> None:
         for each in messages:

@@ -90,7 +90,7 @@ class Bench:
         return [json.loads(text) for text in dict.fromkeys(self.emulated.told)]
 
 
-def at(name: str) -> str:
+def simulator_address(name: str) -> str:
     return f"{name}@{SIMULATOR_DOMAIN}"
 
 

@@ -19,21 +19,21 @@ MAPPING = StreamMapping(
 )
 
 
-def record(number: int, created: float = NOW) -> Record:
+def stream_record(number: int, created: float = NOW) -> Record:
     """Return the record with this sequence number."""
     text = json.dumps({"eventID": str(number), "dynamodb": {"SequenceNumber": str(number)}})
     return Record(sequence=str(number), created=created, key=number, text=text)
 
 
 def records(*numbers: int) -> list[Record]:
-    return [record(number) for number in numbers]
+    return [stream_record(number) for number in numbers]
 
 
 def numbers(them: Sequence[Record]) -> list[int]:
     return [int(each.sequence) for each in them]
 
 
-def reported(*failed: int) -> Invoked:
+def invoked_with_failed(*failed: int) -> Invoked:
     """Return a response with these batch item failures."""
     return Invoked("request", {"batchItemFailures": [{"itemIdentifier": str(number)} for number in failed]})
 
@@ -45,7 +45,7 @@ DONE = Invoked("request", None)
 
 @dataclass
 class Run:
-    """One delivery with its invocations, the batches that were given up, and the waits."""
+    """A delivery that records invocations, waits and given-up batches."""
 
     answer: Callable[[list[int]], Invoked]
     mapping: StreamMapping = MAPPING
@@ -73,4 +73,4 @@ def raising_on(*poisoned: int) -> Callable[[list[int]], Invoked]:
 
 def reporting(*poisoned: int) -> Callable[[list[int]], Invoked]:
     """Return a function that reports each of these as failed, and handles the others."""
-    return lambda batch: reported(*(number for number in batch if number in poisoned))
+    return lambda batch: invoked_with_failed(*(number for number in batch if number in poisoned))

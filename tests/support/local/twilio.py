@@ -95,7 +95,7 @@ def number(ending: str) -> str:
     return f"+161755501{ending}"
 
 
-def sms(ending: str = "60", callback: str = "", **more: Any) -> SimulatedSms:
+def accepted_sms(ending: str = "60", callback: str = "", **more: Any) -> SimulatedSms:
     """Return an accepted message, in the form of the network."""
     network = SmsNetwork(InboxStore(), Clock(NOW))
     return network.submit(SmsOrder(number(ending), SENDER, body="Hello", callback=callback, **more))
@@ -106,7 +106,7 @@ def form(body: bytes) -> dict[str, str]:
 
 
 @contextmanager
-def running() -> Iterator[Bench]:
+def running_twilio_bench() -> Iterator[Bench]:
     """Yield the bench while its server runs.
 
     Fails at the end if any exchange differed from Twilio's description.

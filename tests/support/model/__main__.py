@@ -8,7 +8,7 @@ from tests.support.model.channels import CHANNELS
 from tests.support.model.explore import Exploration, explore
 
 
-def lines(*without: str) -> Iterator[str]:
+def table_lines(*without: str) -> Iterator[str]:
     """Of all tables; or of the ways to what breaks without these."""
     asked: dict[str, list[str]] = {}
     for name in CHANNELS:
@@ -31,6 +31,6 @@ def _shortest(without: str, names: list[str]) -> tuple[str, Exploration]:
     return name, best
 
 
-for line in lines(*sys.argv[1:]):
+for line in table_lines(*sys.argv[1:]):
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()

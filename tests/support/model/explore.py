@@ -13,7 +13,8 @@ STUCK = "no message is stuck"
 
 @dataclass(frozen=True)
 class Exploration:
-    """What was found: how many worlds and steps, the broken promise ("": none), and the way there."""
+    """Result of an exploration: how many worlds and steps, the broken promise or an empty text, and the steps
+    to it."""
 
     worlds: int
     steps: int

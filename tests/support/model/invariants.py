@@ -1,4 +1,4 @@
-"""What always holds: of each world, and of each step."""
+"""Invariants of each world, and of each step."""
 
 from mailroom.message.outcome import rank
 from tests.support.model.ledger import HALF, Call, Item
@@ -22,7 +22,7 @@ ENDS = ("complete", "fail", "suppress", "cancel_claimed", "settle", "cancel", "c
 
 
 def broken_in(world: World, channel: Channel) -> str:
-    """The promise that a world breaks; "": none."""
+    """Return the promise that a world breaks, or an empty text."""
     item, accepted = world.item, world.accepted
     if broken := _broken_once(world, channel):
         return broken
@@ -87,18 +87,19 @@ def _broken_by_call(world: World, step: Step, call: Call, before: Item | None, a
 
 
 def _rightful(world: World, step: Step) -> bool:
-    """Whether a claim's holder writes, or somebody else while there is no holder, or whoever knows more."""
+    """Return whether a claim's holder writes, or another caller while the message is not claimed, or a caller
+    with better evidence."""
     if step.call and step.call.verb in ("hand_over", "drop", "move"):
-        return True  # nobody else's attributes change
+        return True  # attributes of others do not change
     if isinstance(step.who, int) and step.call and step.call.verb != "hold":
         return world.workers[step.who].holds
     if step.who == "compose" and world.item and world.item.completed:
-        return True  # what has ended has no holder, even if a worker does not know that it has ended
+        return True  # an ended message is not claimed, even if a worker does not know of the end
     return step.who in ("provider", "operator") or not any(each.holds for each in world.workers)
 
 
 def _right(world: World, call: Call) -> bool:
-    """Whether what an operator saw still holds where it matters."""
+    """Return whether the values that an operator saw are still the same, as far as they matter."""
     item = world.item
     if call.verb == "restart" and any(world.accepted):
         return False

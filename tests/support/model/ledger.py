@@ -35,11 +35,11 @@ Kind = Literal[
 
 
 class Item(NamedTuple):
-    """What of a ledger's item decides what a verb does. `started` is `startedAt`, by its lease; `since` is
-    `unsettled_since`, by whether the present claim or an earlier one began it; `submitted`: there is a
-    `provider_id`. The accounts of `unsettled_tries`: `at` has that of the present claim, `tries` those of
-    earlier ones, `first` that of the oldest, and `tried` is how many there are. `mark` is the version of its
-    wait: 0 without one, HALF if only a place in the index is left."""
+    """Parts of a ledger's item that decide the result of a verb. `started` is `startedAt`, by its lease;
+    `since` is `unsettled_since`, by whether the present claim or an earlier one began it; `submitted`: there
+    is a `provider_id`. The accounts of `unsettled_tries`: `at` has that of the present claim, `tries` those
+    of earlier ones, `first` that of the oldest, and `tried` is how many there are. `mark` is the version of
+    its wait: 0 without one, HALF if only a place in the index is left."""
 
     status: Status
     started: Literal["", "live", "over"] = ""
@@ -57,9 +57,9 @@ class Item(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A verb and its arguments. `own`: the caller's token is the item's; of an operator, the token is the one
-    that stood in `seen`. `word`: a status to write, or the account of a claim. `doubt`: the caller does not
-    know what became of an earlier try; of `complete`: the tries may have sent it more than once."""
+    """A verb with arguments. `own`: the caller's token is that of the item; an operator's token is the one
+    that was in `seen`. `word`: a status to write, or the account of a claim. `doubt`: the caller does not
+    know the outcome of an earlier try; of `complete`: the tries may have sent it more than once."""
 
     verb: Kind
     own: bool = False
@@ -82,7 +82,8 @@ class Answer(NamedTuple):
 
 HALF = -1
 MOST_TRIES = 5
-"""More than any message of an exploration has, but for mutants whose tries would have no end."""
+"""A number that is larger than that of any message of an exploration, except for mutants whose tries would
+not end."""
 DONE, LOST, YES, NO, NOT_CERTAIN = map(Answer, ("done", "ClaimLost", "True", "False", "not certain"))
 
 
@@ -152,9 +153,9 @@ class LedgerModel:
         following = self._if("claim: the attempt before has ended", had.attempts == call.attempt - 1)
         if free and unended and following:
             tries = _all_tries(had)
-            return self._claimed(item, call.word), _answer(had, had.since != "", tries)
+            return self._claimed(item, call.word), _claimed_answer(had, had.since != "", tries)
         if call.own and self._if("claim repeated: no outcome meanwhile", not had.completed):
-            return item, _answer(had, had.since == "earlier", had.tries)
+            return item, _claimed_answer(had, had.since == "earlier", had.tries)
         if had.completed:
             return item, Answer("Completed")
         if had.attempts >= call.attempt:
@@ -263,7 +264,7 @@ class LedgerModel:
         return self._ended_unsent(item, call, "failed" if call.verb == "lose" else "cancelled")
 
     def _of_row(self, item: Item, call: Call) -> tuple[Item, Answer]:
-        """What is done for an entry of the index; `drop` is `hand_over` of one that does not wait."""
+        """Handle an entry of the index; `drop` is `hand_over` of one that does not wait."""
         stands = self._if(f"{call.verb}: its mark stands", item.mark == call.version)
         if not stands:
             return item, NO
@@ -286,7 +287,8 @@ class LedgerModel:
         ), YES
 
     def _restart(self, item: Item | None, call: Call) -> tuple[Item | None, Answer]:
-        """The next attempt for a later start of the message's run; `seen` is None if there was no item."""
+        """Create the next attempt for a later start of the message's run; `seen` is None if the item did not
+        exist."""
         had, ended = item or Item("retrying"), call.seen is not None and call.seen.completed
         if call.seen is None:
             right = self._if("restart: there is no item", item is None)
@@ -347,5 +349,5 @@ def _all_tries(item: Item) -> str:
     return "".join(sorted({*item.tries, *item.at}))
 
 
-def _answer(item: Item, since: bool, tries: str) -> Answer:
+def _claimed_answer(item: Item, since: bool, tries: str) -> Answer:
     return Answer("Claimed", since, item.submitted, tries if since else "", item.first if since else "")

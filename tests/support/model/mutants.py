@@ -1,4 +1,4 @@
-"""What each condition of the ledger is for: without it some promise breaks, in so many steps at least.
+"""Purpose of each condition of the ledger: without it a promise breaks after at least so many steps.
 
 "deliver", "queue" and "lease" are rules of the code around the ledger.
 """

@@ -14,7 +14,7 @@ from mailroom.message.outcome import Status
 from tests.support.dynamodb import in_memory_client
 from tests.support.model.ledger import DONE, HALF, LOST, MOST_TRIES, NOT_CERTAIN, Answer, Call, Item
 from tests.support.tables import create_table
-from tests.support.told import told
+from tests.support.told import ses_event
 from tests.support.unit.shared import KEY, LEASE, LEDGER, TTL, FakeClock, image, mail
 
 Found = dict[str, Any]
@@ -23,7 +23,7 @@ _WHERE = image(id=KEY.id, event_type=KEY.event_type)
 
 
 class Replay:
-    """One message in a real ledger. Each call takes a millisecond."""
+    """A message in a real ledger. Each call takes a millisecond."""
 
     def __init__(self) -> None:
         self._clock = FakeClock()
@@ -37,7 +37,7 @@ class Replay:
         self._waits = Waits(self._client, LEDGER, TTL, self._clock)
 
     def begin(self, item: Item | None) -> None:
-        """There is nothing, or a message that waits for its time."""
+        """Create an empty ledger, or a message that waits for its time."""
         self._client.delete_item(TableName=LEDGER, Key=_WHERE)
         if item is not None:
             self._waited(Call("hold", attempt=1, version=1))
@@ -54,7 +54,7 @@ class Replay:
             self._client.put_item(TableName=LEDGER, Item=stood)
 
     def item(self) -> Item | None:
-        """What stands in the ledger, in the model's words."""
+        """Return the ledger's item in the form of the model."""
         found = self._found()
         if not found:
             return None
@@ -84,7 +84,7 @@ class Replay:
             case "claim" | "claim_new":
                 return self._claim(call)
             case "observe":
-                event = told(KEY, cast(Status, call.word), attempt=call.attempt)
+                event = ses_event(KEY, cast(Status, call.word), attempt=call.attempt)
                 return Answer(type(observe(self._ledger, [event])).__name__)
             case "lease_ends":
                 self._clock.advance(LEASE)
@@ -161,7 +161,8 @@ class Replay:
             return self._ledger.reopen(KEY, seen) is not None
         before = self._clock.now - (0 if call.seen.submitted else LEASE)
         if call.seen.started == "live" and not call.seen.submitted:
-            before = self._found().get("startedAt", 0) / 1000 - 1  # it was asked before the lease was over
+            # The claim was made before the lease was over.
+            before = self._found().get("startedAt", 0) / 1000 - 1
         return self._ledger.settle(KEY, seen, cast(Literal["sent", "failed"], call.word), before)
 
     def _seen_ids(self, call: Call, seen: Item) -> Found:

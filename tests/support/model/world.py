@@ -61,10 +61,10 @@ class Channel(NamedTuple):
 
 
 class Worker(NamedTuple):
-    """A worker with a copy of the message, for `attempt`. `phase` is what it does next. `own`: its token is
-    the item's. `holds` says the same by what happened, and no step of a worker depends on it. `doubt`: an
-    earlier try may have been accepted, and nobody knows. `repeats`: it makes that try's request again.
-    `settled`: all tries can have sent the message only once. `version`: the wait that it makes."""
+    """A worker with a copy of the message, for `attempt`. `phase` is its next step. `own`: its token is the
+    token of the item. `holds` is the same by the history, and no step of a worker depends on it. `doubt`: an
+    earlier try may have been accepted. `repeats`: it makes that try's request again. `settled`: all tries can
+    have sent the message only once. `version`: the wait that it makes."""
 
     attempt: int
     phase: Phase
@@ -78,19 +78,18 @@ class Worker(NamedTuple):
 
 
 class World(NamedTuple):
-    """All that there is. `queue` has the attempt of each copy that waits there or in the dead-letter queue.
+    """State of all parts. `queue` has the attempt of each copy that waits there or in the dead-letter queue.
     Copies in the fallback's queue have AT_FALLBACK more. `accepted` has the accounts by which the provider
     took each attempt, `lost` how often a worker died between that and its record. `orders` is how many
     operators are yet to come.
 
-    `keys` has the requests that the provider knows by the key of each attempt, as `1a`: at account 1, made
-    of a. `altered`: they are made of b now. `day`: a day has passed, and `aged`: the item's first unsettled
-    try was before that.
-
-    `waits` has the attempt of each wait that was begun, by its version, and `contents` the versions whose
-    content is there. `sent` is the version that `release` has sent, and whose mark it has not removed yet.
-    `stale` is how many old entries of the index may still be read. `cancelled`: so many attempts must never
-    go."""
+    `keys` has the requests that the provider knows by the key of each attempt, as `1a`: at account 1, made of
+    a. `altered`: they are made of b now. `day`: a day has passed, and `aged`: the item's first unsettled try
+    was before that. `waits` has the attempt of each wait that was begun, by its version, and `contents` the
+    versions whose content is there. `sent` is the version that `release` has sent, and whose mark it has not
+    removed yet. `stale` is how many old entries of the index may still be read. `cancelled`: so many attempts
+    must never go.
+    """
 
     item: Item | None
     queue: tuple[int, ...]
@@ -113,8 +112,8 @@ class World(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What happens: who does what, and the world after that, which has None in place of a worker that is
-    gone; with a call of the ledger, that and its answer."""
+    """A step: the actor, its action, and the world after it, which has None in place of a worker that ended;
+    and the call of the ledger with its answer, if the step made one."""
 
     who: int | str
     does: str
@@ -124,14 +123,16 @@ class Step(NamedTuple):
 
     @property
     def of_workers(self) -> bool:
-        """Whether it happens by itself, sooner or later: a worker or `release` works, time passes."""
+        """Return whether the step happens without a person, sooner or later: a worker or `release` works, or
+        time passes."""
         return self.who == "time" or (
             (isinstance(self.who, int) or self.who == RELEASE) and self.does != DIES
         )
 
 
 def first(channel: Channel) -> World:
-    """Two copies of the message in its queue, and nothing done; one of a message that may have to wait."""
+    """Return the first world: two copies of the message in its queue, or one of a message that may have to
+    wait."""
     orders = channel.operators if channel.operator else 0
     copies = (1,) if channel.holds else (1, 1)
     world = World(None, copies, crashes=channel.crashes, orders=orders, stale=channel.stale)
@@ -149,7 +150,7 @@ class Steps:
         self._restarts = channel.operator == "restart"
 
     def of(self, world: World) -> Iterator[Step]:
-        """All of them."""
+        """Yield all steps from a world."""
         yield from self._received(world)
         for at, worker in enumerate(world.workers):
             yield from self._worked(world, at, worker)
@@ -168,7 +169,7 @@ class Steps:
             )
 
     def _received(self, world: World) -> Iterator[Step]:
-        """A worker takes a copy, and claims: nothing that matters can come in between."""
+        """Let a worker take a copy, and claim: no other step that matters can come in between."""
         if len(world.workers) == self._channel.workers:
             return
         for copy in sorted({*world.queue}):
@@ -243,7 +244,7 @@ class Steps:
             yield Step(at, "hold: False, goes on to its claim", _now(after, at, "claim"), call, answer)
 
     def _begins(self, worker: Worker, answer: Answer) -> Phase:
-        """What a worker does with its claim."""
+        """Return a worker's phase after its claim."""
         model = self._model
         if self._of_other(worker, answer) and model.has("deliver: a try in doubt keeps its provider"):
             return "pass_on"
@@ -264,7 +265,7 @@ class Steps:
         return answer.tries != worker.account
 
     def _asks(self, world: World, at: int, worker: Worker) -> Step:
-        """For evidence at the worker's own account; where there is none, `on_unknown` decides."""
+        """Look for evidence at the worker's own account; without evidence, `on_unknown` decides."""
         if self._channel.looks_up:
             if worker.account in world.accepted[worker.attempt - 1]:
                 after = _now(world, at, self._taken(), settled=worker.phase == "ask")
@@ -285,13 +286,14 @@ class Steps:
         return world.aged and self._model.has("deliver: a request is repeated until its key is forgotten")
 
     def _known(self, world: World, worker: Worker) -> str:
-        """What the request was made of that the provider knows by this one's key; "": it knows none."""
+        """Return the content of the request that the provider knows by this key, or an empty text."""
         has = self._model.has("deliver: a request that is repeated has the same key")
         _, there, rest = world.keys[worker.attempt - 1].partition(worker.account)
         return rest[:1] if there and (has or not worker.repeats) else ""
 
     def _submits(self, world: World, at: int, worker: Worker) -> Iterator[Step]:
-        """Or finds that it may not, or gets a no; or is answered by its key."""
+        """Submit, or find that the worker may not, or get a refusal, or the response to the first request
+        with the key."""
         made = "b" if world.altered else "a"
         known = self._known(world, worker) if self._channel.keyed else ""
         if known == made:
@@ -330,7 +332,7 @@ class Steps:
         return ("complete", "fail", "hand_back", *more)
 
     def _records(self, world: World, at: int, worker: Worker) -> Iterator[Step]:
-        """One write as the claim's holder. After it the copy is deleted, or goes back."""
+        """Write once as the claim's holder. Afterwards the copy is deleted, or goes back."""
         phase = "release" if worker.phase in ("let_go", "pass_on") else worker.phase
         verb: Kind = phase  # type: ignore[assignment] # such a phase has the verb's name
         doubts = {
@@ -353,7 +355,7 @@ class Steps:
             yield Step(at, f"{verb}: {answer.kind}, the copy is deleted", _without(after, at), call, answer)
 
     def _called(self, world: World, at: int, call: Call) -> tuple[World, Answer]:
-        """A call of a worker's. A claim that is not a repeat takes the token from everybody else."""
+        """Make a call as a worker. A claim that is not a repeat takes the token from all others."""
         item, answer = self._model.apply(world.item, call)
         if call.verb in ("release", "hand_back", "retry_later") and item != world.item:
             world = _with(world, at, world.workers[at]._replace(holds=False))
@@ -384,7 +386,8 @@ class Steps:
         return Step(at, DIES, self._back(after, at))
 
     def _back(self, world: World, at: int, *, to_other: bool = False) -> World:
-        """Return the world with the worker's copy in its queue again, or in the other provider's."""
+        """Return the world with the worker's copy in its queue again, or in the queue of the other
+        provider."""
         worker = world.workers[at]
         at_fallback = self._channel.fallback and (worker.account == FALLBACK) != to_other
         attempt = worker.attempt + AT_FALLBACK * at_fallback
@@ -502,7 +505,7 @@ class Steps:
         item = world.item
         if item is None:
             return Call("restart")
-        # Without what nobody asks for.
+        # Without unused parts.
         seen = item._replace(since="", completed=False, token=False, tries="", at="", first="")
         match self._channel.operator:
             case "restart":
@@ -513,7 +516,8 @@ class Steps:
         return Call("settle", own=True, word="sent" if accepted else "failed", seen=seen)
 
     def _judgeable(self, item: Item | None) -> bool:
-        """What ended is sent again; what has no outcome gets one; what was surely not sent is restarted."""
+        """Return the operator's next call: a resend of an ended message, an outcome for a message without
+        one, or a restart of a message that was surely not sent."""
         if item is None:
             return True
         if self._restarts:
@@ -524,7 +528,7 @@ class Steps:
         return not item.completed
 
     def _reworded(self, world: World, call: Call) -> World:
-        """The token is new: nobody's."""
+        """Return the world with a new token, which no worker has."""
         kept = not self._model.has(f"{call.verb}: the token is new")
         workers = tuple(each._replace(own=each.own and kept, holds=False) for each in world.workers)
         operators = tuple(each._replace(own=False) for each in world.operators)
@@ -580,7 +584,7 @@ def _reader(world: World, read: World) -> str:
 
 
 def _ended(world: World, call: Call, answer: Answer) -> World:
-    """After a cancel or a restart, nothing that was written before it may go."""
+    """Return a world in which messages that were written before a cancel or a restart must not be sent."""
     verbs = ("cancel", "cancel_scheduled", "restart")
     if answer.kind != "True" or call.verb not in verbs or world.item is None:
         return world

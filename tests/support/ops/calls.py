@@ -13,14 +13,14 @@ _OF_FUNCTIONS = {
     "list_event_source_mappings": "ListEventSourceMappings",
     "paginate": "ListEventSourceMappings",
 }
-"""Operations by the methods of the double of Lambda's client."""
+"""Operations by the methods of the double of the client of Lambda."""
 
 
 class CountedCalls(Counter[str]):
     """Calls by operation, since the creation. Each page of a paginator is a call."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, functions: Any) -> None:
-        """Count the calls of all clients; `functions` is the double of Lambda's client."""
+        """Count the calls of all clients; `functions` is the double of the client of Lambda."""
         super().__init__()
         for kind in (BaseClient, InMemoryDynamoDB):
             monkeypatch.setattr(kind, "_make_api_call", self._counting(vars(kind)["_make_api_call"]))

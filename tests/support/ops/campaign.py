@@ -2,12 +2,12 @@
 
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from msgspec import structs
-from typer.testing import CliRunner, Result
 
 from mailroom.aws.dynamo_values import image_of
 from mailroom.budget import Budget, PerDay
@@ -15,6 +15,7 @@ from mailroom.campaigns.audience import Fault
 from mailroom.campaigns.runs import PageClaim, Runs
 from mailroom_ops import cli
 from tests.support.ops.message import ENVIRONMENT
+from tests.support.ops.run_app import run_app
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
 from tests.support.ops.shared import (
@@ -114,7 +115,7 @@ class World:
         file.write_text(text)
 
     def started(self) -> list[dict[str, Any]]:
-        """What lies on the collect queue."""
+        """Return the messages in the collect queue."""
         url = self.sqs.get_queue_url(QueueName=COLLECT)["QueueUrl"]
         found = self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0)
         return [json.loads(each["Body"]) for each in found.get("Messages", [])]
@@ -186,7 +187,7 @@ class World:
         )
 
 
-def answers(world: World) -> None:
+def answer_with_two(world: World) -> None:
     """The functions of a stage with a dry run of two recipients."""
     item = {"id": f"weekly#{RUN}#ada", "event_type": "mail", "to": "ada@example.com", "first_name": "Ada"}
     people = [{"key": "ada", "variables": {}}]
@@ -212,6 +213,4 @@ def make_preferences(dynamodb: Any) -> None:
     make_table(dynamodb, "mailroom-dev-preferences", "recipient", "topic", topics=("topic", "opted_out_at"))
 
 
-def run(*arguments: str, typed: str | None = None, environment: Mapping[str, str] | None = None) -> Result:
-    """The command line, on a wide terminal."""
-    return CliRunner().invoke(cli.app, arguments, input=typed, env={"COLUMNS": "160", **(environment or {})})
+run = partial(run_app, cli.app, columns=160)

@@ -56,7 +56,7 @@ class Reply:
 
     @property
     def words(self) -> str:
-        """What a person reads: no tags, no entities, no runs of spaces."""
+        """Return the text that a person reads: without tags, entities and repeated spaces."""
         return html.unescape(" ".join(re.sub(r"<[^>]*>", " ", self.text).split()))
 
     def words_of_link(self) -> str:
@@ -66,15 +66,15 @@ class Reply:
         return html.unescape(found[1])
 
     def hidden(self) -> dict[str, str]:
-        """The fields of the form that nobody sees."""
+        """Return the hidden fields of the form."""
         found = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', self.text)
         return {name: html.unescape(value) for name, value in found}
 
 
 @dataclass
 class Browser:
-    """Asks one console. `cookie` "": it has not been let in. Paths are below the console's home, which is
-    left out of them here: this browser adds and takes away the home, and fails where a page forgets it."""
+    """Browser of one console. `cookie` is empty before the browser is let in. Paths omit the console's home:
+    this browser adds and removes the home, and fails if a page forgets it."""
 
     session: boto3.Session
     stage: str = "dev"
@@ -107,7 +107,7 @@ class Browser:
         if "location" in reply.headers:
             assert reply.headers["location"].startswith(f"{HOME}/")
             reply.headers["location"] = reply.headers["location"].removeprefix(HOME)
-        if "sandbox" not in reply.headers["content-security-policy"]:  # else others wrote it
+        if "sandbox" not in reply.headers["content-security-policy"]:  # otherwise other people wrote it
             astray = [
                 each.string[each.start() : each.end() + 40]
                 for each in _URL.finditer(reply.text)

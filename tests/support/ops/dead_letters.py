@@ -1,4 +1,4 @@
-"""One stage in process: tables, queues and buckets, for what operators do to dead letters and to people."""
+"""A stage in process: tables, queues and buckets, for commands about dead letters and people."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
-from typer.testing import CliRunner, Result
 
 from mailroom.aws.dynamo_values import image_of, plain
 from tests.support.dynamodb import in_memory_dynamodb
@@ -97,7 +96,7 @@ class Stage(Session):
         return [plain(each) for each in self.dynamodb.scan(TableName=f"mailroom-{STAGE}-{table}")["Items"]]
 
     def item(self, table: str, id_: str, event_type: str = "mail") -> Item:
-        """One message's; {}: there is none."""
+        """Return the item of a message, or {} if it does not exist."""
         found = [each for each in self.items(table) if (each["id"], each["event_type"]) == (id_, event_type)]
         return found[0] if found else {}
 
@@ -108,7 +107,7 @@ class Stage(Session):
         return str(reply["MessageId"])
 
     def waiting(self, queue: str) -> list[Any]:
-        """What a queue hands out now; it stays there."""
+        """Return the bodies that a queue returns now. They stay in it."""
         reply = self.sqs.receive_message(
             QueueUrl=self.urls[queue],
             MaxNumberOfMessages=10,
@@ -134,13 +133,9 @@ class Stage(Session):
         self.urls[name] = reply["QueueUrl"]
 
 
-def run(app: Any, *arguments: str, typed: str | None = None) -> Result:
-    return CliRunner().invoke(app, arguments, input=typed, env={"COLUMNS": "200"})
-
-
 @contextmanager
 def erasable(monkeypatch: pytest.MonkeyPatch, of: type[Stage] = Stage) -> Iterator[Stage]:
-    """The stage in place of AWS, until the block ends, with nothing that an erasure would wait for."""
+    """Use a stage in place of AWS, until the block ends. An erasure need not wait in it."""
     with mock_aws(), in_memory_dynamodb():
         stage = of()
         monkeypatch.setattr("boto3.Session", lambda: stage)

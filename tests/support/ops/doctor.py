@@ -3,8 +3,7 @@
 import copy
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from email.utils import parseaddr
 from typing import Any, ClassVar
@@ -21,7 +20,6 @@ from botocore.validate import validate_parameters
 from msgspec import structs
 
 from mailroom.environment import FaxSender
-from mailroom_local.providers.http import Simulator, SimulatorServer
 from mailroom_ops.costs.configured_lanes import lanes_of
 from mailroom_ops.doctor.checks import CHECKS
 from mailroom_ops.doctor.checks.stacks import stack_parts
@@ -31,12 +29,12 @@ from mailroom_ops.doctor.run import run
 from mailroom_stacks.settings.concurrency import FUNCTIONS_AT_ONCE
 from mailroom_stacks.settings.settings import Settings
 from tests.support.ops.search import VARIABLES as SEARCH
-from tests.support.stacks.refusals import accepted
+from tests.support.stacks.refusals import dev_with
 
 ACCOUNT, REGION, STAGE = "123456789012", "us-east-1", "dev"
 COPIES = "acme-second-copies"
 """Bucket of the second copy."""
-SETTINGS = accepted("deployment.second_copy", {"bucket": COPIES})
+SETTINGS = dev_with("deployment.second_copy", {"bucket": COPIES})
 NOW = 1_795_251_600.0  # 2026-11-21T09:00:00Z
 PREFIX = f"mailroom-{STAGE}-"
 TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:{PREFIX}feedback"
@@ -50,7 +48,7 @@ _LOADER = create_loader()
 """Read once: AWS's descriptions are large."""
 
 Answer = dict[str, Any] | str | Callable[[dict[str, Any]], dict[str, Any] | str]
-"""What AWS answers: a document, an error's code, or either by what was asked."""
+"""Response of AWS: a document, an error's code, or a function that returns one of them for the request."""
 
 
 class Aws(boto3.Session):
@@ -111,7 +109,8 @@ def described(answer: dict[str, Any], shape: Any) -> None:
 
 
 def healthy(providers: str = "http://127.0.0.1:9") -> dict[str, Answer]:
-    """All that the doctor asks, answered as it should be. `providers` is the base URL of the simulators."""
+    """Return the responses to all calls of the doctor about a healthy stage. `providers` is the base URL of
+    the simulators."""
     lanes = lanes_of(SETTINGS)
     functions = [
         _function(
@@ -131,7 +130,7 @@ def healthy(providers: str = "http://127.0.0.1:9") -> dict[str, Answer]:
         **_general(names, alarms, functions),
         "lambda.ListEventSourceMappings": {"EventSourceMappings": [mapping(each) for each in lanes]},
         **_mail(),
-        "secretsmanager.GetSecretValue": secret,
+        "secretsmanager.GetSecretValue": secret_value,
         "sns.GetPlatformApplicationAttributes": {"Attributes": {"Enabled": "true"}},
         "events.DescribeEventBus": {"Name": "orders"},
     }
@@ -152,7 +151,7 @@ def _general(queues: list[str], alarms: list[str], functions: list[dict[str, Any
         "sqs.GetQueueAttributes": {"Attributes": {"ApproximateNumberOfMessages": "0"}},
         "sqs.ListQueueTags": {},
         "s3.ListObjectsV2": {},
-        "cloudwatch.DescribeAlarms": {"MetricAlarms": [alarm(each) for each in alarms]},
+        "cloudwatch.DescribeAlarms": {"MetricAlarms": [alarm_description(each) for each in alarms]},
         "cloudwatch.GetMetricStatistics": {
             "Datapoints": [{"Timestamp": datetime(2026, 11, 21), "Average": 0.0001}]
         },
@@ -175,14 +174,15 @@ def export(hours: float, status: str = "COMPLETED", **changes: str) -> dict[str,
 
 def _mail() -> dict[str, Answer]:
     return {
-        "sesv2.GetAccount": account(),
+        "sesv2.GetAccount": ses_account_of(),
         "sesv2.GetEmailIdentity": identities({"example.com": identity()}),
         "sesv2.GetConfigurationSet": {"SendingOptions": {"SendingEnabled": True}},
     }
 
 
 def stacks(at_once: int = 54, **states: str) -> dict[str, Any]:
-    """All stacks; those with a state in `states` have that one. The stage may run `at_once` functions."""
+    """Return all stacks; those with a state in `states` have that one. The stage may run `at_once`
+    functions."""
     outputs = {"monitoring": [{"OutputKey": FUNCTIONS_AT_ONCE, "OutputValue": f"{at_once}"}]}
     created = datetime(2026, 11, 1, tzinfo=UTC)
     return {
@@ -198,13 +198,13 @@ def stacks(at_once: int = 54, **states: str) -> dict[str, Any]:
     }
 
 
-def alarm(name: str, state: str = "OK", **changes: Any) -> dict[str, Any]:
+def alarm_description(name: str, state: str = "OK", **changes: Any) -> dict[str, Any]:
     usual = {"ActionsEnabled": True, "AlarmActions": [f"{TOPIC}-alarms"], "StateValue": state}
     description = "It is bad. See `mailroom docs errors`."
     return {"AlarmName": name, "AlarmDescription": description, **usual, **changes}
 
 
-def account(**changes: Any) -> dict[str, Any]:
+def ses_account_of(**changes: Any) -> dict[str, Any]:
     usual = {
         "ProductionAccessEnabled": True,
         "SendingEnabled": True,
@@ -264,17 +264,17 @@ SECRETS = {
 }
 
 
-def secret(asked: dict[str, Any]) -> dict[str, Any] | str:
+def secret_value(asked: dict[str, Any]) -> dict[str, Any] | str:
     if asked.get("VersionStage") == "AWSPREVIOUS":
         return "ResourceNotFoundException"
     return {"SecretString": SECRETS[asked["SecretId"]], "CreatedDate": datetime(2026, 11, 1, tzinfo=UTC)}
 
 
 def with_secret(name: str, text: str) -> Answer:
-    """All of them, one with another text."""
+    """Return all texts, one of which is replaced."""
 
     def answer(asked: dict[str, Any]) -> dict[str, Any] | str:
-        found = secret(asked)
+        found = secret_value(asked)
         if asked["SecretId"] == name and isinstance(found, dict):
             return {**found, "SecretString": text}
         return found
@@ -326,13 +326,13 @@ def _environment(channel: str, providers: str) -> dict[str, str]:
                 "SMS_BASE_URL": f"{providers}/twilio",
             },
             "webhook": {"SIGNING_SECRET_ARN": "signing"},
-            "fax": _fax(SETTINGS.fax.senders, providers),
+            "fax": _fax_variables(SETTINGS.fax.senders, providers),
         }.get(channel, {"PROVIDER_SECRET_ARN": "of-a-row"}),
         **of_every_channel,
     }
 
 
-def _fax(senders: Sequence[str], providers: str) -> dict[str, str]:
+def _fax_variables(senders: Sequence[str], providers: str) -> dict[str, str]:
     fields = structs.fields(FaxSender)
     return {
         **{field.encode_name: "5" for field in fields if field.required},
@@ -351,7 +351,7 @@ def _fax(senders: Sequence[str], providers: str) -> dict[str, str]:
     }
 
 
-def changed(answers: dict[str, Answer], function: str, **variables: str) -> dict[str, Answer]:
+def with_variables(answers: dict[str, Answer], function: str, **variables: str) -> dict[str, Answer]:
     """The same, with other values in a function's environment."""
     functions = copy.deepcopy(answers["lambda.ListFunctions"])
     assert isinstance(functions, dict)
@@ -366,17 +366,3 @@ def looked(aws: Aws, subjects: Sequence[str] = (), settings: Settings | str = SE
     stage = ExaminedStage(aws, STAGE, settings, lambda: NOW)
     checks = [each for each in CHECKS if each.subject in subjects or not subjects]
     return run(stage, checks)
-
-
-@contextmanager
-def served(*providers: Simulator) -> Iterator[str]:
-    """Simulators behind a real server; its URL."""
-    server = SimulatorServer(0, *providers)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

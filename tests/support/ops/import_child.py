@@ -44,7 +44,7 @@ class Death:
         self._lock = threading.Lock()  # several workers put, and the last must be one of them
 
     def after_put(self) -> None:
-        """Count a put that nobody has noted yet."""
+        """Count a put that is not counted yet."""
         with self._lock:
             self._left -= 1
             last = self._left == 0
@@ -53,7 +53,7 @@ class Death:
 
 
 class StubDynamoDB:
-    """PutItem on a file of one byte a row; it forgets nothing, and holds nothing in memory."""
+    """PutItem on a file of one byte per row, without a copy in memory."""
 
     def __init__(self, counts: mmap.mmap, death: Death) -> None:
         self._counts = counts
@@ -72,7 +72,7 @@ class StubDynamoDB:
 
 
 def main(file: Path, counts: Path, signal_name: str = "SIGKILL", number: str = "0") -> None:
-    """Import it; the answer goes to standard output."""
+    """Import a file, and write the answer to standard output."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in a script's background ignores Ctrl-C
     death = Death(signal_name, int(number))
     options = options_of(file, channel="mail", id_prefix=None)

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
 from moto import mock_aws
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from mailroom.aws.dynamo_values import image_of, plain
 from mailroom.ledger.items import FAILURE_KEYS
@@ -18,6 +19,7 @@ from mailroom_ops.messages.list_command import list_
 from mailroom_ops.messages.send import send
 from mailroom_ops.messages.status import show
 from tests.support.dynamodb import in_memory_dynamodb
+from tests.support.ops.run_app import run_app
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
 from tests.support.ops.shared import ACCOUNT, REGION, LambdaDouble, Session, client, make_deeds, make_table
@@ -40,10 +42,10 @@ ENVIRONMENT = {
     "PAYLOAD_TTL_SECONDS": "7776000",
     **SEARCH,
 }
-"""What the HTTP API's function has in its environment."""
+"""Environment of the HTTP API's function."""
 
 DISPATCH = {**ENVIRONMENT, "ROUTES": "{}", "DELAYED_ROUTES": "{}"}
-"""What dispatch has."""
+"""Environment of dispatch."""
 
 app = typer.Typer()
 for command in (send, show):
@@ -86,18 +88,16 @@ class Stage:
         self.dynamodb.put_item(TableName=table, Item=image_of(item))
 
     def mailbox(self) -> dict[str, dict[str, Any]]:
-        """All of the mailbox, by id."""
+        """Return all items of the mailbox by id."""
         pages = self.dynamodb.get_paginator("scan").paginate(TableName=MAILBOX)
         return {each["id"]["S"]: plain(each) for page in pages for each in page["Items"]}
 
 
-def run(*words: str, typed: str | None = None) -> Result:
-    """A command, on a wide terminal."""
-    return CliRunner().invoke(app, words, input=typed, env={"COLUMNS": "200"})
+run = partial(run_app, app)
 
 
 def answer(result: Result) -> dict[str, Any]:
-    """What it printed for programs: one object, and nothing else."""
+    """Return the only JSON object that a command printed."""
     found: dict[str, Any] = json.loads(result.stdout)
     return found
 

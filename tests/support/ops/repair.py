@@ -2,15 +2,16 @@
 
 import io
 import json
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
 import typer
 from moto import mock_aws
-from typer.testing import CliRunner, Result
 
 from lab.harness.stage_client import typed
 from mailroom.aws.dynamo_values import plain
@@ -22,6 +23,7 @@ from mailroom_ops.repair.resend import resend
 from mailroom_ops.repair.settle import settle
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.message import ENVIRONMENT
+from tests.support.ops.run_app import run_app
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
 from tests.support.ops.shared import (
@@ -46,8 +48,7 @@ app.command()(resend)
 app.command()(settle)
 
 
-def run(*arguments: str, typed: str | None = None) -> Result:
-    return CliRunner().invoke(app, arguments, input=typed)
+run = partial(run_app, app, columns=80)
 
 
 class Functions(LambdaDouble):
@@ -141,7 +142,7 @@ class RepairStage:
         for short in DEAD:
             self._dead_letter_queue(short)
         self.variables = self._variables()
-        """What each function has in its environment."""
+        """Return the environment of each function."""
         self.functions = Functions(self.variables)
         self.functions.mappings = dict.fromkeys(QUEUES, "Enabled")
         self.session = Session({"lambda": self.functions})
@@ -176,11 +177,11 @@ class RepairStage:
         return Ledger(self.dynamodb, LEDGER, lease=60, ttl=1e6, clock=lambda: 1_800_000_000.0)
 
     def reopen(self, id_: str) -> None:
-        """What `resend` does before it queues."""
+        """Prepare messages like `resend` before it queues them."""
         assert self.verbs().reopen(Key(id_, "mail"), self.ledger(id_))
 
     def bodies(self, short: str) -> list[Item]:
-        """What lies in a queue; it stays there."""
+        """Return the bodies in a queue. They stay in it."""
         reply = self.sqs.receive_message(
             QueueUrl=self.urls[short],
             MaxNumberOfMessages=10,
@@ -250,6 +251,17 @@ def repair_stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
 
 
 def scanned(*arguments: str) -> tuple[int, dict[str, Any]]:
-    """The exit code and the answer of a scan that waits for nothing."""
+    """Return the exit code and the answer of a scan without a wait."""
     result = run("resend", "--stuck", "--older-than", "0s", *arguments, "--json")
     return result.exit_code, json.loads(result.stdout)
+
+
+def run_resend(*words: str, typed: str | None = None) -> tuple[int, dict[str, dict[str, Any]]]:
+    """Run `resend`. Return its exit code, and the messages of its answer by id."""
+    result = run("resend", *words, "--json", typed=typed)
+    return result.exit_code, {message["id"]: message for message in json.loads(result.stdout)["messages"]}
+
+
+def ms_ago(seconds: float) -> int:
+    """Return the time of so many seconds ago, in milliseconds."""
+    return round((time.time() - seconds) * 1000)

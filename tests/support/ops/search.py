@@ -8,11 +8,11 @@ from mailroom.environment import IndexSettings
 from mailroom.search.indexer import Indexer
 from mailroom.search.rows import Rows
 from tests.support.ops.shared import client, make_table
-from tests.support.unit.searching import record
+from tests.support.unit.searching import ledger_record
 
 LEDGER, SEARCH, SEARCH_KEY = "mailroom-dev-ledger", "mailroom-dev-search", "mailroom-dev-search-key"
 VARIABLES = {"SEARCH_TABLE": SEARCH, "SEARCH_KEY_NAME": SEARCH_KEY}
-"""What the API's function knows of it."""
+"""Variables of the API's function for the search."""
 CAMPAIGNS: dict[str, float | None] = {"spring": None}
 """Campaigns whose messages are counted."""
 
@@ -30,5 +30,5 @@ def index(dynamodb: Any) -> None:
     )
     rows = Rows(CachedSecret(client("secretsmanager"), SEARCH_KEY, time.time))
     items = dynamodb.scan(TableName=LEDGER)["Items"]
-    known = [record(each["id"]["S"], each["event_type"]["S"]) for each in items]
+    known = [ledger_record(each["id"]["S"], each["event_type"]["S"]) for each in items]
     Indexer(settings, dynamodb, rows).handle(known)

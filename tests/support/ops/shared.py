@@ -1,4 +1,5 @@
-"""What the operator's tests share: a stage's bucket in process, and a dispatch that says what it is told."""
+"""Helpers of the operator's tests: a stage's bucket in process, and a dispatch whose responses a test
+chooses."""
 
 import io
 import json
@@ -12,6 +13,7 @@ from botocore.exceptions import ClientError
 from mailroom.campaigns.runs import BEGUN, PAUSES
 from mailroom.ledger.items import FAILURES
 from mailroom.message.message import Key
+from mailroom.recipients.choices import Suppressions
 from mailroom_ops.shared.deeds import Deeds
 from tests.support import tables
 
@@ -98,8 +100,8 @@ def key(name: str) -> str:
     return f"{FOLDER}/2026-11-21T10.00.00-{name}"
 
 
-def event(*ids: str) -> dict[str, Any]:
-    """What dispatch was invoked with."""
+def dispatch_event(*ids: str) -> dict[str, Any]:
+    """Return an event of dispatch."""
     return {
         "Records": [
             {
@@ -117,7 +119,7 @@ def event(*ids: str) -> dict[str, Any]:
 def document(
     payload: object, condition: str = "RetryAttemptsExhausted", function: str = "mailroom-dev-dispatch"
 ) -> dict[str, Any]:
-    """An on-failure record of Lambda's."""
+    """Return an on-failure record in the form of Lambda."""
     arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{function}"
     return {
         "requestContext": {"requestId": "r", "functionArn": arn, "condition": condition},
@@ -132,7 +134,7 @@ class LambdaDouble:
 
     class exceptions:  # noqa: N801 - as boto3 has it
         class ResourceNotFoundException(ClientError):
-            """There is no such function."""
+            """Answer that the function does not exist."""
 
     def environment_of(self, name: str) -> Mapping[str, str] | None:
         """Return the environment of a function by its short name, or None for an unknown function."""
@@ -196,13 +198,18 @@ class Shelf:
         self._s3 = s3
 
     def put(self, name: str, written: object) -> None:
-        """Write a document, as Lambda does."""
+        """Write a document like Lambda."""
         self._s3.put_object(Bucket=BUCKET, Key=key(name), Body=json.dumps(written).encode())
 
     def keys(self) -> list[str]:
-        """All objects there are."""
+        """Return the keys of all objects."""
         return [each["Key"] for each in self._s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])]
 
     def read(self, name: str) -> Any:
         """An object's document."""
         return json.loads(self._s3.get_object(Bucket=BUCKET, Key=name)["Body"].read())
+
+
+def suppressions_of_dev() -> Suppressions:
+    """Return the list of suppressions of stage dev."""
+    return Suppressions(client("dynamodb"), "mailroom-dev-suppressions")

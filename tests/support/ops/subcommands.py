@@ -6,7 +6,7 @@ from typing import Any, cast
 
 @cache
 def subcommands(command: Any) -> dict[str, Any]:
-    """By their names; {}: it is no group."""
+    """Return the subcommands by their names, or {} if the command is not a group."""
     if not hasattr(command, "commands"):
         return {}
     context = cast(Any, None)  # none of ours asks for it

@@ -51,11 +51,11 @@ class FakeProvider:
         if url.endswith("/.well-known/openid-configuration"):
             names = ("authorization", "token")
             ends = {f"{name}_endpoint": f"{self.issuer}/{name}" for name in names}
-            return _answer({"issuer": self.issuer, **ends, "jwks_uri": f"{self.issuer}/keys", "more": 1})
+            return _json_answer({"issuer": self.issuer, **ends, "jwks_uri": f"{self.issuer}/keys", "more": 1})
         public = json.loads(RSAAlgorithm.to_jwk(key().public_key()))
-        # Entra's keys have no alg.
+        # The keys of Entra lack `alg`.
         other = json.loads(RSAAlgorithm.to_jwk(key("older").public_key()))
-        return _answer(
+        return _json_answer(
             {"keys": [{**other, "kid": "older", "use": "sig"}, {**public, "kid": "1", "use": "sig"}]}
         )
 
@@ -64,9 +64,9 @@ class FakeProvider:
         self.asked.append(fields)
         self.headers.append(headers)
         if fields["code"] not in self.codes or self.status != 200:
-            return _answer({"error": "invalid_grant"}, max(self.status, 400))
+            return _json_answer({"error": "invalid_grant"}, max(self.status, 400))
         self.codes.remove(fields["code"])
-        return _answer({"id_token": self.token(), "access_token": "a", "token_type": "Bearer"})
+        return _json_answer({"id_token": self.token(), "access_token": "a", "token_type": "Bearer"})
 
     def token(self) -> str:
         """A token of the provider."""
@@ -87,7 +87,7 @@ class FakeProvider:
         return f"{CALLBACK}?{urlencode({'code': 'code-1', 'state': query['state']})}"
 
 
-def _answer(fields: Mapping[str, Any], status: int = 200) -> Answer:
+def _json_answer(fields: Mapping[str, Any], status: int = 200) -> Answer:
     return Answer(status, {}, json.dumps(fields).encode())
 
 

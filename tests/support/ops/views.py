@@ -215,7 +215,7 @@ def _union(*found: Any) -> Any:
 
 
 def _attribute_of(type_: Any, name: str) -> Iterator[Any]:
-    """Yield the type of an attribute; nothing if there is none."""
+    """Yield the type of an attribute that exists."""
     if type_ is Any:
         yield Any
         return

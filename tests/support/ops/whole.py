@@ -22,7 +22,7 @@ from mailroom_ops.console.pages.redrive import RedriveJob
 from tests.support.campaign_start import start_in
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.local.served import served
-from tests.support.ops.campaign import NOW, RUN, World, answers
+from tests.support.ops.campaign import NOW, RUN, World, answer_with_two
 from tests.support.ops.console import Browser
 from tests.support.ops.message import PAYLOADS
 from tests.support.ops.repair import Item, RepairStage
@@ -57,7 +57,7 @@ class WholeStage(RepairStage):
             return by(FunctionName=FunctionName, Payload=Payload)
 
         self.functions.invoke = invoked  # type: ignore[method-assign]
-        answers(self.world)
+        answer_with_two(self.world)
 
     def close_the_day(self) -> None:
         """Let the day of mail be used up, and a message wait for it."""
@@ -135,7 +135,7 @@ class WholeStage(RepairStage):
         self.dynamodb.put_item(TableName=f"mailroom-dev-{table}", Item=image_of(attributes))
 
 
-def look(browser: Browser) -> None:
+def begin_jobs(browser: Browser) -> None:
     """Begin the jobs that pages show, and wait for their ends."""
     browser.post("/campaigns/start", {"campaign": "weekly", "step": "look"})
     browser.post("/people/erase", {"recipient": ADA, "step": "look"})

@@ -16,7 +16,7 @@ class Bad:
     remedy: str
     attributes: dict[str, Any] = field(default_factory=dict)
     id: str = ""
-    """Where it is the id that is wrong; else the name of the case stands in it."""
+    """The invalid id, or an empty text if the case's name is in the id."""
 
 
 BAD = {
@@ -94,4 +94,4 @@ ODD: dict[str, dict[str, Any]] = {
     "a send_at long past": {"send_at": LONG_AGO},
     "a to beside an email": {"to": ["grace@example.com"], "email": None},
 }
-"""What must be sent: attributes by name."""
+"""Attributes by name that must be sent."""

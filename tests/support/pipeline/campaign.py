@@ -1,7 +1,9 @@
 """The example campaign on the deployed stage: started, waited for, and looked at."""
 
+import json
 import urllib.error
 import urllib.request
+from collections.abc import Container
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -41,7 +43,7 @@ class Reply:
 
 
 class Campaign:
-    """One run of it; nobody else's run has that name."""
+    """A run of the example campaign, with a name that no other test uses."""
 
     def __init__(self, pipeline: Pipeline, run: str) -> None:
         self._pipeline = pipeline
@@ -59,7 +61,7 @@ class Campaign:
         return {run.id_of(key): email for key, email in self.people.items()}
 
     def start(self) -> None:
-        """One start more."""
+        """Start the run another time."""
         start = RunStart(CAMPAIGN, self.run, f"{self._now:%Y-%m-%dT%H:%M:%SZ}")
         self._pipeline.send(self._pipeline.output("CollectQueueUrl"), [start.body()])
 
@@ -81,7 +83,7 @@ class Campaign:
         assert answer.exit_code == 0, answer.stderr
 
     def until_ended(self) -> None:
-        """Until everybody's message has its outcome, and nothing more of it is on its way."""
+        """Wait until each message has its outcome, and no message of the run is in a queue."""
         self._pipeline.until_ended(*self.expected, seconds=RUN_SECONDS)
         self.until_drained()
 
@@ -106,7 +108,7 @@ class Campaign:
         return Runs(self._pipeline.dynamodb, self._pipeline.output("RunsTableName")).read(CAMPAIGN, self.run)
 
     def mails(self) -> dict[str, list[Accepted]]:
-        """What SES accepted of it, by the message's id."""
+        """Return the mails of the run that SES accepted, by the message's id."""
         found: dict[str, list[Accepted]] = {}
         for each in self._pipeline.inbox():
             if (id_ := id_of_mail(each)).startswith(f"{CAMPAIGN}#{self.run}#"):
@@ -127,8 +129,8 @@ def operator(pipeline: Pipeline, *words: str) -> Result:
     return result
 
 
-def asked(method: str, url: str, body: bytes | None = None, **headers: str) -> Reply:
-    """One HTTP request, whatever it is answered."""
+def http_reply(method: str, url: str, body: bytes | None = None, **headers: str) -> Reply:
+    """Send an HTTP request, and return the response of any status."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     request = urllib.request.Request(url, data=body, method=method, headers=named)
     try:
@@ -138,13 +140,21 @@ def asked(method: str, url: str, body: bytes | None = None, **headers: str) -> R
         return Reply(error.code, _lower(error.headers), error.read().decode())
 
 
-def signed(method: str, url: str, body: bytes = b"", **headers: str) -> Reply:
+def signed_reply(method: str, url: str, body: bytes = b"", **headers: str) -> Reply:
     """The same by somebody with AWS credentials."""
     request = AWSRequest(method, url, data=body, headers={"Content-Type": "application/json"})
     SigV4Auth(Credentials(key(), key()), "execute-api", REGION).add_auth(request)
     named = {name.replace("-", "_"): value for name, value in request.headers.items()}
-    return asked(method, url, body or None, **{**named, **headers})
+    return http_reply(method, url, body or None, **{**named, **headers})
 
 
 def _lower(headers: Any) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
+
+
+def answer_of(pipeline: Pipeline, *words: str, codes: Container[int] = (0,)) -> dict[str, Any]:
+    """Return a command's answer about the local stage. Fails at any other exit code."""
+    result = operator(pipeline, *words, "--stage", "local", "--json")
+    assert result.exit_code in codes, (result.stdout, result.stderr)
+    answer: dict[str, Any] = json.loads(result.stdout)
+    return answer

@@ -1,4 +1,5 @@
-"""All faxes of the pipeline's tests, sent at once: a slow one and a lost answer take their time anyway."""
+"""Faxes of the pipeline's tests, sent at once, because a slow one and a lost response take their time
+anyway."""
 
 import json
 import time
@@ -6,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from lab.harness.expected import Item
-from tests.support.pipeline.items import fax
+from tests.support.pipeline.items import fax_item
 from tests.support.pipeline.shared import Pipeline, until
 
 MAX_ATTEMPTS = 3
@@ -38,7 +39,7 @@ def faxed(pipeline: Pipeline) -> Faxed:
     """Put all faxes."""
     due = datetime.now(UTC) + timedelta(seconds=DUE_SECONDS)
     put_at = time.time()
-    items = _items(pipeline, due)
+    items = _put_faxes(pipeline, due)
     pipeline.put(*items)
     queued = _queued(pipeline)
     return Faxed(put_at, due.timestamp(), [item["id"] for item in items] + queued)
@@ -49,28 +50,28 @@ def told_at(pipeline: Pipeline, id_: str) -> str:
     return pipeline.receiver(f"ok/callbacks/{id_}")
 
 
-def _items(pipeline: Pipeline, due: datetime) -> list[Item]:
+def _put_faxes(pipeline: Pipeline, due: datetime) -> list[Item]:
     bucket = pipeline.output("PayloadBucketName")
     pipeline.s3.put_object(Bucket=bucket, Key="faxes/stored.pdf", Body=b"%PDF-1.7 one page")
     stored = {"pdf_url": None, "payload_ref": f"s3://{bucket}/faxes/stored.pdf"}
     items = [
-        fax("slow", SLOW),
-        fax("lost", LOST),
-        fax("simple", GOOD),
-        fax("busy-twice", TWICE),
-        fax("busy-always", BUSY),
-        fax("moved", EXPIRED, retry_count=1),
-        fax("refused", REFUSED),
-        fax("no-number", "555-CALL-ME"),
-        fax("stored", STORED, **stored),
-        fax("due", DUE, send_at=due.isoformat()),
-        *(fax(id_, SHARED) for id_ in CROWD),
+        fax_item("slow", SLOW),
+        fax_item("lost", LOST),
+        fax_item("simple", GOOD),
+        fax_item("busy-twice", TWICE),
+        fax_item("busy-always", BUSY),
+        fax_item("moved", EXPIRED, retry_count=1),
+        fax_item("refused", REFUSED),
+        fax_item("no-number", "555-CALL-ME"),
+        fax_item("stored", STORED, **stored),
+        fax_item("due", DUE, send_at=due.isoformat()),
+        *(fax_item(id_, SHARED) for id_ in CROWD),
     ]
     return [item | {"callback_url": told_at(pipeline, item["id"])} for item in items]
 
 
 def _queued(pipeline: Pipeline) -> list[str]:
-    """Written straight to the queue, one under a group that is not its number's; their ids."""
+    """Put faxes directly into the queue, one of them in the group of another number. Return their ids."""
     groups = {"direct": FOREIGN, "by-hand": FOREIGN, "misgrouped": "the-invoices"}
     for id_, group in groups.items():
         body = {

@@ -10,7 +10,7 @@ UNREADABLE = "not JSON, on any channel"
 """Body of a queue message that is not a message of Mailroom."""
 
 
-def mail(id_: str, **attributes: object) -> Item:
+def mail_item(id_: str, **attributes: object) -> Item:
     """A mail's item, good but for what is given; None leaves an attribute out."""
     item: Item = {
         "id": id_,
@@ -22,7 +22,7 @@ def mail(id_: str, **attributes: object) -> Item:
     return {name: value for name, value in (item | attributes).items() if value is not None}
 
 
-def fax(id_: str, to: str, **attributes: object) -> Item:
+def fax_item(id_: str, to: str, **attributes: object) -> Item:
     """A fax's item; its PDF has the message's name."""
     item: Item = {"id": id_, "event_type": "fax", "to": to, "pdf_url": f"https://example.com/faxes/{id_}.pdf"}
     return {name: value for name, value in (item | attributes).items() if value is not None}

@@ -1,7 +1,7 @@
-"""The calls of a stage's functions, written down while tests run, and what its roles allow of them.
+"""The calls of a stage's functions, recorded while tests run, and the permissions of its roles for them.
 
-Nothing is kept from run to run. A list of calls in the repository would need renewal after each change, and
-names that only a deployment knows. The deployed roles have all names, and the run has all calls.
+Each run records anew. A list of calls in the repository would need renewal after each change, and names that
+only a deployment knows. The deployed roles have all names, and the run has all calls.
 """
 
 import json
@@ -34,7 +34,7 @@ class Row:
     why: str
 
     def covers(self, each: Grant | Request) -> bool:
-        """Whether it is one of them."""
+        """Return whether a request is one of them."""
         function = each.function.removeprefix(f"mailroom-{STAGE}-")
         pairs = ((function, self.function), (each.action, self.action), (each.resource, self.resource))
         return all(fnmatchcase(name, pattern) for name, pattern in pairs)
@@ -110,7 +110,7 @@ FORCED = (
 """Requests that a role would refuse, because a test has changed the function's environment."""
 
 
-def record(pipeline: Pipeline, changes: Mapping[str, Mapping[str, str]]) -> None:
+def record_calls(pipeline: Pipeline, changes: Mapping[str, Mapping[str, str]]) -> None:
     """Have each function write down its calls, from its next process on. `changes` are other values in the
     environments of functions, which are named by their outputs."""
     folder = _folder(pipeline)
@@ -139,7 +139,7 @@ def _functions(pipeline: Pipeline) -> list[tuple[str, str]]:
 
 
 class Rights:
-    """What the functions of a stage asked for until now, and may ask for."""
+    """Return the calls of the functions of a stage until now, and their permissions."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline

@@ -19,7 +19,7 @@ Context = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Request:
-    """What IAM is asked. `context` has the condition keys that a call tells, with their values."""
+    """A request to IAM. `context` has the condition keys of a call, with their values."""
 
     function: str
     action: str
@@ -31,7 +31,7 @@ class Request:
         """The resource as the call names it, and for a secret that is named without its ARN the ARN too: AWS
         ends it with six characters. A reference to a secret is a name in the emulator and an ARN on AWS."""
         secret = self.action == "secretsmanager:GetSecretValue" and not self.resource.startswith("arn:")
-        named = arn("secretsmanager", f"secret:{self.resource}-abcdef")
+        named = arn_in_stage("secretsmanager", f"secret:{self.resource}-abcdef")
         return (self.resource, named) if secret else (self.resource,)
 
     def __str__(self) -> str:
@@ -41,8 +41,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Grant:
-    """One action on one resource that the role of a function allows. `place` is where the role's policies say
-    so: the same on every stage of the same templates, while names that AWS makes up differ."""
+    """A permission: an action on a resource that the role of a function allows. `place` names the statement
+    in the role's policies: it is the same on every stage of the same templates, while names that AWS makes up
+    differ."""
 
     function: str
     action: str
@@ -51,7 +52,8 @@ class Grant:
     place: str
 
     def allows(self, request: Request) -> bool:
-        """Whether the request needs nothing else. Raises LookupError for a condition that nobody judges."""
+        """Return whether this permission is enough for the request. Raises LookupError for an unknown
+        condition."""
         return (
             (self.function, self.action) == (request.function, request.action)
             # IAM knows no brackets.
@@ -82,7 +84,8 @@ def _holds(operator: str, key: str, expected: list[str], context: Mapping[str, s
 
 
 def grants_of(function: str, policies: Iterable[Mapping[str, Any]]) -> Iterator[Grant]:
-    """What the policies of a function's role allow, one by one. Raises LookupError for one that denies."""
+    """Return the permissions in the policies of a function's role. Raises LookupError for a statement that
+    denies."""
     for number, policy in enumerate(policies):
         for at, statement in enumerate(_listed(policy["Statement"])):
             if statement["Effect"] != "Allow":
@@ -98,8 +101,8 @@ def _listed(value: Any) -> list[Any]:
 
 
 def requests_of(function: str, service: str, operation: str, names: Mapping[str, Any]) -> list[Request]:
-    """What IAM is asked for a call; `names` are the recorder's. Most operations are actions of the same name.
-    Raises LookupError for an operation that has not been looked up yet:
+    """Return the requests to IAM for a call; `names` are the names in the record. Most operations are actions
+    of the same name. Raises LookupError for an operation that has not been looked up yet:
     https://docs.aws.amazon.com/service-authorization/latest/reference/."""
     look_up = _SERVICES.get(service)
     asked = look_up(operation, names) if look_up else []
@@ -115,7 +118,7 @@ def _of_dynamodb(operation: str, names: Mapping[str, Any]) -> Asked:
     match operation:
         case "BatchGetItem" | "BatchWriteItem":
             return [(f"dynamodb:{operation}", _table(each), ()) for each in names["Tables"]]
-        case "TransactWriteItems":  # each of its operations is an action of its own
+        case "TransactWriteItems":  # each PartiQL operation is a separate action
             return [("dynamodb:UpdateItem", _table(each), ()) for each in names["Tables"]]
         case "BatchExecuteStatement":
             found = [each.split('"') for each in names["Statements"]]
@@ -132,7 +135,7 @@ def _of_sqs(operation: str, names: Mapping[str, Any]) -> Asked:
     if operation == "ListQueues":
         return [("sqs:ListQueues", "*", ())]
     queue = names.get("QueueName") or names["QueueUrl"].rpartition("/")[2]
-    return [(f"sqs:{operation.removesuffix('Batch')}", arn("sqs", queue), ())]
+    return [(f"sqs:{operation.removesuffix('Batch')}", arn_in_stage("sqs", queue), ())]
 
 
 def _of_s3(operation: str, names: Mapping[str, Any]) -> Asked:
@@ -152,7 +155,7 @@ def _of_ses(operation: str, names: Mapping[str, Any]) -> Asked:
     sender = parseaddr(names["FromEmailAddress"])[1]
     context = (("ses:FromAddress", sender),)
     used = [f"identity/{sender}", f"configuration-set/{names['ConfigurationSetName']}"]
-    return [("ses:SendEmail", arn("ses", each), context) for each in used]
+    return [("ses:SendEmail", arn_in_stage("ses", each), context) for each in used]
 
 
 def _of_sns(operation: str, names: Mapping[str, Any]) -> Asked:
@@ -170,7 +173,7 @@ def _of_scheduler(operation: str, names: Mapping[str, Any]) -> Asked:
 
 def _of_events(operation: str, names: Mapping[str, Any]) -> Asked:
     buses = names.get("EventBuses", [])
-    return [(f"events:{operation}", arn("events", f"event-bus/{each}"), ()) for each in buses]
+    return [(f"events:{operation}", arn_in_stage("events", f"event-bus/{each}"), ()) for each in buses]
 
 
 def _of_cloudwatch(operation: str, _names: Mapping[str, Any]) -> Asked:
@@ -182,7 +185,7 @@ def _of_lambda(operation: str, names: Mapping[str, Any]) -> Asked:
     if operation == "ListEventSourceMappings":
         return [(f"lambda:{operation}", "*", ())]
     actions = {"GetFunctionConfiguration": "GetFunctionConfiguration", "Invoke": "InvokeFunction"}
-    function = arn("lambda", f"function:{names['FunctionName']}")
+    function = arn_in_stage("lambda", f"function:{names['FunctionName']}")
     return [(f"lambda:{actions[operation]}", function, ())] if operation in actions else []
 
 
@@ -204,15 +207,15 @@ POLLS = {
     "sqs": ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes"),
     "dynamodb": ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"),
 }
-"""What Lambda does with the source of an event source mapping: the actions of the managed policies
+"""Actions of Lambda on the source of an event source mapping: those of the managed policies
 AWSLambdaSQSQueueExecutionRole and AWSLambdaDynamoDBExecutionRole."""
 
 
 def requests_of_lambda(function: str, mappings: Iterable[Mapping[str, Any]]) -> Iterator[Request]:
-    """What Lambda itself does with the function's role: it writes the log, polls what the event source
-    mappings name, and puts aside what a stream gives up on, for which it documents two actions:
-    https://docs.aws.amazon.com/lambda/latest/dg/services-dynamodb-errors.html."""
-    log = arn("logs", f"log-group:/aws/lambda/{function}:log-stream:any")
+    """Return the actions that Lambda itself makes with the function's role: it writes the log, polls the
+    sources of event source mappings, and stores the batches that a stream gives up on, for which it documents
+    two actions: https://docs.aws.amazon.com/lambda/latest/dg/services-dynamodb-errors.html."""
+    log = arn_in_stage("logs", f"log-group:/aws/lambda/{function}:log-stream:any")
     yield from (Request(function, f"logs:{each}", log) for each in ("CreateLogStream", "PutLogEvents"))
     for mapping in mappings:
         source = mapping["EventSourceArn"]
@@ -224,10 +227,10 @@ def requests_of_lambda(function: str, mappings: Iterable[Mapping[str, Any]]) -> 
             yield Request(function, "s3:PutObject", f"{bucket}/any")
 
 
-def arn(service: str, resource: str) -> str:
+def arn_in_stage(service: str, resource: str) -> str:
     """A resource of the stage."""
     return f"arn:aws:{service}:{REGION}:{ACCOUNT}:{resource}"
 
 
 def _table(name: str) -> str:
-    return arn("dynamodb", f"table/{name}")
+    return arn_in_stage("dynamodb", f"table/{name}")

@@ -29,13 +29,13 @@ CONTENTS = f"mailroom-{STAGE}-contents"
 POLL_SECONDS = 0.2
 ENDED_SECONDS = 20.0
 LEASE_SECONDS = 15.0
-"""The local stage's: time-out 13, margin 2."""
+"""Seconds of the local stage: time-out 13, margin 2."""
 ACCEPTED = ("sent", "delivered")
-"""Of a mail that nothing is wrong with, before and after its events have come in."""
+"""Statuses of a mail without an error, before and after its events arrive."""
 Accepted = dict[str, Any]
-"""One entry of the inbox."""
+"""An entry of the inbox."""
 MOST_EVENTS = 10_000
-"""What CloudWatch Logs answers at most."""
+"""The most lines in a response of CloudWatch Logs."""
 FLUSH_SECONDS = 10.0
 """Seconds without an expected line after which a function is invoked, so that the emulator reads it."""
 FLUSHES = 6
@@ -44,14 +44,13 @@ LATE_MILLISECONDS = 2_000
 """How much later than its time a line may be written."""
 
 BESIDE_OTHERS = 4
-"""What other tests on the same cores may make of a second."""
+"""Factor by which other tests on the same cores may slow a second."""
 
 
 def until(
     condition: Callable[[], object], seconds: float, otherwise: Callable[[], str], poll: float = POLL_SECONDS
 ) -> None:
-    """Poll until the condition holds; fail with `otherwise` after so many seconds, of a machine that has
-    nothing else to do."""
+    """Poll until the condition holds. Fail with `otherwise` after so many seconds of an idle machine."""
     seconds *= BESIDE_OTHERS
     deadline = time.monotonic() + seconds
     while not condition():
@@ -78,7 +77,7 @@ class Pipeline(StageClient):
             assert not reply["UnprocessedItems"]
 
     def ledger(self, id_: str, event_type: str = "mail") -> Item:
-        """What the ledger says of a message; {} if nothing."""
+        """Return the ledger's item of a message, or {}."""
         key = typed({"id": id_, "event_type": event_type})
         return plain(self.dynamodb.get_item(TableName=LEDGER, Key=key, ConsistentRead=True).get("Item", {}))
 
@@ -136,7 +135,7 @@ class Pipeline(StageClient):
 
     @contextmanager
     def release_stopped(self) -> "Iterator[None]":
-        """Nothing that waits is released, until the block ends."""
+        """Stop the release of waiting messages, until the block ends."""
         self.stop_release()
         try:
             yield
@@ -163,7 +162,7 @@ class Pipeline(StageClient):
         )["Count"]
 
     def inbox(self) -> list[Accepted]:
-        """What SES accepted, newest last."""
+        """Return the mails that SES accepted, newest last."""
         return [each for each in self.accepted() if each["channel"] == "mail"]
 
     def calls(self, id_: str | None = None) -> list[Accepted]:
@@ -179,7 +178,7 @@ class Pipeline(StageClient):
         return [each for each in self.requests() if each["path"].endswith(f"/{kind}/{about}")]
 
     def receivers_key(self) -> str:
-        """What the webhook receiver verifies with now."""
+        """Return the keys with which the webhook receiver verifies now."""
         name = self.output("WebhookKeysSecretName")
         secret = self.secrets.get_secret_value(SecretId=name)["SecretString"]
         return host_key(secret, host_of(self.running.endpoints.providers))
@@ -275,7 +274,8 @@ class Pipeline(StageClient):
             list(threads.map(invoke, range(FLUSHES)))  # raises the errors of the threads
 
     def _logged(self, function: str) -> set[str]:
-        """All of a function's lines. Only what is new is asked for: whole logs would be the load."""
+        """Return all log lines of a function. Only new lines are requested, because whole logs would slow the
+        stage."""
         lines = self._lines.setdefault(function, set())
         while True:
             reply = self._logs.filter_log_events(
@@ -310,5 +310,5 @@ class Pipeline(StageClient):
         )
 
     def queue_is_empty(self, url: str) -> bool:
-        """Whether a queue holds nothing."""
+        """Return whether a queue is empty."""
         return self.depth(url) == 0

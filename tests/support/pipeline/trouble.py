@@ -1,4 +1,4 @@
-"""Trouble that takes its time: a lease to run out, a stream's retries to be used up. All of it at once."""
+"""Slow trouble: a lease that ends, a stream that uses up its retries. All of it at once."""
 
 import json
 import time
@@ -10,9 +10,9 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from mailroom.message.message import Key
 from mailroom_local.stage.workspace import LEDGER
-from tests.support.pipeline.items import mail
+from tests.support.pipeline.items import mail_item
 from tests.support.pipeline.shared import LEASE_SECONDS, Pipeline, until
-from tests.support.told import told
+from tests.support.told import ses_event
 
 ENDED_SECONDS = LEASE_SECONDS + 35
 GIVEN_UP_SECONDS = 90.0
@@ -20,8 +20,8 @@ ACCEPTED_SECONDS = 20.0
 
 UNKNOWN = ("throttled-once", "error-once", "lost-answer-once", "observed", "held", "rejected")
 """The ids of the mails that SES does not simply take."""
-POISONED = mail("poisoned", lane="bulk", subject="Report", text="A line of many.\n" * 5_000)
-NEIGHBOURS = [mail(f"not-poisoned-{number}") for number in range(8)]
+POISONED = mail_item("poisoned", lane="bulk", subject="Report", text="A line of many.\n" * 5_000)
+NEIGHBOURS = [mail_item(f"not-poisoned-{number}") for number in range(8)]
 
 
 @dataclass(frozen=True)
@@ -54,22 +54,22 @@ def had(pipeline: Pipeline) -> Trouble:
 def put_unknown(pipeline: Pipeline) -> None:
     """Each has an outcome of the simulator's own; one has its Delivery event before the lease ends."""
     pipeline.put(
-        mail("throttled-once", email=simulated("throttled-once", "1")),
-        mail("error-once", email=simulated("error-once", "1")),
-        mail("lost-answer-once", email=simulated("lost-answer-once", "1")),
-        mail("observed", email=simulated("lost-answer-once", "observed")),
-        mail("held", email=simulated("lost-answer-once", "held"), lane="bulk"),
-        mail("rejected", email=simulated("rejected", "1")),
+        mail_item("throttled-once", email=simulated("throttled-once", "1")),
+        mail_item("error-once", email=simulated("error-once", "1")),
+        mail_item("lost-answer-once", email=simulated("lost-answer-once", "1")),
+        mail_item("observed", email=simulated("lost-answer-once", "observed")),
+        mail_item("held", email=simulated("lost-answer-once", "held"), lane="bulk"),
+        mail_item("rejected", email=simulated("rejected", "1")),
     )
-    accepted(pipeline, "observed")
-    # What the feedback function will do with the event.
+    await_acceptance(pipeline, "observed")
+    # The next step of the feedback function with the event.
     ledger = Ledger(pipeline.dynamodb, LEDGER, lease=0, ttl=86_400, clock=time.time)
     provider_id = pipeline.mails("observed")[0]["provider_id"]
-    observe(ledger, [told(Key("observed", "mail"), "delivered", provider_id=provider_id)])
-    accepted(pipeline, "held")
+    observe(ledger, [ses_event(Key("observed", "mail"), "delivered", provider_id=provider_id)])
+    await_acceptance(pipeline, "held")
 
 
-def accepted(pipeline: Pipeline, id_: str) -> None:
+def await_acceptance(pipeline: Pipeline, id_: str) -> None:
     """Wait until SES has accepted the mail."""
     until(lambda: pipeline.mails(id_), ACCEPTED_SECONDS, lambda: "SES did not accept it")
 
@@ -91,7 +91,7 @@ def poison(pipeline: Pipeline) -> list[dict[str, Any]]:
 
 
 def unprocessed(pipeline: Pipeline) -> list[dict[str, Any]]:
-    """The documents of what the stream gave up on and nobody has replayed."""
+    """Return the documents of batches that the stream gave up on and that were not replayed."""
     bucket = pipeline.output("UnprocessedBucketName")
     listed = pipeline.s3.list_objects_v2(Bucket=bucket, Prefix="aws/lambda/").get("Contents", [])
     return [

@@ -27,7 +27,7 @@ class Vault:
         return {"SecretString": text, "CreatedDate": datetime(2026, 11, 21, tzinfo=UTC)}
 
 
-def settings(**changes: Any) -> DatabaseSettings:
+def database_settings(**changes: Any) -> DatabaseSettings:
     """A database's settings."""
     times = {"connect_seconds": 5, "statement_seconds": 60}
     return DatabaseSettings(**({"secret_arn": ARN, "sslmode": "disable"} | times | changes))

@@ -107,8 +107,8 @@ def build(sources: Path, output: Path) -> Path:
 
 
 def copy_sources(folder: Path, version: str) -> None:
-    """Copy to a folder what the wheel is built from, with other times of change. The copy gets a version,
-    because it has no commit."""
+    """Copy to a folder the sources of the wheel, with other times of change. The copy gets a version, because
+    it is without a commit."""
     for name in SOURCES:
         if (ROOT / name).is_dir():
             shutil.copytree(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.support.stacks.templates import Template, Templates, text
+from tests.support.stacks.templates import Template, Templates, text_of
 
 PHYSICAL = ("QueueName", "FunctionName", "Name")
 
@@ -20,18 +20,18 @@ class Alarm:
 
     @property
     def name(self) -> str:
-        """Its physical name."""
+        """Return the alarm's physical name."""
         name: str = self.properties["AlarmName"]
         return name
 
     @property
     def description(self) -> str:
-        """What it says."""
+        """Return the alarm's description."""
         said: str = self.properties["AlarmDescription"]
         return said
 
     def metrics(self) -> set[tuple[str, str, tuple[tuple[str, str], ...]]]:
-        """The metrics that it is about: namespace, name, and dimensions with what they lead to."""
+        """Yield the alarm's metrics: namespace, name, and dimensions with the resources that they name."""
         stats = [each["MetricStat"]["Metric"] for each in self._queries() if "MetricStat" in each]
         return {self._metric(each) for each in stats or [self.properties]}
 
@@ -41,11 +41,11 @@ class Alarm:
 
     def _metric(self, metric: dict[str, Any]) -> tuple[str, str, tuple[tuple[str, str], ...]]:
         dimensions = metric.get("Dimensions", [])
-        told = tuple((each["Name"], named(self.template, each["Value"])) for each in dimensions)
+        told = tuple((each["Name"], physical_name(self.template, each["Value"])) for each in dimensions)
         return metric["Namespace"], metric["MetricName"], told
 
 
-def named(template: Template, value: Any) -> str:
+def physical_name(template: Template, value: Any) -> str:
     """The physical name of what a dimension refers to; the logical one of what CloudFormation names."""
     if isinstance(value, str):
         return value
@@ -59,7 +59,7 @@ def named(template: Template, value: Any) -> str:
 
 
 def alarms(stage: Templates) -> list[Alarm]:
-    """All alarms of a stage."""
+    """Return all alarms of a stage."""
     return [
         Alarm(stack, logical_id, resource["Properties"], template)
         for stack, template in stage.stacks.items()
@@ -68,14 +68,14 @@ def alarms(stage: Templates) -> list[Alarm]:
     ]
 
 
-def alarm(stage: Templates, name: str) -> dict[str, Any]:
+def alarm_named(stage: Templates, name: str) -> dict[str, Any]:
     """The properties of the one alarm of that name."""
     (found,) = (each.properties for each in alarms(stage) if each.name == name)
     return found
 
 
-def about(stage: Templates, namespace: str, metric: str, dimension: str) -> set[str]:
-    """What has an alarm on a metric: the values of its dimension."""
+def values_with_alarm(stage: Templates, namespace: str, metric: str, dimension: str) -> set[str]:
+    """Return the values of a dimension for which an alarm on a metric exists."""
     return {
         value
         for each in alarms(stage)
@@ -99,7 +99,7 @@ def queues(stage: Templates) -> tuple[set[str], set[str]]:
     return every - dead, dead
 
 
-def functions(stage: Templates) -> set[str]:
+def function_names(stage: Templates) -> set[str]:
     """The names of a stage's functions."""
     return {each["FunctionName"] for of in stage.stacks.values() for each in of.all("Lambda::Function")}
 
@@ -111,7 +111,7 @@ def streams(stage: Templates) -> Iterator[tuple[str, str]]:
         for logical_id, resource in resources.items():
             if resource["Type"] != "AWS::Lambda::EventSourceMapping":
                 continue
-            source = text(resource["Properties"]["EventSourceArn"])
+            source = text_of(resource["Properties"]["EventSourceArn"])
             if "StreamArn" in source:
                 function = resources[resource["Properties"]["FunctionName"]["Ref"]]
                 yield logical_id, function["Properties"]["FunctionName"]

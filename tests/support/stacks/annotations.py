@@ -1,4 +1,4 @@
-"""What the CDK's command line would warn of."""
+"""Warnings that the CDK's command line would print."""
 
 from constructs import Construct
 

@@ -40,7 +40,7 @@ AUDIENCES: dict[str, dict[str, Any]] = {
 MODULE = "def recipients(page):\n    return None\n"
 
 
-def put(root: Path, name: str = "weekly", module: str = "", **changes: Any) -> Path:
+def put_campaign(root: Path, name: str = "weekly", module: str = "", **changes: Any) -> Path:
     """The folder of campaigns below `root`, with WEEKLY in it under `name`; changes are keys with __ for a
     dot."""
     settings = copy.deepcopy(WEEKLY)
@@ -65,12 +65,12 @@ def of_each_kind(root: Path) -> Path:
     for kind, audience in AUDIENCES.items():
         own = {"module": MODULE, "csv": MODULE}.get(kind, "")
         databases = {"databases": ["shop"]} if kind == "module" else {}
-        put(root, kind, own, audience=audience, concurrency=4, **databases)
+        put_campaign(root, kind, own, audience=audience, concurrency=4, **databases)
     return root / "campaigns"
 
 
 def changes_for(*names: str, **changes: Any) -> dict[str, Any]:
-    """What a stage sets that has these campaigns; further keys with __ for a dot."""
+    """Return the settings of a stage with these campaigns, and with further keys, which have __ for a dot."""
     others = {key.replace("__", "."): value for key, value in changes.items()}
     return {"campaigns.enabled": list(names), "databases": copy.deepcopy(DATABASES), **others}
 
@@ -91,7 +91,7 @@ EVERYTHING: dict[str, Any] = {
     "deployment.second_copy": {"bucket": "acme-second-copies", "account": "444455556666"},
     **changes_for(*AUDIENCES, campaigns__network=NETWORK),
 }
-"""All that can be switched on, with campaigns `of_each_kind`."""
+"""Settings with every optional part, with campaigns `of_each_kind`."""
 
 
 def with_campaigns(folder: Path, *names: str, **changes: Any) -> Template:
@@ -104,8 +104,8 @@ def enabled(folder: Path, *names: str, **changes: Any) -> tuple[EnabledCampaign,
     return load_campaigns(load(with_settings(changes_for(*names, **changes)), "dev"), folder)
 
 
-def refused(folder: Path, *names: str, **changes: Any) -> str:
-    """What synth says of those campaigns."""
+def refusal_of_campaigns(folder: Path, *names: str, **changes: Any) -> str:
+    """Return synth's error about those campaigns."""
     with pytest.raises(SettingsError) as refusal:
         enabled(folder, *names, **changes)
     return str(refusal.value)

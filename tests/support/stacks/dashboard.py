@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from tests.support.stacks.templates import Templates, text
+from tests.support.stacks.templates import Templates, text_of
 
 Metric = tuple[str, str, tuple[tuple[str, str], ...]]
 """Namespace, name, dimensions."""
@@ -13,7 +13,7 @@ Json = dict[str, Any]
 def bodies(stage: Templates) -> list[Json]:
     """The body of the dashboard, its references filled in; empty if the stage has none."""
     made = stage["monitoring"].all("CloudWatch::Dashboard")
-    return [json.loads(text(each["DashboardBody"])) for each in made]
+    return [json.loads(text_of(each["DashboardBody"])) for each in made]
 
 
 def widgets(stage: Templates, kind: str = "") -> list[Json]:
@@ -22,12 +22,12 @@ def widgets(stage: Templates, kind: str = "") -> list[Json]:
     return [each for each in every if each["type"] == (kind or each["type"])]
 
 
-def lines(stage: Templates) -> list[list[Any]]:
+def graph_lines(stage: Templates) -> list[list[Any]]:
     """Every line of every graph."""
     return [line for each in widgets(stage, "metric") for line in each["properties"].get("metrics", [])]
 
 
-def named(widget: Json) -> set[Metric]:
+def metrics_of_graph(widget: Json) -> set[Metric]:
     """The metrics that a graph names, also those that only its formulas use."""
     found = set()
     for line in widget["properties"].get("metrics", []):
@@ -39,12 +39,12 @@ def named(widget: Json) -> set[Metric]:
 
 def metrics(stage: Templates) -> set[Metric]:
     """The metrics that any graph names."""
-    return {metric for each in widgets(stage, "metric") for metric in named(each)}
+    return {metric for each in widgets(stage, "metric") for metric in metrics_of_graph(each)}
 
 
 def expressions(stage: Templates) -> list[str]:
     """The formulas and searches."""
-    return [line[0]["expression"] for line in lines(stage) if isinstance(line[0], dict)]
+    return [line[0]["expression"] for line in graph_lines(stage) if isinstance(line[0], dict)]
 
 
 def thresholds(widget: Json) -> list[tuple[str, float]]:
@@ -60,11 +60,16 @@ def arns(widget: Json, *, whole: bool = False) -> list[str]:
     return [arn if whole else arn.rpartition(":")[2] for arn in listed]
 
 
-def shown(stage: Templates, namespace: str, metric: str, dimension: str) -> set[str]:
-    """Whose metric is on a dashboard: the values of its dimension."""
+def values_on_dashboard(stage: Templates, namespace: str, metric: str, dimension: str) -> set[str]:
+    """Return the values of a dimension of a metric that are on a dashboard."""
     return {
         value
         for of, name, dimensions in metrics(stage)
         for key, value in dimensions
         if (of, name, key) == (namespace, metric, dimension)
     }
+
+
+def name_of_stage(stage: Templates) -> str:
+    """Return the stage's name, which its dashboard's name ends with."""
+    return str(stage["monitoring"].output("DashboardName")).removeprefix("mailroom-")

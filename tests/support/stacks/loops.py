@@ -17,7 +17,7 @@ _SENDS = {
     "lambda:InvokeFunction": "",
 }
 """Actions by which an invocation of a function leads to further invocations, each with the ending of its
-resources that is no part of the ARN of the queue, topic, bucket or function."""
+resources after the ARN of the queue, topic, bucket or function."""
 
 
 def loops(stage: Templates) -> Iterator[frozenset[str]]:

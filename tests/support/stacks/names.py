@@ -12,7 +12,7 @@ PHYSICAL = (
 )
 """Properties that hold one."""
 OF_ANOTHER = ("ScheduleExpression", "ApiMappingKey", "RouteKey", "StageName", "EventDestinationName")
-"""Those that are names within something else, and no names of the account."""
+"""Types whose names are names within another resource, and not in the account."""
 
 
 def physical_names(bodies: Iterable[Mapping[str, Any]]) -> Iterator[str]:

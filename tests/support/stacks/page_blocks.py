@@ -1,4 +1,4 @@
-"""What docs/how-to/add-a-channel.md says to write: files, and rows of cdk.json."""
+"""Files and rows of cdk.json that docs/how-to/add-a-channel.md shows."""
 
 import json
 import re
@@ -18,7 +18,7 @@ def blocks() -> Iterator[tuple[str, str]]:
         yield found["path"], found["text"]
 
 
-def rows() -> dict[str, Any]:
+def channel_rows() -> dict[str, Any]:
     """The rows of `channels`, by stage."""
     found = ROWS.search(PAGE.read_text())
     assert found is not None

@@ -78,7 +78,7 @@ def _widget(widget: Json) -> Iterator[str]:
     assert len(title) * FONT * WIDE < width - 16, f"{title!r} is too long for its widget"
     yield f'<g transform="translate({left} {top})">'
     yield f'<rect width="{width}" height="{height}" rx="6" fill="#fff" stroke="#d1d5db"/>'
-    yield _text(10, 19, title, weight="bold")
+    yield _svg_text(10, 19, title, weight="bold")
     kind = widget["type"] if widget["type"] != "metric" else properties["view"]
     shapes = {"text": _markdown, "alarm": _tiles, "log": _table, "bar": _bars, "timeSeries": _curves}
     yield from shapes[kind](properties, width, height)
@@ -91,7 +91,7 @@ def _markdown(properties: Json, width: int, height: int) -> Iterator[str]:
         words = re.sub(r"\[(.+?)\]\(.+?\)", r"\1", line).replace("**", "").strip("`")
         assert len(words) * FONT * WIDE < width, words
         code = line.startswith("`")
-        yield _text(
+        yield _svg_text(
             12, 30 + 28 * at, words, family="monospace" if code else "", weight="" if code else "bold"
         )
 
@@ -107,10 +107,10 @@ def _tiles(properties: Json, width: int, height: int) -> Iterator[str]:
         fill, mark = ("#d13212", "!") if name.endswith(RINGING) else ("#1d8102", "✓")
         box = f'x="{x}" y="{y}" width="{TILE}" height="{TILE_HEIGHT}" rx="4"'
         yield f'<rect {box} fill="none" stroke="{fill}"/>'
-        yield _text(x + 8, y + 21, mark, fill=fill, weight="bold")
-        yield _text(x + 24, y + 21, name, size=SMALL, fill=fill)
+        yield _svg_text(x + 8, y + 21, mark, fill=fill, weight="bold")
+        yield _svg_text(x + 24, y + 21, name, size=SMALL, fill=fill)
     if "states" in properties:
-        yield _text(10, height - 10, f"{len(shown)} of {len(names)} alarms", size=SMALL, fill=GREY)
+        yield _svg_text(10, height - 10, f"{len(shown)} of {len(names)} alarms", size=SMALL, fill=GREY)
 
 
 def _table(properties: Json, width: int, height: int) -> Iterator[str]:
@@ -119,7 +119,7 @@ def _table(properties: Json, width: int, height: int) -> Iterator[str]:
     columns = [*keys.strip().split(", "), *re.findall(r" as (\w+)", counts)]
     for at, name in enumerate(columns):
         x = 10 + at * (width - 20) // len(columns)
-        yield _text(x, 46, name, size=SMALL, weight="bold")
+        yield _svg_text(x, 46, name, size=SMALL, weight="bold")
         for row in range(4):
             box = f'x="{x}" y="{62 + 26 * row}" width="{90 - 12 * row}" height="8" rx="4"'
             yield f'<rect {box} fill="#d1d5db"/>'
@@ -133,10 +133,10 @@ def _bars(properties: Json, width: int, height: int) -> Iterator[str]:
     for at, (name, _) in enumerate(names):
         y = 34 + at * step
         number = 3 if any(name in alarm.split("-") for alarm in RINGING) else 0
-        yield _text(110, y + step * 0.6, name, size=SMALL, anchor="end")
+        yield _svg_text(110, y + step * 0.6, name, size=SMALL, anchor="end")
         box = f'x="118" y="{y + 2:.1f}" width="{1 + number * 120}" height="{step - 6:.1f}"'
         yield f'<rect {box} fill="{_color(at)}"/>'
-        yield _text(126 + number * 120, y + step * 0.6, str(number), size=SMALL)
+        yield _svg_text(126 + number * 120, y + step * 0.6, str(number), size=SMALL)
 
 
 def _curves(properties: Json, width: int, height: int) -> Iterator[str]:
@@ -156,7 +156,7 @@ def _curves(properties: Json, width: int, height: int) -> Iterator[str]:
     for at, (line, x, name) in enumerate(legend):
         y = height - 10 - LINE * (legend[-1][0] - line)
         yield f'<rect x="{x}" y="{y - 8}" width="9" height="9" fill="{_color(at)}"/>'
-        yield _text(x + 13, y, name, size=SMALL)
+        yield _svg_text(x + 13, y, name, size=SMALL)
 
 
 def _side(side: str, names: Sequence[tuple[int, str]], marks: Sequence[Json], field: Field) -> Iterator[str]:
@@ -166,8 +166,8 @@ def _side(side: str, names: Sequence[tuple[int, str]], marks: Sequence[Json], fi
         limit, highest = 10, 0.08
     left = side == "left"
     x, outwards, inwards = (field.left - 4, "end", "start") if left else (field.right + 4, "start", "end")
-    yield _text(x, field.bottom, "0", size=SMALL, anchor=outwards, fill=GREY)
-    yield _text(x, field.top + 4, _short(limit), size=SMALL, anchor=outwards, fill=GREY)
+    yield _svg_text(x, field.bottom, "0", size=SMALL, anchor=outwards, fill=GREY)
+    yield _svg_text(x, field.top + 4, _short(limit), size=SMALL, anchor=outwards, fill=GREY)
     for at, name in names:
         dots = "" if left else ' stroke-dasharray="2 2"'
         points = _walk(name, field, 0.5 if name == "webhooks-failing" else highest)
@@ -177,7 +177,7 @@ def _side(side: str, names: Sequence[tuple[int, str]], marks: Sequence[Json], fi
         color = mark.get("color", "#545b64")
         yield f'<path d="M{field.left} {y:.1f}H{field.right}" stroke="{color}" stroke-dasharray="6 3"/>'
         inside = x + 10 if left else x - 10
-        yield _text(inside, y - 3, mark["label"], size=SMALL, anchor=inwards, fill=color)
+        yield _svg_text(inside, y - 3, mark["label"], size=SMALL, anchor=inwards, fill=color)
 
 
 def _color(at: int) -> str:
@@ -237,7 +237,7 @@ def _short(value: float) -> str:
     return f"{value / 1000:,.0f}k" if value >= 10_000 else f"{value:,.4g}"
 
 
-def _text(
+def _svg_text(
     x: float,
     y: float,
     text: str,

@@ -15,7 +15,7 @@ PSEUDO = {
 
 
 class Template:
-    """One stack's template."""
+    """A template of a stack."""
 
     def __init__(self, body: dict[str, Any]) -> None:
         self.body = body
@@ -37,17 +37,17 @@ class Template:
 
     def output(self, name: str) -> object:
         """The value of an output."""
-        return text(self.body["Outputs"][name]["Value"])
+        return text_of(self.body["Outputs"][name]["Value"])
 
     def policy(self, function: str) -> dict[str, set[str]]:
-        """What a function's role may do: its resources, by action."""
+        """Return the permissions of a function's role: its resources, by action."""
         role = self.one("Lambda::Function", FunctionName=function)["Role"]["Fn::GetAtt"][0]
         return allowed(self.body["Resources"][role]["Properties"])
 
     def environment(self, function: str) -> dict[str, str]:
         """A function's environment."""
         variables = self.one("Lambda::Function", FunctionName=function)["Environment"]["Variables"]
-        return {name: text(value) for name, value in variables.items()}
+        return {name: text_of(value) for name, value in variables.items()}
 
     def mapping(self, function: str) -> dict[str, Any]:
         """The one event source mapping of a function."""
@@ -71,13 +71,13 @@ class Templates:
         return self.stacks[stack]
 
 
-def text(value: Any) -> str:
+def text_of(value: Any) -> str:
     """A CloudFormation expression in one line, references in angle brackets."""
     if isinstance(value, str):
         return value
     ((function, argument),) = value.items()
     if function == "Fn::Join":
-        return str(argument[0]).join(map(text, argument[1]))
+        return str(argument[0]).join(map(text_of, argument[1]))
     if function == "Fn::ImportValue":
         return f"<{argument}>"
     return PSEUDO.get(argument, f"<{argument}>") if function == "Ref" else f"<{'.'.join(argument)}>"
@@ -90,7 +90,7 @@ def allowed(role: dict[str, Any]) -> dict[str, set[str]]:
         for statement in policy["PolicyDocument"]["Statement"]:
             assert statement["Effect"] == "Allow"
             for action in _listed(statement["Action"]):
-                grants.setdefault(action, set()).update(map(text, _listed(statement["Resource"])))
+                grants.setdefault(action, set()).update(map(text_of, _listed(statement["Resource"])))
     return grants
 
 
@@ -99,7 +99,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 @cache
-def read(folder: Path, stage: str) -> Templates:
+def read_assembly(folder: Path, stage: str) -> Templates:
     """The templates of a stage's stacks, by short name, of the cloud assembly in `folder`."""
     ending = ".template.json"
     files = sorted(folder.glob(f"*{ending}"))

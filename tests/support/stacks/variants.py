@@ -21,7 +21,7 @@ from mailroom_stacks.settings.settings import Settings
 from mailroom_stacks.webhook import WebhookStack
 from tests.support import ROOT
 from tests.support.stacks.refusals import REMOVED, with_settings
-from tests.support.stacks.templates import Template, Templates, read
+from tests.support.stacks.templates import Template, Templates, read_assembly
 
 TWILIO = {"provider": "twilio", "sender": "+12025550123"}
 AWS = {"provider": "aws", "sender": "+12025550123"}
@@ -135,7 +135,7 @@ def variant(
     cdk-nag has looked at each: an assembly with findings raises NagError.
     """
     context = {"stage": stage, "mailroom": with_settings(changes, stage), **NO_BUNDLES}
-    return read(assembly(context, campaigns), stage)
+    return read_assembly(assembly(context, campaigns), stage)
 
 
 def up_to(name: str, changes: Mapping[str, object], campaigns: Path = CAMPAIGNS) -> dict[str, Template]:
@@ -147,7 +147,7 @@ def up_to(name: str, changes: Mapping[str, object], campaigns: Path = CAMPAIGNS)
         app = App(context={**context, **NO_BUNDLES}, outdir=folder, analytics_reporting=False)
         _build(app, settings, name, campaigns)
         app.synth()
-        return read(Path(folder), "dev").stacks
+        return read_assembly(Path(folder), "dev").stacks
 
 
 def _build(app: App, settings: Settings, name: str, campaigns: Path) -> None:

@@ -33,7 +33,7 @@ ENVIRONMENT = {
 }
 
 
-def settings(**changes: Any) -> MessagesApiSettings:
+def api_settings(**changes: Any) -> MessagesApiSettings:
     base: dict[str, Any] = {
         "ledger_table": LEDGER,
         "ledger_ttl_seconds": TTL,
@@ -54,7 +54,7 @@ def decoded_path(path: str) -> str:
     return re.sub("\0", "%25", unquote(path.replace("%25", "\0")))
 
 
-def event(
+def api_event(
     method: str,
     url: str,
     body: str | bytes | None = None,
@@ -93,10 +93,10 @@ def event(
 
 
 class Api:
-    """The API with its clock; each verb is one request."""
+    """An API with a clock. Each verb sends one request."""
 
     def __init__(self, clock: FakeClock, **changes: Any) -> None:
-        self.application = Application(settings(**changes), clock)
+        self.application = Application(api_settings(**changes), clock)
 
     def ask(self, made: Mapping[str, Any]) -> Answer:
         reply = self.application.answer(made, lambda_context())
@@ -110,15 +110,15 @@ class Api:
     def post(self, body: Any, **headers: str) -> Answer:
         text = body if isinstance(body, (str, bytes)) else json.dumps(body)
         said = {"Content-Type": "application/json", **headers}
-        return self.ask(event("POST", "/messages", text, said))
+        return self.ask(api_event("POST", "/messages", text, said))
 
     def post_as(self, caller: Mapping[str, Any] | None, body: Any) -> Answer:
-        """The same by a caller of whom API Gateway has found out so much; None: nothing."""
+        """Send a request of a caller with these claims of API Gateway, or with no claims."""
         kind = {"Content-Type": "application/json"}
-        return self.ask(event("POST", "/messages", json.dumps(body), kind, authorizer=caller))
+        return self.ask(api_event("POST", "/messages", json.dumps(body), kind, authorizer=caller))
 
     def get(self, url: str, **options: Any) -> Answer:
-        return self.ask(event("GET", url, **options))
+        return self.ask(api_event("GET", url, **options))
 
     def cancel(self, url: str, **options: Any) -> Answer:
-        return self.ask(event("POST", url, **options))
+        return self.ask(api_event("POST", url, **options))

@@ -1,4 +1,4 @@
-"""Audiences' sources as tests need them, and pages until there are no more."""
+"""Sources of audiences for tests, and all their pages."""
 
 import hashlib
 import io
@@ -58,10 +58,10 @@ class Bucket:
         assert f"s3://{asked['Bucket']}/{asked['Key']}" in (LOCATION, JSON_LINES)
         size = len(self.content)
         if asked.get("IfMatch", self.content.etag) != self.content.etag:
-            raise refusal("PreconditionFailed", 412)
+            raise s3_refusal("PreconditionFailed", 412)
         begin, end = (int(each) for each in asked["Range"].removeprefix("bytes=").split("-"))
         if begin >= size:
-            raise refusal("InvalidRange", 416)
+            raise s3_refusal("InvalidRange", 416)
         data = self.content.read(begin, min(end + 1, size))
         return {
             "ETag": self.content.etag,
@@ -70,7 +70,7 @@ class Bucket:
         }
 
 
-def refusal(code: str, status: int) -> ClientError:
+def s3_refusal(code: str, status: int) -> ClientError:
     answer: Any = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
     return ClientError(answer, "GetObject")
 
@@ -87,27 +87,27 @@ def jsonl(content: bytes, key: str = "id", columns: Sequence[str] = (), **names:
     return FileAudience(definition, Bucket(content))  # type: ignore[arg-type]
 
 
-def page(cursor: Any = None, size: int = 1000) -> Page:
+def cursor_page(cursor: Any = None, size: int = 1000) -> Page:
     return Page(cursor, size, RUN, TIME)
 
 
-def pages(audience: Audience, size: int = 1000) -> Iterator[Found]:
-    """All pages, each cursor having gone through a queue message."""
-    found = audience.page(page(size=size))
+def audience_pages(audience: Audience, size: int = 1000) -> Iterator[Found]:
+    """Yield all pages. Each cursor passes through a queue message."""
+    found = audience.page(cursor_page(size=size))
     yield found
     while found.cursor is not None:
-        found = audience.page(page(json.loads(json.dumps(found.cursor)), size))
+        found = audience.page(cursor_page(json.loads(json.dumps(found.cursor)), size))
         yield found
 
 
-def people(audience: Audience, size: int = 1000) -> list[Recipient]:
-    return [each for found in pages(audience, size) for each in found.recipients]
+def recipients_of(audience: Audience, size: int = 1000) -> list[Recipient]:
+    return [each for found in audience_pages(audience, size) for each in found.recipients]
 
 
-def keys(audience: Audience, size: int = 1000) -> list[str]:
-    return [each.key for each in people(audience, size)]
+def keys_of(audience: Audience, size: int = 1000) -> list[str]:
+    return [each.key for each in recipients_of(audience, size)]
 
 
 def faults(audience: Audience, size: int = 1000) -> list[str]:
-    """What is wrong, as the sentences that an operator reads."""
-    return [str(each) for found in pages(audience, size) for each in found.faults]
+    """Return the sentences about faults that an operator reads."""
+    return [str(each) for found in audience_pages(audience, size) for each in found.faults]

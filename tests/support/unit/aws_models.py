@@ -7,7 +7,7 @@ from botocore.validate import ParamValidator
 
 
 def problems(service: str, operation: str, arguments: dict[str, Any]) -> str:
-    """What the service's model has against a request; "": nothing."""
+    """Return the error of the service's model about a request, or an empty text."""
     model = botocore.session.get_session().get_service_model(service)
     shape = model.operation_model(operation).input_shape
     assert shape is not None

@@ -23,7 +23,7 @@ FAX = {
 BUSY = {"code": "busy", "message": "Fax status: busy"}
 
 
-def change(number: int = 100, old: dict[str, Any] = FAX, **changes: Any) -> dict[str, Any]:
+def ledger_record(number: int = 100, old: dict[str, Any] = FAX, **changes: Any) -> dict[str, Any]:
     """A record of the ledger's stream."""
     new = {**old, "updatedAt": iso(NOW), **changes}
     return {
@@ -37,7 +37,7 @@ def change(number: int = 100, old: dict[str, Any] = FAX, **changes: Any) -> dict
 
 
 def busy(number: int = 100, attempts: int = 1, **changes: Any) -> dict[str, Any]:
-    return change(number, status="retrying", attempts=attempts, error=BUSY, **changes)
+    return ledger_record(number, status="retrying", attempts=attempts, error=BUSY, **changes)
 
 
 class Consequences:
@@ -62,7 +62,7 @@ class Consequences:
         return self.outcomes.handle(records)
 
     def entries(self, queue: str) -> list[dict[str, Any]]:
-        """What was asked of the queue that is so called."""
+        """Return the calls to the queue of this name."""
         return [
             entry
             for _, call in self.sqs.calls
@@ -72,5 +72,5 @@ class Consequences:
 
 
 @pytest.fixture
-def outcomes(aws: Aws, clock: FakeClock) -> Consequences:
+def consequences(aws: Aws, clock: FakeClock) -> Consequences:
     return Consequences(aws, clock)

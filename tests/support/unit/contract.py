@@ -11,13 +11,13 @@ from mailroom.message.message import parse
 from tests.support.unit.shared import item
 
 
-def read(**changes: Any) -> Mail:
+def read_mail(**changes: Any) -> Mail:
     message = parse(item(**changes), CONTRACTS)
     assert isinstance(message, Mail)
     return message
 
 
-def problem(**changes: Any) -> tuple[str, str]:
+def problem_of_mail(**changes: Any) -> tuple[str, str]:
     with pytest.raises(Invalid) as caught:
         parse(item(**changes), CONTRACTS)
     return caught.value.field, caught.value.problem

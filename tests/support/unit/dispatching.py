@@ -19,7 +19,7 @@ Log = Callable[[], list[dict[str, Any]]]
 Counted = Callable[[], dict[str, float]]
 
 
-def made(
+def dispatcher_of(
     aws: Aws,
     clock: FakeClock,
     *,
@@ -52,13 +52,13 @@ def made(
 
 @pytest.fixture
 def dispatcher(aws: Aws, clock: FakeClock) -> Dispatcher:
-    return made(aws, clock)
+    return dispatcher_of(aws, clock)
 
 
 def numbered(*items: Item) -> list[tuple[str, Item]]:
     return [(str(100 + at), each) for at, each in enumerate(items)]
 
 
-def at(seconds: float) -> str:
+def iso_after(seconds: float) -> str:
     """The time that many seconds from now, as a producer writes it."""
     return iso(NOW + seconds)

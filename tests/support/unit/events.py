@@ -1,4 +1,4 @@
-"""What Lambda hands a function, and what it makes of the answer."""
+"""Events that Lambda passes to a function, and its handling of the response."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from tests.support.unit.shared import MAILBOX, NOW, NOW_MS, REGION
 
 
 def sqs_event(*bodies: str | Mapping[str, Any], receives: int | Sequence[int] = 1) -> dict[str, Any]:
-    """What Lambda hands a function for messages of a queue."""
+    """Return the event that Lambda passes to a function for messages of a queue."""
     each = [receives] * len(bodies) if isinstance(receives, int) else receives
     return {"Records": [sqs_record(at, body, each[at]) for at, body in enumerate(bodies)]}
 
@@ -34,7 +34,8 @@ def sqs_record(at: int, body: str | Mapping[str, Any], receives: int = 1) -> dic
 
 
 def stream_event(*images: Mapping[str, Any], name: str = "INSERT") -> dict[str, Any]:
-    """What Lambda hands a function for records of the mailbox's stream; numbered from 100."""
+    """Return the event that Lambda passes to a function for records of the mailbox's stream, numbered from
+    100."""
     records = [
         {
             "eventID": f"e-{at}",
@@ -68,7 +69,7 @@ def plenty() -> int:
 
 
 def lambda_context(milliseconds: int = 60_000) -> Any:
-    """What Lambda tells a handler of its invocation."""
+    """Context that Lambda passes to a handler."""
     return SimpleNamespace(
         function_name="mailroom-test-function",
         memory_limit_in_mb=128,

@@ -48,7 +48,7 @@ FAX_SETTINGS: dict[str, Any] = {
 }
 
 
-def at(url: str, **changes: Any) -> FaxSender:
+def fax_sender_at(url: str, **changes: Any) -> FaxSender:
     """Return the settings of a sender of faxes by a provider at this URL."""
     return FaxSender(**{**FAX_SETTINGS, "queue_url": "", "fax_base_url": url, "submit_seconds": 5, **changes})
 

@@ -30,7 +30,7 @@ class StandIn:
 
     def __init__(self) -> None:
         self.lines: list[tuple[str, ...]] = []
-        """Credentials with which it was opened."""
+        """Credentials with which the client was opened."""
         self.settings: Any = None
         self.line = FakeLine(Delivered())
 

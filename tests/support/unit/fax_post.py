@@ -21,7 +21,7 @@ from tests.support.unit.shared import BUCKET, LEDGER, TTL, Aws, FakeClock, Item
 FUNCTION_SECONDS = 900.0
 
 
-def adapter_of(line: FakeLine, aws: Aws, **changes: Any) -> FaxAdapter:
+def fax_adapter_at(line: FakeLine, aws: Aws, **changes: Any) -> FaxAdapter:
     settings = FaxSender(**{**FAX_SETTINGS, "fax_provider": "fake", **changes})
     return FaxAdapter(settings, lambda: line, Payloads(aws.s3, BUCKET))
 
@@ -44,7 +44,7 @@ class FaxPost:
         self._sqs = sqs or Visibilities(aws.sqs)
         settings = FaxSender(**{**FAX_SETTINGS, "queue_url": aws.urls["fax.fifo"], **changes})
         tools = tools_of(settings, aws, clock, self._sqs, dynamodb=dynamodb)
-        self.adapter = adapter_of(line, aws)
+        self.adapter = fax_adapter_at(line, aws)
         self._worker = Worker(settings.queue_url, tools, FaxDelivery(settings, self.adapter, tools))
 
     def handle(self, body: str | Item, *, receives: int = 1, group: str | None = LINE) -> int | None:

@@ -11,7 +11,7 @@ from mailroom.message.message import Reference
 from mailroom.providers.twilio.account import TwilioAccount
 from mailroom.providers.twilio.callbacks import NO_ANSWER, TwilioCallbacks
 from tests.support.unit.feedback_words import NUMBER, OURS, SID
-from tests.support.unit.webhooks import ARN, Secrets, secret
+from tests.support.unit.webhooks import ARN, Secrets, cached_secret
 
 ACCOUNT = f"AC{'fedcba9876543210' * 2}"
 TOKEN = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
@@ -33,11 +33,11 @@ FIELDS = {
 
 
 def sign(url: str, fields: dict[str, str], token: str = TOKEN) -> str:
-    """What Twilio writes into X-Twilio-Signature."""
+    """Return the value that Twilio writes into X-Twilio-Signature."""
     return str(RequestValidator(token).compute_signature(url, fields))
 
 
-def post(
+def callback_request(
     fields: dict[str, str] | None = None,
     *,
     path: str = PATH,
@@ -77,13 +77,16 @@ def post(
     return {**event, **changes}
 
 
-def headers(**changes: str | None) -> dict[str, str]:
+def signed_headers(**changes: str | None) -> dict[str, str]:
     """The headers of a signed request; None takes one away."""
-    known = {**post()["headers"], **{name.replace("_", "-"): value for name, value in changes.items()}}
+    known = {
+        **callback_request()["headers"],
+        **{name.replace("_", "-"): value for name, value in changes.items()},
+    }
     return {name: value for name, value in known.items() if value is not None}
 
 
-def text(
+def inbound_text(
     body: str = "STOP", sid: str = SID, fields: dict[str, str] | None = None, **changes: Any
 ) -> dict[str, Any]:
     """A text to one of our numbers, as Twilio posts it; `fields` add to those of its documentation."""
@@ -109,7 +112,7 @@ def text(
         "ApiVersion": "2010-04-01",
         **(fields or {}),
     }
-    return post(said, path="/twilio/inbound", **changes)
+    return callback_request(said, path="/twilio/inbound", **changes)
 
 
 class Queue:
@@ -140,14 +143,14 @@ class Door:
             start_words=["oui"],
         )
         self.secrets, self.queue = Secrets(text), Queue()
-        kept = secret(self.secrets, clock, 30)
+        kept = cached_secret(self.secrets, clock, 30)
         self.created: dict[str, float | Exception] = {}
-        """What Twilio says of a text by its id: when it was made, or that it does not say."""
+        """Return Twilio's response about a text by its id: with its creation time, or without it."""
         self._callbacks = TwilioCallbacks(settings, kept, self.queue, clock, self._created)  # type: ignore[arg-type]
 
     def answers(self, event: Any) -> int:
         reply = self._callbacks.answer(event)
-        # Nothing is told but the status, and to a text's sender nothing at all.
+        # Twilio gets only the status, and the sender of a text gets no reply.
         assert reply.keys() == {"statusCode"} or reply == NO_ANSWER
         return int(reply["statusCode"])
 

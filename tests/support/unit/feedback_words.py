@@ -1,4 +1,4 @@
-"""What providers write into the feedback queue, as they write it."""
+"""Bodies that providers write into the feedback queue, in their own form."""
 
 import json
 from functools import cache
@@ -34,8 +34,8 @@ def _fixture(name: str) -> str:
     return (_FIXTURES / f"{name}.json").read_text()
 
 
-def ses(name: str) -> dict[str, Any]:
-    """One of the examples of SES's developer guide, with Mailroom's header and tags, for message m-1."""
+def ses_example(name: str) -> dict[str, Any]:
+    """Return an example of SES's developer guide, with Mailroom's header and tags, for message m-1."""
     event: dict[str, Any] = json.loads(_fixture(name))
     return event
 
@@ -57,8 +57,11 @@ def sns(message: Any, **changes: Any) -> dict[str, Any]:
     }
 
 
-def twilio(status: str = "delivered", id_: str = "s-1", attempt: int = 1, **fields: Any) -> dict[str, Any]:
-    """What the function that takes Twilio's callbacks puts into the queue; a field of `...` is left out."""
+def twilio_event(
+    status: str = "delivered", id_: str = "s-1", attempt: int = 1, **fields: Any
+) -> dict[str, Any]:
+    """Return the body that the function for Twilio's callbacks puts into the queue; a field of `...` is left
+    out."""
     known = {"MessageSid": SID, "MessageStatus": status, "To": NUMBER, **fields}
     return {
         "source": "twilio",
@@ -68,7 +71,7 @@ def twilio(status: str = "delivered", id_: str = "s-1", attempt: int = 1, **fiel
     }
 
 
-def sms(kind: str = "TEXT_DELIVERED", **changes: Any) -> dict[str, Any]:
+def sms_event(kind: str = "TEXT_DELIVERED", **changes: Any) -> dict[str, Any]:
     """The example of AWS End User Messaging's user guide, for message s-1."""
     event = {
         "eventType": kind,
@@ -120,20 +123,20 @@ def items_of(body: Any, region: str = "", words: Keywords = KNOWN) -> list[Feedb
 
 
 def events(body: Any, region: str = "") -> list[Event]:
-    """What is read of a body without texts to us."""
+    """Return the events of a body without texts to the stage."""
     found = items_of(body, region)
     events = [each for each in found if isinstance(each, Event)]
     assert len(events) == len(found)
     return events
 
 
-def event(body: Any, region: str = "") -> Event:
-    """What is read of a body that must hold one event."""
+def one_event(body: Any, region: str = "") -> Event:
+    """Return the event of a body that must have exactly one."""
     (found,) = events(body, region)
     return found
 
 
-def fault(body: Any) -> str:
+def malformed_words(body: Any) -> str:
     """Why a body cannot be read."""
     try:
         found = events(body)
@@ -149,12 +152,12 @@ def bounce(
     *recipients: dict[str, Any], destination: list[str] | None = None, **changes: Any
 ) -> dict[str, Any]:
     """A hard bounce of these recipients, of a mail to them or to `destination`."""
-    words = ses("bounce")
+    words = ses_example("bounce")
     words["bounce"] |= {"bouncedRecipients": list(recipients), **changes}
     words["mail"]["destination"] = destination or [each["emailAddress"] for each in recipients]
     return words
 
 
 def bounced(address: str, code: str | None = None) -> dict[str, Any]:
-    """One recipient of a bounce."""
+    """Return a recipient of a bounce."""
     return {"emailAddress": address, **({"diagnosticCode": code} if code else {})}

@@ -31,8 +31,8 @@ LOADED = (*HANDLERS, "collect", "compose")
 REPOSITORY = ROOT
 
 
-def environment(aws: Aws) -> dict[str, str]:
-    """All that the stacks put into the functions' environments."""
+def stack_environment(aws: Aws) -> dict[str, str]:
+    """Return all variables that the stacks put into the functions' environments."""
     return {
         "MAILROOM_STAGE": "test",
         "POWERTOOLS_LOG_LEVEL": "INFO",
@@ -73,7 +73,7 @@ def environment(aws: Aws) -> dict[str, str]:
 @pytest.fixture
 def load(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
     """A handler, imported as if its process had just begun."""
-    for name, value in environment(aws).items():
+    for name, value in stack_environment(aws).items():
         monkeypatch.setenv(name, value)
 
     def handler(name: str) -> Handler:
@@ -88,7 +88,7 @@ def load(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
 
 @pytest.fixture
 def outbox(aws: Aws) -> Iterator[list[Any]]:
-    """What SES accepted."""
+    """Return the mails that SES accepted."""
     backend = ses_backends["123456789012"][REGION]
     backend.sent_messages.clear()
     yield backend.sent_messages

@@ -81,7 +81,7 @@ def serving(script: Script, tls: ssl.SSLContext | None = None) -> Iterator[Serve
 
 
 def saying(answer: bytes) -> Script:
-    """Says it all at once, and closes."""
+    """Send the whole response at once, and close."""
     return lambda sock: sock.sendall(answer)
 
 

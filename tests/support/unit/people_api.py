@@ -9,7 +9,7 @@ import pytest
 from botocore.awsrequest import AWSPreparedRequest
 from botocore.httpsession import URLLib3Session
 
-from tests.support.unit.api_requests import Api, event
+from tests.support.unit.api_requests import Api, api_event
 from tests.support.unit.shared import BUDGETS, PREFERENCES, SUPPRESSIONS, FakeClock
 
 URL = "https://api.mailroom.example"
@@ -41,7 +41,7 @@ def answering(patch: pytest.MonkeyPatch, api: Api) -> list[AWSPreparedRequest]:
         caller = {"iam": {"userArn": "arn:aws:iam::123456789012:user/shop"}}
         body: Any = request.body.decode() if isinstance(request.body, bytes) else request.body
         answer = api.ask(
-            event(request.method, request.url.removeprefix(URL), body, headers, authorizer=caller)
+            api_event(request.method, request.url.removeprefix(URL), body, headers, authorizer=caller)
         )
         return Response(answer.status, answer.text)
 

@@ -176,7 +176,7 @@ Make = Callable[..., Post]
 
 
 @pytest.fixture
-def post(aws: Aws, clock: FakeClock) -> Make:
+def make_post(aws: Aws, clock: FakeClock) -> Make:
     def make(
         *outcomes: Any, evidence: Any = None, prepare: Any = None, contract: Any = Mail, **changes: Any
     ) -> Post:

@@ -51,7 +51,7 @@ class Sns:
             raise self._errors[name].pop(0)
 
 
-def adapter(client: Any, **changes: Any) -> SnsPush:
+def push_adapter(client: Any, **changes: Any) -> SnsPush:
     settings = {"applications": APPLICATIONS, "topics": [TOPIC], "clock": FakeClock()}
     return SnsPush(client, **{**settings, **changes})
 

@@ -18,7 +18,7 @@ from mailroom.ledger.run_states import RunStates
 from mailroom.ledger.waits import DAY_USED_UP, SEND_AT, SHARDS, Wait, Waits
 from mailroom.message.message import Message, encode
 from mailroom.message.window import Window
-from tests.support.unit.dispatching import made
+from tests.support.unit.dispatching import dispatcher_of
 from tests.support.unit.events import plenty
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.shared import BUDGETS, CONTENTS, LEDGER, MAILBOX, NOW, RUNS, TTL, Aws, FakeClock, mail
@@ -119,7 +119,7 @@ class Waiting(Struct):
 
     def dispatcher(self) -> Dispatcher:
         clients: dict[str, Any] = {"sqs": self.sqs, "dynamodb": self.dynamodb}
-        return made(self.aws, self.clock, **clients, lanes=self.lanes, channels=self.channels)
+        return dispatcher_of(self.aws, self.clock, **clients, lanes=self.lanes, channels=self.channels)
 
     def release(self) -> Release:
         database: Any = self.dynamodb
@@ -152,12 +152,12 @@ class Waiting(Struct):
         return events
 
     def release_due(self, remaining: Callable[[], int] = plenty) -> None:
-        """One round of each shard of what is due."""
+        """Run one round of each shard with due messages."""
         for shard in range(SHARDS):
             self.release().handle({"shard": shard}, remaining)
 
     def release_line(self, remaining: Callable[[], int] = plenty) -> None:
-        """One round of the channel's line."""
+        """Run one round of the channel's line."""
         self.release().handle({"line": "mail"}, remaining)
 
     @property

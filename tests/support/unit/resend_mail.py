@@ -18,15 +18,15 @@ from mailroom.recipients.unsubscribe_links import Links
 from tests.support.unit.feedback_callbacks import Queue
 from tests.support.unit.shared import BUCKET, NOW, SENDER
 from tests.support.unit.shelf import OURS
-from tests.support.unit.unsubscribing import URL, kept, keys
-from tests.support.unit.webhooks import ARN, Secrets, secret
+from tests.support.unit.unsubscribing import URL, kept, secrets_with_key
+from tests.support.unit.webhooks import ARN, Secrets, cached_secret
 
 WEBHOOK_SECRET = "whsec_" + base64.b64encode(b"a signing secret of Resend").decode()
 SECRET = json.dumps({"api_key": "re_123", "webhook_secret": WEBHOOK_SECRET})
 EMAIL_ID = "56761188-7520-42d8-8898-ff6fc54ce618"
 
 
-def adapter(
+def resend_adapter(
     url: str = "http://unused.example",
     s3: Any = None,
     secrets: Secrets | None = None,
@@ -40,13 +40,15 @@ def adapter(
         Payloads(s3, BUCKET),
         senders=[SENDER],
         max_attachment_bytes=1000,
-        links=Links(kept(secrets or keys()), URL),
+        links=Links(kept(secrets or secrets_with_key()), URL),
     )
     return ResendMail(lambda: Resend("re_123", url, seconds), renderer, scope)
 
 
-def event(kind: str = "email.delivered", id_: str = "m-1", attempt: int = 1, **data: Any) -> dict[str, Any]:
-    """Return a webhook's body in the form of Resend's SDK."""
+def resend_event(
+    kind: str = "email.delivered", id_: str = "m-1", attempt: int = 1, **data: Any
+) -> dict[str, Any]:
+    """Return a webhook's body in the form of the SDK of Resend."""
     tags = {"correlation": encoded(id_), "attempt": str(attempt), "event_type": "mail"}
     return {
         "type": kind,
@@ -64,10 +66,11 @@ def event(kind: str = "email.delivered", id_: str = "m-1", attempt: int = 1, **d
     }
 
 
-def post(
+def webhook_request(
     body: str | dict[str, Any], *, at: float = NOW, key: str = WEBHOOK_SECRET, **headers: str | None
 ) -> dict[str, Any]:
-    """Return a webhook as the HTTP API passes it on, signed like Svix. A header of None is left out."""
+    """Return a webhook as the HTTP API passes it on, signed like Svix. If a header's value is None, it is
+    left out."""
     text = body if isinstance(body, str) else json.dumps(body)
     signature = Webhook(key).sign("msg_1", datetime.fromtimestamp(int(at), UTC), text)
     all_headers = {
@@ -93,7 +96,7 @@ class Door:
     def __init__(self, clock: Any, text: str = SECRET) -> None:
         settings = ResendMailEventsSettings(resend_secret_arn=ARN, feedback_queue_url="https://sqs/feedback")
         self.secrets, self.queue = Secrets(text), Queue()
-        self._events = ResendMailEvents(settings, secret(self.secrets, clock, 30), self.queue, clock)  # type: ignore[arg-type]
+        self._events = ResendMailEvents(settings, cached_secret(self.secrets, clock, 30), self.queue, clock)  # type: ignore[arg-type]
 
     def answers(self, event: Any) -> int:
         reply = self._events.answer(event)

@@ -11,13 +11,13 @@ from tests.support.unit.shared import RUNS, Aws, image, mail
 AT = "2026-11-18T13:00:00Z"
 
 
-def started(runs: Runs, name: str = "r", start: str = "start") -> Run:
+def start_run(runs: Runs, name: str = "r", start: str = "start") -> Run:
     """Start a run, and return it."""
     assert runs.begin("weekly", name, start, AT)
-    return read(runs, name)
+    return read_run(runs, name)
 
 
-def read(runs: Runs, name: str = "r") -> Run:
+def read_run(runs: Runs, name: str = "r") -> Run:
     run = runs.read("weekly", name)
     assert run is not None
     return run

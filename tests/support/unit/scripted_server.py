@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 @dataclass(frozen=True)
 class Request:
-    """A request with its header names in lower case."""
+    """A request. Its header names are in lower case."""
 
     method: str
     target: str
@@ -138,3 +138,8 @@ def closed() -> str:
     """Return the URL of a port without a listener."""
     with scripted(Answer()) as server:
         return server.url
+
+
+def error_of_twilio(code: object, message: str = "no", status: int = 400) -> Answer:
+    """Return an error in the form of Twilio, which SignalWire has too."""
+    return Answer(status, {"code": code, "message": message, "more_info": "", "status": status})

@@ -12,7 +12,7 @@ from mailroom.search.finder import Finder
 from mailroom.search.indexer import Indexer
 from mailroom.search.rows import Rows
 from tests.support.unit.shared import LEDGER, SEARCH, Aws, image
-from tests.support.unit.webhooks import Secrets, secret
+from tests.support.unit.webhooks import Secrets, cached_secret
 
 SETTINGS = IndexSettings(ledger_table=LEDGER, search_table=SEARCH, search_key_name="arn")
 KEY = "0123456789abcdefKEY"
@@ -20,7 +20,7 @@ KEY = "0123456789abcdefKEY"
 
 def rows_with(text: str = json.dumps({"key": KEY})) -> Rows:
     """Rows that are hashed with a secret of this text."""
-    return Rows(secret(Secrets(text), lambda: 0.0))
+    return Rows(cached_secret(Secrets(text), lambda: 0.0))
 
 
 class Search:
@@ -34,7 +34,7 @@ class Search:
 
     def stream(self) -> list[dict[str, Any]]:
         items = self.aws.dynamodb.scan(TableName=LEDGER)["Items"]
-        return [record(each["id"]["S"], each["event_type"]["S"]) for each in items]
+        return [ledger_record(each["id"]["S"], each["event_type"]["S"]) for each in items]
 
     def index(self, records: Iterable[dict[str, Any]] | None = None) -> None:
         self.indexer.handle(self.stream() if records is None else records)
@@ -43,7 +43,7 @@ class Search:
         return list(self.aws.dynamodb.scan(TableName=SEARCH)["Items"])
 
     def to(self, recipient: str, **more: Any) -> list[str]:
-        """The ids of a page of somebody's messages."""
+        """Return the ids of a page of a person's messages."""
         return [each.id for each in self.finder.to(recipient, **more).messages]
 
     def newest(self, **more: Any) -> list[str]:
@@ -57,7 +57,7 @@ def in_run(campaign: str, run: str, begun_at: int) -> Run:
     return convert({"campaign": campaign, "run": run, "begun_at": begun_at, **known}, Run)
 
 
-def record(id_: str, event_type: str = "mail") -> dict[str, Any]:
-    """A change of a message, as the ledger's stream tells it. Nothing but its key is read."""
+def ledger_record(id_: str, event_type: str = "mail") -> dict[str, Any]:
+    """Return a change of a message as in the ledger's stream. The search reads only its key."""
     images = {"NewImage": image(id=id_, event_type=event_type, to="somebody@else.example")}
     return {"eventName": "MODIFY", "dynamodb": {"SequenceNumber": "1", **images}}

@@ -13,7 +13,7 @@ from mailroom.providers.ses.sender import SesMail
 from mailroom.recipients.unsubscribe_links import Links
 from tests.support.unit.shared import BUCKET, SENDER, mail
 from tests.support.unit.shelf import OURS
-from tests.support.unit.unsubscribing import URL, kept, keys
+from tests.support.unit.unsubscribing import URL, kept, secrets_with_key
 from tests.support.unit.webhooks import Secrets
 
 SENDERS = [SENDER, "news@bücher.example"]
@@ -33,7 +33,7 @@ class Ses:
         return {"MessageId": "0107018f-1", "ResponseMetadata": {"HTTPStatusCode": 200}}
 
 
-def adapter(client: Any, s3: Any = None, limit: int = 1000) -> SesMail:
+def ses_mail(client: Any, s3: Any = None, limit: int = 1000) -> SesMail:
     renderer = MailRenderer(
         Templates(OURS), Payloads(s3, BUCKET), senders=SENDERS, max_attachment_bytes=limit
     )
@@ -47,13 +47,13 @@ def linked(client: Any, secrets: Secrets | None = None, root: Path = OURS) -> Se
         Payloads(None, BUCKET),  # type: ignore[arg-type]
         senders=SENDERS,
         max_attachment_bytes=1000,
-        links=Links(kept(secrets or keys()), URL),
+        links=Links(kept(secrets or secrets_with_key()), URL),
     )
     return SesMail(client, renderer, "mailroom-test")
 
 
 def prepared(**attributes: Any) -> dict[str, Any]:
-    return adapter(Ses()).prepare(mail(**attributes))
+    return ses_mail(Ses()).prepare(mail(**attributes))
 
 
 def headers_of(request: dict[str, Any]) -> dict[str, str]:
@@ -61,7 +61,7 @@ def headers_of(request: dict[str, Any]) -> dict[str, str]:
     return {header["Name"]: header["Value"] for header in request["Content"]["Simple"]["Headers"]}
 
 
-def problem(**attributes: Any) -> str:
+def problem_at_ses(**attributes: Any) -> str:
     with pytest.raises(Invalid) as caught:
         prepared(**attributes)
     return str(caught.value)

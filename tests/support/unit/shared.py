@@ -1,4 +1,4 @@
-"""What the unit tests share: a clock of their own, AWS in process, items and messages."""
+"""Helpers of the unit tests: a clock, AWS in process, items and messages."""
 
 import json
 from collections.abc import Callable
@@ -108,7 +108,7 @@ class Aws:
     urls: dict[str, str] = field(default_factory=dict)
 
     def item(self, id_: str = "m-1", event_type: str = "mail", table: str = LEDGER) -> Item:
-        """A table's item in plain Python; {}: there is none."""
+        """Return a table's item in plain Python, or {} if it does not exist."""
         reply = self.dynamodb.get_item(TableName=table, Key=image(id=id_, event_type=event_type))
         return plain(reply.get("Item", {}))
 

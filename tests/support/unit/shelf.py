@@ -29,7 +29,7 @@ class Shelf:
         return Templates(self.root).render("a", variables)
 
     def text(self, source: str, **variables: Any) -> str | None:
-        """What a text body comes out as."""
+        """Return the text of a rendered body."""
         self.put("a", subject="Hello", text=source)
         return self.render(**variables).text
 

@@ -46,7 +46,7 @@ SMS_SETTINGS: dict[str, Any] = {
 }
 
 
-def request(**changes: Any) -> SmsRequest:
+def sms_request_with(**changes: Any) -> SmsRequest:
     return structs.replace(REQUEST, **changes)
 
 
@@ -87,10 +87,10 @@ class FakeSms:
         return self._finds
 
 
-def settings(**changes: Any) -> SmsSender:
+def sms_settings(**changes: Any) -> SmsSender:
     return SmsSender(**{**SMS_SETTINGS, **changes})
 
 
-def adapter(provider: FakeSms | None = None, aws: Aws | None = None, **changes: Any) -> SmsAdapter:
+def sms_adapter_of(provider: FakeSms | None = None, aws: Aws | None = None, **changes: Any) -> SmsAdapter:
     s3: Any = aws.s3 if aws else None
-    return SmsAdapter(settings(**changes), lambda: provider or FakeSms(), Payloads(s3, BUCKET))
+    return SmsAdapter(sms_settings(**changes), lambda: provider or FakeSms(), Payloads(s3, BUCKET))

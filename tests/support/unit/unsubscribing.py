@@ -5,6 +5,7 @@ import json
 from typing import Any
 from urllib.parse import urlencode
 
+from mailroom.aws.dynamo_values import plain
 from mailroom.aws.secret import CachedSecret
 from mailroom.recipients.choices import Preferences
 from mailroom.recipients.unsubscribe_links import Links, Tokens
@@ -12,7 +13,7 @@ from mailroom.unsubscribe.application import Unsubscribe
 from mailroom.unsubscribe.page import PageSettings
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.shared import PREFERENCES, Aws
-from tests.support.unit.webhooks import Secrets, secret
+from tests.support.unit.webhooks import Secrets, cached_secret
 
 KEY, NEWER = "0123456789abcdefKEY", "fedcba9876543210NEWER"
 URL = "https://api.mailroom.example/unsubscribe"
@@ -21,21 +22,21 @@ FORM = "application/x-www-form-urlencoded"
 ONE_CLICK = "List-Unsubscribe=One-Click"
 
 
-def keys(key: str = KEY, *previous: str) -> Secrets:
+def secrets_with_key(key: str = KEY, *previous: str) -> Secrets:
     """Secrets Manager with the links' secret in it."""
     return Secrets(json.dumps({"key": key, **({"previous": [*previous]} if previous else {})}))
 
 
 def kept(client: Secrets, clock: Any = lambda: 0.0) -> CachedSecret:
-    return secret(client, clock)
+    return cached_secret(client, clock)
 
 
 def tokens(key: str = KEY, *previous: str) -> Tokens:
-    return Tokens(kept(keys(key, *previous)))
+    return Tokens(kept(secrets_with_key(key, *previous)))
 
 
 def links(key: str = KEY, url: str = URL) -> Links:
-    return Links(kept(keys(key)), url)
+    return Links(kept(secrets_with_key(key)), url)
 
 
 def preferences_of(aws: Aws, clock: Any, **changes: Any) -> Preferences:
@@ -44,7 +45,7 @@ def preferences_of(aws: Aws, clock: Any, **changes: Any) -> Preferences:
     return Preferences(client, PREFERENCES, clock)
 
 
-def request(token: str, method: str = "GET", **changes: Any) -> dict[str, Any]:
+def unsubscribe_request(token: str, method: str = "GET", **changes: Any) -> dict[str, Any]:
     """A request in payload format 2.0, as API Gateway hands it on."""
     path = f"/unsubscribe/{token}"
     event = {
@@ -65,12 +66,12 @@ def request(token: str, method: str = "GET", **changes: Any) -> dict[str, Any]:
     return {**event, **changes}
 
 
-def post(
+def posted_form(
     token: str, body: str | dict[str, str], kind: str = FORM, *, encoded: bool = False
 ) -> dict[str, Any]:
     """A form that is posted; `encoded`: as API Gateway hands on what it does not take for text."""
     text = body if isinstance(body, str) else urlencode(body)
-    return request(
+    return unsubscribe_request(
         token,
         "POST",
         headers={"content-type": kind},
@@ -100,7 +101,7 @@ class Door:
         **changes: Any,
     ) -> None:
         self.preferences = preferences_of(aws, clock, **changes)
-        self.secrets = secrets or keys()
+        self.secrets = secrets or secrets_with_key()
         page = page or PageSettings()
         self._unsubscribe = Unsubscribe(self.preferences, kept(self.secrets, clock), page)
 
@@ -110,8 +111,13 @@ class Door:
     def status(self, event: Any) -> int:
         return int(self.answer(event)["statusCode"])
 
+    def writes(self) -> int:
+        """Return how many choices were written."""
+        client: Any = self.preferences.client
+        return int(client.names().count("update_item"))
+
     def out(self) -> str | None:
-        """By whom Ada is opted out; None: she is not."""
+        """Return the way in which Ada opted out, or None if she is not opted out."""
         found = self.preferences.get(ADA, TOPIC)
         return found.by if found else None
 
@@ -124,3 +130,8 @@ def page_token(recipient: str = ADA) -> str:
 def token(recipient: str = ADA, topic: str = TOPIC) -> str:
     """The end of a link that is right."""
     return links().url(recipient, topic).removeprefix(f"{URL}/")
+
+
+def stored_preferences(aws: Aws) -> list[dict[str, Any]]:
+    """Return the rows of the table of choices."""
+    return [plain(row) for row in aws.dynamodb.scan(TableName=PREFERENCES)["Items"]]

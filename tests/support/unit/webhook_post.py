@@ -11,8 +11,8 @@ from mailroom.environment import WebhookSender
 from mailroom.errors import RequestFailed
 from mailroom.http.https import Answer
 from tests.support.unit.post import SETTINGS, WorkerPost, tools_of
-from tests.support.unit.shared import Aws, FakeClock, Item
-from tests.support.unit.webhooks import ARN, OVERLAP, Secrets, Wire, adapter
+from tests.support.unit.shared import LEDGER, Aws, FakeClock, Item
+from tests.support.unit.webhooks import ARN, OVERLAP, Secrets, Wire, standard_webhooks
 
 DELAYS = [5.0, 15.0, 30.0, 60.0, 7200.0]
 LAST = len(DELAYS) + 1
@@ -42,7 +42,7 @@ class WebhookPost(WorkerPost):
         self.secrets = Secrets()
         settings = WebhookSender(**WEBHOOK_SETTINGS)
         tools = tools_of(settings, aws, clock, self._sqs, dynamodb=dynamodb, jitter=jitter)
-        delivery = WebhookDelivery(settings, adapter(self.wire, clock, self.secrets), tools)
+        delivery = WebhookDelivery(settings, standard_webhooks(self.wire, clock, self.secrets), tools)
         self._worker = Worker(settings.queue_url, tools, delivery)
 
     @property
@@ -75,3 +75,9 @@ def callback(**changes: Any) -> Item:
         "payload": {"fax_id": "f-1", "status": "tmp_fail", "timestamp": 1795251600},
     }
     return {name: value for name, value in {**base, **changes}.items() if value is not ...}
+
+
+@pytest.fixture
+def fax_in_ledger(aws: Aws) -> None:
+    """Put the fax of the callbacks into the ledger."""
+    aws.put(LEDGER, id="f-1", event_type="fax", status="retrying", callbacks={})

@@ -66,12 +66,14 @@ THROTTLED = client_error("ThrottlingException", "Rate exceeded")
 DOWN = client_error("InternalServiceError", "try later", 500)
 
 
-def secret(client: Secrets, clock: Callable[[], float], seconds: float = READ_AGAIN_SECONDS) -> CachedSecret:
+def cached_secret(
+    client: Secrets, clock: Callable[[], float], seconds: float = READ_AGAIN_SECONDS
+) -> CachedSecret:
     return CachedSecret(client, ARN, clock, seconds)  # type: ignore[arg-type]
 
 
 def signer(client: Secrets, clock: Callable[[], float]) -> Signer:
-    return Signer(secret(client, clock), OVERLAP, clock)
+    return Signer(cached_secret(client, clock), OVERLAP, clock)
 
 
 class Wire(HttpClient):
@@ -89,7 +91,7 @@ class Wire(HttpClient):
         return Answer(answer) if isinstance(answer, int) else answer
 
 
-def adapter(
+def standard_webhooks(
     wire: HttpClient,
     clock: Callable[[], float],
     secrets: Secrets | None = None,

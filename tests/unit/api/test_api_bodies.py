@@ -6,7 +6,7 @@ from http import HTTPStatus
 import pytest
 
 from mailroom.api.requests import MAX_BODY_BYTES
-from tests.support.unit.api_requests import Api, event
+from tests.support.unit.api_requests import Api, api_event
 from tests.support.unit.shared import item
 
 
@@ -57,7 +57,7 @@ def test_a_request_body_is_accepted_in_utf_8_and_refused_in_latin_1(api: Api) ->
 
 
 def test_a_missing_body_is_a_bad_request(api: Api) -> None:
-    made = event("POST", "/messages", headers={"Content-Type": "application/json"})
+    made = api_event("POST", "/messages", headers={"Content-Type": "application/json"})
     assert api.ask(made).status == HTTPStatus.BAD_REQUEST
 
 

@@ -21,12 +21,12 @@ OWN = f"s3://{BUCKET}/shop/invoices/42.pdf"
 
 
 def token(**claims: str) -> dict[str, Any]:
-    """What API Gateway says of a caller whose token it has verified."""
+    """Return API Gateway's context of a caller whose token it has verified."""
     return {"jwt": {"claims": claims, "scopes": None}}
 
 
-def signed(arn: str) -> dict[str, Any]:
-    """What API Gateway says of a caller whose signature it has verified."""
+def signed_authorizer(arn: str) -> dict[str, Any]:
+    """Return API Gateway's context of a caller whose signature it has verified."""
     return {"iam": {"accountId": "123456789012", "userArn": arn, "userId": "AIDAEXAMPLE"}}
 
 
@@ -97,7 +97,7 @@ def test_an_object_whose_key_resembles_the_callers_part_is_refused(api: Api, ref
 
 
 @pytest.mark.parametrize(
-    "caller", [token(sub="stranger"), token(), token(client_id="shop"), signed(ROLE), None]
+    "caller", [token(sub="stranger"), token(), token(client_id="shop"), signed_authorizer(ROLE), None]
 )
 def test_a_caller_without_a_prefix_may_send_messages_without_objects(
     api: Api, caller: dict[str, Any] | None
@@ -144,7 +144,7 @@ def test_a_signer_is_identified_by_its_role_in_any_session(
     aws: Aws, clock: FakeClock, arn: str, status: int
 ) -> None:
     api = Api(clock, payload_prefixes={ROLE: "shop/"})
-    assert api.post_as(signed(arn), item(attachments=[{"ref": OWN}])).status == status
+    assert api.post_as(signed_authorizer(arn), item(attachments=[{"ref": OWN}])).status == status
 
 
 def test_objects_named_in_a_payload_are_restricted_to_the_callers_part_by_the_sender(

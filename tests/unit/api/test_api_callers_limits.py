@@ -1,4 +1,4 @@
-"""What each caller may send: its recipients of a day, and the senders of its mails."""
+"""Limits of each caller: recipients per day, and the senders of its mails."""
 
 from collections.abc import Callable
 from random import Random
@@ -14,7 +14,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.environment import CallerLimit
 from mailroom.errors import Contention
 from mailroom.message.message import parse
-from tests.support.unit.api_requests import Api, event
+from tests.support.unit.api_requests import Api, api_event
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.shared import BUCKET, BUDGETS, MAILBOX, Aws, FakeClock, Item, item
 
@@ -33,24 +33,24 @@ def by(caller: str) -> dict[str, Any]:
     return {"jwt": {"claims": {"sub": caller}, "scopes": None}}
 
 
-def post(api: Api, body: Item, caller: str = "shop") -> Any:
+def post_as(api: Api, body: Item, caller: str = "shop") -> Any:
     return api.post_as(by(caller), body)
 
 
-def mails(*ids: str, **changes: Any) -> Item:
+def request_of_mails(*ids: str, **changes: Any) -> Item:
     return {"messages": [item(**{"id": each, "from": "shop@example.com", **changes}) for each in ids]}
 
 
 def test_a_caller_over_its_daily_limit_is_refused_with_a_retry_after(api: Api, clock: FakeClock) -> None:
-    assert post(api, mails("a", "b", "c")).status == 202
-    over = post(api, mails("d", "e", "f"))
+    assert post_as(api, request_of_mails("a", "b", "c")).status == 202
+    over = post_as(api, request_of_mails("d", "e", "f"))
     assert (over.status, over.json["title"]) == (429, "Too Many Requests")
     assert "3 new recipients, but its caller may reach 2 more today" in over.json["detail"]
     again = int(over.headers["retry-after"])
     assert 86_400 < again < 91_000
-    assert post(api, mails("d", "e")).status == 202
+    assert post_as(api, request_of_mails("d", "e")).status == 202
     clock.advance(again)
-    assert post(api, mails("d", "e", "f")).status == 202
+    assert post_as(api, request_of_mails("d", "e", "f")).status == 202
 
 
 def spent(aws: Aws, clock: FakeClock) -> int:
@@ -69,7 +69,7 @@ def test_each_address_of_a_mail_counts_against_the_daily_limit_even_if_it_is_rep
 ) -> None:
     """SES counts the addresses in To, CC and BCC, however often an address comes."""
     spellings = {"to": ["ada@example.com", "Ada@Example.com"], "cc": "ADA@EXAMPLE.COM", "bcc": "eve@x.com"}
-    assert post(api, mails("a", **spellings)).status == 202
+    assert post_as(api, request_of_mails("a", **spellings)).status == 202
     assert spent(aws, clock) == 4
 
 
@@ -79,12 +79,12 @@ def test_a_mail_to_more_recipients_than_the_daily_limit_is_refused_and_other_mai
 ) -> None:
     several = [f"reader-{at}@example.com" for at in range(5)]
     large = item(**{"id": "a", "from": "shop@example.com", "to": ..., "cc": "cc@example.com", field: several})
-    alone = post(api, large)
+    alone = post_as(api, large)
     assert (alone.status, alone.fields) == (422, [field])
     assert alone.json["errors"][0]["problem"] == (
         "has 6 recipients, but its caller may reach only 5 a day; use several mails, on several days"
     )
-    listed = post(api, {"messages": [large, *mails("b")["messages"]]})
+    listed = post_as(api, {"messages": [large, *request_of_mails("b")["messages"]]})
     assert [each["result"] for each in listed.json["messages"]] == ["refused", "accepted"]
     assert spent(aws, clock) == 1
 
@@ -93,7 +93,7 @@ def test_a_list_with_more_recipients_than_the_daily_limit_is_refused_without_a_r
     api: Api, aws: Aws
 ) -> None:
     """No later time has room for the whole list, so a Retry-After would bring it back for ever."""
-    refused = post(api, mails(*"abcdef"))
+    refused = post_as(api, request_of_mails(*"abcdef"))
     assert (refused.status, refused.fields) == (422, ["messages"])
     assert "retry-after" not in refused.headers
     assert refused.json["errors"][0]["problem"] == (
@@ -109,39 +109,39 @@ def test_a_refused_request_is_accepted_after_its_retry_after(aws: Aws, clock: Fa
         aws.dynamodb.empty()  # type: ignore[attr-defined]  # the double's
         api = Api(clock, caller_claim="sub", callers=CALLERS, mail_senders=SENDERS, budgets_table=BUDGETS)
         for at in range(random.randrange(6)):
-            post(api, mails(*(f"{at}-{each}" for each in range(random.randrange(1, 4)))))
+            post_as(api, request_of_mails(*(f"{at}-{each}" for each in range(random.randrange(1, 4)))))
             clock.advance(random.randrange(40_000))
-        last = mails(*(f"last-{each}" for each in range(random.randrange(1, 6))))
-        answer = post(api, last)
+        last = request_of_mails(*(f"last-{each}" for each in range(random.randrange(1, 6))))
+        answer = post_as(api, last)
         if answer.status == 429:
             clock.advance(int(answer.headers["retry-after"]))
-            answer = post(api, last)
+            answer = post_as(api, last)
         assert answer.status == 202, round_
 
 
-def repeated(api: Api, body: Item) -> list[int]:
-    return [post(api, body).status for _ in range(10)]
+def statuses_of_ten(api: Api, body: Item) -> list[int]:
+    return [post_as(api, body).status for _ in range(10)]
 
 
 def test_a_message_that_is_put_repeatedly_counts_once_against_the_daily_limit(
     api: Api, aws: Aws, clock: FakeClock
 ) -> None:
-    assert repeated(api, mails("a")["messages"][0]) == [202, *[200] * 9]
-    other = mails("a", text="other")["messages"][0]
-    assert repeated(api, other) == [409] * 10
-    assert repeated(api, mails("a", "b")) == [202, *[200] * 9]
-    mixed = {"messages": [other, *mails("a", "c", "c")["messages"], item(id="bad", to="nobody")]}
-    assert repeated(api, mixed) == [202, *[200] * 9]
+    assert statuses_of_ten(api, request_of_mails("a")["messages"][0]) == [202, *[200] * 9]
+    other = request_of_mails("a", text="other")["messages"][0]
+    assert statuses_of_ten(api, other) == [409] * 10
+    assert statuses_of_ten(api, request_of_mails("a", "b")) == [202, *[200] * 9]
+    mixed = {"messages": [other, *request_of_mails("a", "c", "c")["messages"], item(id="bad", to="nobody")]}
+    assert statuses_of_ten(api, mixed) == [202, *[200] * 9]
     assert spent(aws, clock) == recipients(aws) == 3
 
 
 def test_an_existing_message_gets_its_usual_response_if_the_daily_limit_is_used_up(
     api: Api, aws: Aws
 ) -> None:
-    assert post(api, mails(*"abcd")).status == 202
-    assert repeated(api, mails(*"bcde")) == [202, *[200] * 9]
-    assert repeated(api, mails("a", text="other")["messages"][0]) == [409] * 10
-    over = post(api, mails("e", "f"))
+    assert post_as(api, request_of_mails(*"abcd")).status == 202
+    assert statuses_of_ten(api, request_of_mails(*"bcde")) == [202, *[200] * 9]
+    assert statuses_of_ten(api, request_of_mails("a", text="other")["messages"][0]) == [409] * 10
+    over = post_as(api, request_of_mails("e", "f"))
     assert over.status == 429
     assert "1 new recipients, but its caller may reach 0 more today" in over.json["detail"]
     assert recipients(aws) == 5
@@ -151,12 +151,15 @@ def test_only_the_entry_that_is_stored_counts_if_several_entries_have_one_key(
     api: Api, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second is put if the mailbox does not take the first."""
-    small, large = mails("a")["messages"][0], mails("a", to=["a@x.com", "b@x.com"])["messages"][0]
-    assert post(api, {"messages": [small, large]}).json["accepted"] == 1
+    small, large = (
+        request_of_mails("a")["messages"][0],
+        request_of_mails("a", to=["a@x.com", "b@x.com"])["messages"][0],
+    )
+    assert post_as(api, {"messages": [small, large]}).json["accepted"] == 1
     assert spent(aws, clock) == recipients(aws) == 1
     refuses_one, _ = meddling(aws, clock, monkeypatch, put_item=failing(client_error("ValidationException")))
     second = {"messages": [{**small, "id": "b"}, {**large, "id": "b"}]}
-    assert post(refuses_one, second).json["messages"][1]["result"] == "accepted"
+    assert post_as(refuses_one, second).json["messages"][1]["result"] == "accepted"
     assert spent(aws, clock) == recipients(aws) == 3
 
 
@@ -173,9 +176,9 @@ def meddling(
 def test_an_accepted_request_makes_one_put_per_message_and_one_write_of_the_daily_count(
     api: Api, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert post(api, mails("before")).status == 202
+    assert post_as(api, request_of_mails("before")).status == 202
     watched, client = meddling(aws, clock, monkeypatch)
-    assert post(watched, mails("a", "b")).status == 202
+    assert post_as(watched, request_of_mails("a", "b")).status == 202
     assert sorted(client.names()) == ["put_item", "put_item", "update_item"]
 
 
@@ -187,18 +190,19 @@ def test_two_concurrent_requests_do_not_exceed_the_daily_limit_together(
     def meanwhile(real: Callable[..., Any], **arguments: Any) -> Any:
         if not second:
             second.append(0)
-            second[0] = post(both, mails("d", "e", "f")).status
+            second[0] = post_as(both, request_of_mails("d", "e", "f")).status
         return real(**arguments)
 
     both, _ = meddling(aws, clock, monkeypatch, put_item=meanwhile)
-    assert post(both, mails("a", "b", "c")).status == 202
+    assert post_as(both, request_of_mails("a", "b", "c")).status == 202
     assert (second, recipients(aws), spent(aws, clock)) == ([429], 3, 3)
 
 
 def test_a_message_whose_put_was_repeated_by_the_sdk_counts_against_the_daily_limit(
     aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The SDK repeats a put whose answer was lost, and finds its own item: nobody can tell whose that is."""
+    """The SDK repeats a put whose response was lost, and finds its own item. It cannot be told from an item
+    of another caller."""
 
     def repeats(real: Callable[..., Any], **arguments: Any) -> Any:
         real(**arguments)
@@ -209,7 +213,7 @@ def test_a_message_whose_put_was_repeated_by_the_sdk_counts_against_the_daily_li
             raise
 
     api, _ = meddling(aws, clock, monkeypatch, put_item=repeats)
-    assert post(api, mails("a")).json["accepted"] == 1
+    assert post_as(api, request_of_mails("a")).json["accepted"] == 1
     assert spent(aws, clock) == recipients(aws) == 1
 
 
@@ -223,29 +227,29 @@ def test_a_put_with_an_unknown_outcome_counts_against_the_daily_limit(
         raise ReadTimeoutError(endpoint_url="https://dynamodb.example")
 
     api, _ = meddling(aws, clock, monkeypatch, put_item=lost)
-    assert post(api, mails("a")).status == 503
+    assert post_as(api, request_of_mails("a")).status == 503
     assert spent(aws, clock) == recipients(aws) == 1
 
 
 def test_a_request_succeeds_if_its_surplus_count_cannot_be_subtracted_from_the_daily_count(
     api: Api, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert post(api, mails("a")).status == 202
+    assert post_as(api, request_of_mails("a")).status == 202
     down = Meddler(aws.dynamodb, update_item=failing(client_error("InternalServerError", status=500)))
     monkeypatch.setattr(clients, "dynamodb_once", lambda: down)
-    assert post(api, mails("a")).status == 200
+    assert post_as(api, request_of_mails("a")).status == 200
     assert (spent(aws, clock), recipients(aws)) == (2, 1)
 
 
 def test_a_refused_message_does_not_count_against_the_daily_limit(api: Api) -> None:
-    assert post(api, mails(*"abcdef", to="nobody")).status == 422
-    assert post(api, mails(*"abcde")).status == 202
+    assert post_as(api, request_of_mails(*"abcdef", to="nobody")).status == 422
+    assert post_as(api, request_of_mails(*"abcde")).status == 202
 
 
 def test_the_daily_limits_of_two_callers_are_independent(api: Api) -> None:
-    assert post(api, mails(*"abcde")).status == 202
-    assert post(api, mails("f"), "news").status == 202
-    assert post(api, {"messages": [item(id=f"c-{at}") for at in range(50)]}, "codes").status == 202
+    assert post_as(api, request_of_mails(*"abcde")).status == 202
+    assert post_as(api, request_of_mails("f"), "news").status == 202
+    assert post_as(api, {"messages": [item(id=f"c-{at}") for at in range(50)]}, "codes").status == 202
 
 
 LATER = "2026-12-24T18:00:00Z"
@@ -267,8 +271,8 @@ REQUESTS = [
 def test_a_caller_without_an_entry_in_the_settings_gets_403_for_every_request(
     api: Api, aws: Aws, method: str, url: str, caller: Any
 ) -> None:
-    assert post(api, item(send_at=LATER), "codes").status == 202
-    refused = api.ask(event(method, url, "no JSON", authorizer=caller))
+    assert post_as(api, item(send_at=LATER), "codes").status == 202
+    refused = api.ask(api_event(method, url, "no JSON", authorizer=caller))
     assert (refused.status, refused.json["detail"]) == (
         403,
         "the caller is not in the stage's setting api.callers; add it there",
@@ -280,7 +284,7 @@ def test_a_caller_with_an_entry_may_read_and_cancel_the_messages_of_another_call
     api: Api, aws: Aws
 ) -> None:
     """A stage is the boundary: docs/reference/rights.md."""
-    assert post(api, item(send_at=LATER), "codes").status == 202
+    assert post_as(api, item(send_at=LATER), "codes").status == 202
     assert api.get("/messages/m-1", authorizer=by("news")).status == 200
     assert api.cancel("/messages/m-1/cancel", authorizer=by("news")).json["status"] == "cancelled"
 
@@ -305,7 +309,7 @@ def test_a_caller_with_an_entry_may_read_and_cancel_the_messages_of_another_call
 def test_a_mail_is_accepted_only_from_a_sender_that_its_caller_may_use(
     api: Api, caller: str, changes: Item, problem: str
 ) -> None:
-    answer = post(api, item(**changes), caller)
+    answer = post_as(api, item(**changes), caller)
     assert answer.status == (422 if problem else 202)
     if problem:
         assert answer.fields == ["from"]
@@ -314,7 +318,7 @@ def test_a_mail_is_accepted_only_from_a_sender_that_its_caller_may_use(
 
 def test_a_message_with_a_payload_is_stored_with_its_default_sender(api: Api, aws: Aws) -> None:
     ref = f"s3://{BUCKET}/content.json"
-    assert post(api, item(text=..., payload_ref=ref), "news").status == 202
+    assert post_as(api, item(text=..., payload_ref=ref), "news").status == 202
     # The sender reads the payload later; what stands in the item counts then.
     assert aws.item(table=MAILBOX)["from"] == SENDERS[0]
 
@@ -326,18 +330,18 @@ def test_a_request_gets_a_retry_after_if_other_requests_always_change_the_daily_
         raise Contention("changed")
 
     monkeypatch.setattr(Budget, "ask", busy)
-    refused = post(api, mails("a"))
+    refused = post_as(api, request_of_mails("a"))
     assert (refused.status, refused.headers["retry-after"]) == (503, "2")
 
 
 def test_a_text_is_accepted_from_a_caller_whose_mail_senders_are_restricted(api: Api) -> None:
     text = {"id": "t-1", "event_type": "sms", "to": "+16175551234", "text": "Hi"}
-    assert post(api, text).status == 202
+    assert post_as(api, text).status == 202
 
 
 def test_requests_are_not_counted_and_every_sender_is_allowed_if_the_settings_have_no_callers(
     aws: Aws, clock: FakeClock
 ) -> None:
     free = Api(clock, caller_claim="sub", mail_senders=SENDERS)
-    assert post(free, item(**{"from": "post@example.com"}), "anybody").status == 202
+    assert post_as(free, item(**{"from": "post@example.com"}), "anybody").status == 202
     assert aws.dynamodb.scan(TableName=BUDGETS)["Items"] == []

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.unit.api_requests import ENVIRONMENT, event
+from tests.support.unit.api_requests import ENVIRONMENT, api_event
 from tests.support.unit.events import lambda_context
 from tests.support.unit.functions import Handler
 from tests.support.unit.shared import MAILBOX, Aws, item, refuse_calls
@@ -33,7 +33,7 @@ def load(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Han
 def test_the_handler_stores_the_message_of_a_request_in_the_mailbox(
     load: Callable[[], Handler], aws: Aws
 ) -> None:
-    made = event("POST", "/messages", json.dumps(item()), {"Content-Type": "application/json"})
+    made = api_event("POST", "/messages", json.dumps(item()), {"Content-Type": "application/json"})
     assert load()(made, lambda_context())["statusCode"] == 202
     assert aws.item(table=MAILBOX) == item()
 
@@ -65,7 +65,7 @@ def test_every_metric_is_written_when_the_request_ends(
     load: Callable[[], Handler], capsys: pytest.CaptureFixture[str]
 ) -> None:
     handler: Any = load()
-    made = event("POST", "/messages", json.dumps(item()), {"Content-Type": "application/json"})
+    made = api_event("POST", "/messages", json.dumps(item()), {"Content-Type": "application/json"})
     handler(made, lambda_context())
     written = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "_aws" in line]
     assert [each["ApiAccepted"] for each in written] == [[1.0]]

@@ -17,22 +17,22 @@ ADA = "ada@example.com"
 API = {"default_region": "US"}
 
 
-def sent(aws: Aws, ledger: Ledger, clock: FakeClock, *ids: str, **more: Any) -> None:
+def send_mails(aws: Aws, ledger: Ledger, clock: FakeClock, *ids: str, **more: Any) -> None:
     for id_ in ids:
         ledger.complete(claimed(ledger, mail(id_, **{"to": ADA, **more})), "ses", "0101")
         clock.advance(1)
     Search(aws).index()
 
 
-def ids(api: Api, url: str) -> list[str]:
+def ids_at(api: Api, url: str) -> list[str]:
     return [each["id"] for each in api.get(url).json["messages"]]
 
 
 def test_a_persons_messages_are_listed_with_links_to_their_states(
     api: Api, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
-    sent(aws, ledger, clock, "m/1")
-    sent(aws, ledger, clock, "m-2", to="bob@example.com")
+    send_mails(aws, ledger, clock, "m/1")
+    send_mails(aws, ledger, clock, "m-2", to="bob@example.com")
     answer = api.get(f"/messages?recipient={quote('Ada <ADA@example.com>')}")
     assert (answer.status, answer.json) == (
         200,
@@ -57,7 +57,7 @@ def test_a_persons_messages_are_listed_with_links_to_their_states(
 def test_the_newest_messages_are_listed_in_pages(
     api: Api, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
-    sent(aws, ledger, clock, *(f"m-{at}" for at in range(60)))
+    send_mails(aws, ledger, clock, *(f"m-{at}" for at in range(60)))
     first = api.get("/messages").json
     assert [each["id"] for each in first["messages"]] == [f"m-{at}" for at in range(59, 9, -1)]
     assert first["looked_back_to"] == "2026-11-21T09:00:10.000Z"
@@ -71,11 +71,11 @@ def test_the_newest_messages_are_listed_in_pages(
 def test_the_list_contains_only_messages_that_match_all_filters(
     api: Api, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
-    sent(aws, ledger, clock, "spring#1#ada", campaign_start=CampaignStart("spring", "1", 1))
-    sent(aws, ledger, clock, "m-1", text=None, template="welcome")
-    assert ids(api, "/messages?campaign=spring") == ["spring#1#ada"]
-    assert ids(api, "/messages?template=welcome&status=sent&event_type=mail") == ["m-1"]
-    assert ids(api, f"/messages?recipient={ADA}&status=bounced") == []
+    send_mails(aws, ledger, clock, "spring#1#ada", campaign_start=CampaignStart("spring", "1", 1))
+    send_mails(aws, ledger, clock, "m-1", text=None, template="welcome")
+    assert ids_at(api, "/messages?campaign=spring") == ["spring#1#ada"]
+    assert ids_at(api, "/messages?template=welcome&status=sent&event_type=mail") == ["m-1"]
+    assert ids_at(api, f"/messages?recipient={ADA}&status=bounced") == []
 
 
 @pytest.mark.parametrize(

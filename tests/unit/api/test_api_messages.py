@@ -143,7 +143,7 @@ def test_a_list_of_a_thousand_messages_is_accepted_and_a_longer_list_is_refused(
     assert aws.dynamodb.scan(TableName=MAILBOX, Select="COUNT")["Count"] == 1000
 
 
-def test_numbers_keep_their_digits(api: Api, aws: Aws) -> None:
+def test_numbers_of_a_posted_message_keep_their_digits(api: Api, aws: Aws) -> None:
     body = json.dumps(item()).replace('"Hi"', '"Hi", "price": 1234567890.12345678901234567890, "n": 0.1')
     assert api.post(body).status == 202
     stored = aws.dynamodb.get_item(TableName=MAILBOX, Key={"id": {"S": "m-1"}, "event_type": {"S": "mail"}})[

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from mailroom.api.requests import href_of, route_of
 from mailroom.message.address import has_control
-from tests.support.unit.api_requests import Api, event
+from tests.support.unit.api_requests import Api, api_event
 from tests.support.unit.shared import MAILBOX, Aws, item
 
 AWKWARD = [
@@ -50,7 +50,7 @@ def test_a_message_is_found_by_a_path_that_was_not_decoded(api: Api, aws: Aws, i
 def test_a_message_with_any_id_can_be_cancelled_by_its_href(api: Api, id_: str) -> None:
     href = api.post(item(id=id_, send_at="2026-12-01T00:00:00Z")).json["href"]
     path, _, query = href.partition("?")
-    url = f"{path}/cancel?{query}"  # /messages/cancel?id=… where the id is in the query
+    url = f"{path}/cancel?{query}"  # /messages/cancel?id=…, in which the id is in the query
     assert api.cancel(url).json == {**api.get(href).json, "status": "cancelled"}
 
 
@@ -62,7 +62,7 @@ def test_an_id_with_a_slash_is_found_by_its_path(api: Api, aws: Aws) -> None:
 
 @given(st.text(min_size=1, max_size=60).filter(lambda text: not has_control(text)))
 def test_an_href_contains_the_same_id_after_its_decoding_by_the_http_api(text: str) -> None:
-    made = event("GET", href_of(text, "mail"))
+    made = api_event("GET", href_of(text, "mail"))
     if "id" in made["queryStringParameters"]:
         assert made["queryStringParameters"]["id"] == text
     else:

@@ -8,19 +8,17 @@ from urllib.parse import quote
 
 import pytest
 
-from mailroom.aws.dynamo_values import plain
 from mailroom.recipients.choices import By, Preferences, Reason, Suppression, Suppressions
 from tests.support.unit.api_answers import Answer
-from tests.support.unit.api_requests import Api, event
+from tests.support.unit.api_requests import Api, api_event
 from tests.support.unit.people_api import people_api
 from tests.support.unit.shared import (
     NOW_MS,
-    PREFERENCES,
-    SUPPRESSIONS,
     Aws,
     FakeClock,
     before_each_call,
 )
+from tests.support.unit.unsubscribing import stored_preferences
 
 ADA, NUMBER = "ada@example.com", "+16175551234"
 AT = "2026-11-21T09:00:00.000Z"
@@ -33,28 +31,18 @@ def api(aws: Aws, clock: FakeClock, tmp_path: Path) -> Api:
     return people_api(clock, tmp_path, people_per_day=3, caller_claim="sub", default_region="US")
 
 
-@pytest.fixture
-def preferences(aws: Aws, clock: FakeClock) -> Preferences:
-    return Preferences(aws.dynamodb, PREFERENCES, clock)
+def get_person(api: Api, recipient: str = ADA) -> Answer:
+    return api.ask(api_event("GET", f"/people?recipient={quote(recipient, safe='')}", authorizer=SHOP))
 
 
-@pytest.fixture
-def suppressions(aws: Aws, clock: FakeClock) -> Suppressions:
-    return Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
-
-
-def look(api: Api, recipient: str = ADA) -> Answer:
-    return api.ask(event("GET", f"/people?recipient={quote(recipient, safe='')}", authorizer=SHOP))
-
-
-def change(api: Api, body: Any, recipient: str = ADA) -> Answer:
+def patch_person(api: Api, body: Any, recipient: str = ADA) -> Answer:
     kind = {"Content-Type": "application/json"}
     url = f"/people?recipient={quote(recipient, safe='')}"
-    return api.ask(event("PATCH", url, json.dumps(body), kind, authorizer=SHOP))
+    return api.ask(api_event("PATCH", url, json.dumps(body), kind, authorizer=SHOP))
 
 
 def choose(api: Api, recipient: str = ADA, **topics: Any) -> Answer:
-    return change(api, {"topics": topics}, recipient)
+    return patch_person(api, {"topics": topics}, recipient)
 
 
 OUT = {"state": "out"}
@@ -68,10 +56,6 @@ def states(answer: Answer) -> dict[str, str]:
     return {each["topic"]: each["state"] for each in answer.json["topics"]}
 
 
-def stored(aws: Aws) -> list[dict[str, Any]]:
-    return [plain(row) for row in aws.dynamodb.scan(TableName=PREFERENCES)["Items"]]
-
-
 # look-ups
 
 
@@ -79,7 +63,7 @@ def test_a_look_up_returns_each_topic_of_the_stage_with_time_and_way_of_the_choi
     api: Api, preferences: Preferences
 ) -> None:
     preferences.opt_out(ADA, "offers", "one-click")
-    answer = look(api, "Ada <ADA@Example.com>")
+    answer = get_person(api, "Ada <ADA@Example.com>")
     assert (answer.status, answer.json) == (
         200,
         {
@@ -99,7 +83,7 @@ def test_an_opt_out_of_a_topic_that_the_settings_lack_is_returned_too(
     preferences.opt_out(ADA, "old", "page")
     preferences.opt_out(ADA, "older", "page")
     preferences.opt_in(ADA, "older", "page")
-    assert states(look(api)) == {"news": "in", "offers": "in", "old": "out"}
+    assert states(get_person(api)) == {"news": "in", "offers": "in", "old": "out"}
 
 
 def test_an_opt_in_is_returned_with_its_time_and_way(
@@ -108,7 +92,7 @@ def test_an_opt_in_is_returned_with_its_time_and_way(
     preferences.opt_out(ADA, "news", "page")
     clock.advance(60)
     preferences.opt_in(ADA, "news", "console", actor="arn:aws:iam::1:user/eve")
-    (news, _) = look(api).json["topics"]
+    (news, _) = get_person(api).json["topics"]
     assert (news["state"], news["at"], news["by"]) == ("in", "2026-11-21T09:01:00.000Z", "console")
 
 
@@ -123,37 +107,37 @@ def test_an_opt_in_is_returned_with_its_time_and_way(
     ],
 )
 def test_the_reason_for_sending_nothing_is_returned_without_the_error_the_message_and_the_operator(
-    api: Api, suppressions: Suppressions, reason: Reason, why: str, ends: str
+    api: Api, list_: Suppressions, reason: Reason, why: str, ends: str
 ) -> None:
     mark = Suppression(ADA, "mail", reason, NOW_MS, "550 secret detail", "secret-id", "arn:secret")
-    suppressions.mark(mark)
-    answer = look(api)
+    list_.mark(mark)
+    answer = get_person(api)
     assert answer.json["stopped"] == [{"channel": "mail", "at": AT, "why": why, "ends": ends}]
     assert "secret" not in answer.text
 
 
 def test_a_number_is_found_in_every_spelling_and_by_the_stages_region(
-    api: Api, suppressions: Suppressions, preferences: Preferences
+    api: Api, list_: Suppressions, preferences: Preferences
 ) -> None:
-    suppressions.mark(Suppression(NUMBER, "sms", "stop", NOW_MS))
-    assert look(api, "(617) 555-1234").json["stopped"][0]["channel"] == "sms"
+    list_.mark(Suppression(NUMBER, "sms", "stop", NOW_MS))
+    assert get_person(api, "(617) 555-1234").json["stopped"][0]["channel"] == "sms"
     preferences.opt_out("+541123456789", "news", "page")
-    assert states(look(api, "+5491123456789"))["news"] == "out"
+    assert states(get_person(api, "+5491123456789"))["news"] == "out"
 
 
 def test_a_person_whom_the_stage_does_not_know_gets_the_bytes_and_calls_of_one_without_choices(
-    api: Api, suppressions: Suppressions, monkeypatch: pytest.MonkeyPatch
+    api: Api, list_: Suppressions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A lifted suppression is the only data that a person without choices can have."""
-    suppressions.mark(Suppression(ADA, "mail", "bounce", NOW_MS))
-    suppressions.lift(ADA, "mail")
+    list_.mark(Suppression(ADA, "mail", "bounce", NOW_MS))
+    list_.lift(ADA, "mail")
     calls: list[str] = []
     before_each_call(monkeypatch, calls.append)
-    look(api, "first@example.com")  # creates the caller's item in the table of budgets
+    get_person(api, "first@example.com")  # creates the caller's item in the table of budgets
     calls.clear()
-    known = look(api)
+    known = get_person(api)
     of_known, calls[:] = [*calls], []
-    unknown = look(api, "eve@example.com")
+    unknown = get_person(api, "eve@example.com")
     assert (of_known, known.status) == (calls, unknown.status)
     assert known.text.replace(ADA, "eve@example.com") == unknown.text
     assert known.headers == unknown.headers
@@ -162,10 +146,10 @@ def test_a_person_whom_the_stage_does_not_know_gets_the_bytes_and_calls_of_one_w
 def test_a_look_up_makes_three_calls_and_a_change_one_write_for_each_topic_and_one_read(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look(api)
+    get_person(api)
     calls: list[str] = []
     before_each_call(monkeypatch, calls.append)
-    look(api)
+    get_person(api)
     assert Counter(calls) == {"UpdateItem": 1, "Query": 2}
     calls.clear()
     choose(api, news=OUT, offers=OUT)
@@ -173,18 +157,18 @@ def test_a_look_up_makes_three_calls_and_a_change_one_write_for_each_topic_and_o
 
 
 def test_look_ups_of_a_caller_are_limited_for_a_day_and_changes_are_not(api: Api, clock: FakeClock) -> None:
-    assert [look(api).status for _ in range(4)] == [200, 200, 200, 429]
-    over = look(api, "eve@example.com")
+    assert [get_person(api).status for _ in range(4)] == [200, 200, 200, 429]
+    over = get_person(api, "eve@example.com")
     assert over.json["detail"].startswith("the caller may look up 0 more people today; send it again from")
     assert choose(api, news=OUT).status == 200
     clock.advance(int(over.headers["retry-after"]))
-    assert look(api).status == 200
+    assert get_person(api).status == 200
 
 
 def test_a_stage_without_the_routes_responds_with_404(clock: FakeClock, aws: Aws) -> None:
     bare = Api(clock)
     for method in ("GET", "PATCH"):
-        assert bare.ask(event(method, f"/people?recipient={ADA}")).status == 404
+        assert bare.ask(api_event(method, f"/people?recipient={ADA}")).status == 404
 
 
 @pytest.mark.parametrize(
@@ -194,16 +178,16 @@ def test_a_stage_without_the_routes_responds_with_404(clock: FakeClock, aws: Aws
 def test_a_text_that_is_not_a_recipient_is_refused_by_both_routes(api: Api, aws: Aws, recipient: str) -> None:
     query = {"recipient": recipient}
     for method in ("GET", "PATCH"):
-        made = event(
+        made = api_event(
             method, "/people", json.dumps({"topics": {"news": OUT}}), {"Content-Type": "application/json"}
         )
         answer = api.ask({**made, "queryStringParameters": query})
         assert (answer.status, answer.fields) == (422, ["recipient"])
-    assert stored(aws) == []
+    assert stored_preferences(aws) == []
 
 
-def test_a_recipient_is_required(api: Api) -> None:
-    assert api.ask(event("GET", "/people", authorizer=SHOP)).status == 422
+def test_a_request_about_a_person_requires_a_recipient(api: Api) -> None:
+    assert api.ask(api_event("GET", "/people", authorizer=SHOP)).status == 422
 
 
 # changes
@@ -227,7 +211,7 @@ def test_an_opt_out_is_stored_with_the_caller_and_a_repetition_changes_nothing(
             ],
         )
         clock.advance(60)
-    (row,) = stored(aws)
+    (row,) = stored_preferences(aws)
     assert (row["recipient"], row["by"], row["actor"]) == (ADA, "api", "shop")
 
 
@@ -239,7 +223,7 @@ def test_an_opt_in_ends_the_opt_out_that_it_names_and_stores_the_evidence(
         clock.advance(60)
         answer = choose(api, news=in_again())
         assert (answer.status, states(answer)) == (200, {"news": "in"})
-    (row,) = stored(aws)
+    (row,) = stored_preferences(aws)
     assert (row["evidence"], row["actor"], row["opted_in_at"]) == (CONSENT, "shop", NOW_MS + 60_000)
     assert preferences.get(ADA, "news") is None
 
@@ -261,7 +245,7 @@ def test_an_opt_in_without_an_opt_out_is_the_same_conflict(api: Api, preferences
     assert choose(api, news=in_again("2026-11-20T00:00:00Z")).text == other.text
 
 
-def test_an_opt_out_wins_over_an_opt_in_that_was_asked_for_before_it(
+def test_an_opt_out_overrides_an_opt_in_that_was_requested_earlier(
     api: Api, preferences: Preferences, clock: FakeClock
 ) -> None:
     preferences.opt_out(ADA, "news", "page")
@@ -279,14 +263,14 @@ def test_opt_outs_of_a_request_are_stored_even_if_its_opt_in_is_a_conflict(
     assert preferences.get(ADA, "news") is not None
 
 
-def test_no_change_lifts_what_a_provider_a_person_or_an_operator_said_about_a_channel(
-    api: Api, suppressions: Suppressions, preferences: Preferences
+def test_no_change_lifts_a_suppression_by_a_provider_a_person_or_an_operator(
+    api: Api, list_: Suppressions, preferences: Preferences
 ) -> None:
     for channel, reason in (("mail", "bounce"), ("sms", "stop"), ("push", "operator")):
-        suppressions.mark(Suppression(ADA, channel, reason, NOW_MS))  # type: ignore[arg-type]  # its value is right
+        list_.mark(Suppression(ADA, channel, reason, NOW_MS))  # type: ignore[arg-type]  # its value is right
     preferences.opt_out(ADA, "news", "page")
     assert choose(api, news=in_again()).status == 200
-    assert len(suppressions.entries(ADA)) == 3
+    assert len(list_.entries(ADA)) == 3
 
 
 @pytest.mark.parametrize(
@@ -312,18 +296,18 @@ def test_no_change_lifts_what_a_provider_a_person_or_an_operator_said_about_a_ch
 def test_an_invalid_change_is_refused_with_its_field_and_nothing_is_stored(
     api: Api, aws: Aws, body: Any, field: str
 ) -> None:
-    answer = change(api, body)
+    answer = patch_person(api, body)
     assert (answer.status, answer.fields) == (422, [field])
-    assert stored(aws) == []
+    assert stored_preferences(aws) == []
 
 
 def test_a_body_that_is_not_json_is_refused(api: Api) -> None:
     url = f"/people?recipient={ADA}"
-    assert api.ask(event("PATCH", url, "{}", {"Content-Type": "text/plain"})).status == 415
-    assert api.ask(event("PATCH", url, "[", {"Content-Type": "application/json"})).status == 400
+    assert api.ask(api_event("PATCH", url, "{}", {"Content-Type": "text/plain"})).status == 415
+    assert api.ask(api_event("PATCH", url, "[", {"Content-Type": "application/json"})).status == 400
 
 
 @pytest.mark.parametrize("by", ["one-click", "page", "preferences", "command", "console", "api"])
 def test_an_opt_out_by_every_way_is_shown_with_the_way(api: Api, preferences: Preferences, by: By) -> None:
     preferences.opt_out(ADA, "news", by)
-    assert look(api).json["topics"][0]["by"] == by
+    assert get_person(api).json["topics"][0]["by"] == by

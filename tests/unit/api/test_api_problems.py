@@ -92,9 +92,9 @@ def test_an_internal_error_is_logged_and_not_part_of_the_response(
     [("GET", "/"), ("GET", "/nothing"), ("DELETE", "/messages/m-1"), ("POST", "/messages/x")],
 )
 def test_a_request_to_an_unknown_path_gets_404_as_problem_json(api: Api, method: str, url: str) -> None:
-    from tests.support.unit.api_requests import event
+    from tests.support.unit.api_requests import api_event
 
-    answer = api.ask(event(method, url))
+    answer = api.ask(api_event(method, url))
     assert (answer.status, answer.headers["content-type"]) == (404, "application/problem+json")
 
 

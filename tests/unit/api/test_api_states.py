@@ -1,4 +1,4 @@
-"""Where a message is, by the API; and taking it back."""
+"""The state of a message, by the API, and its cancellation."""
 
 from typing import Any
 
@@ -151,7 +151,7 @@ def test_a_message_that_waits_for_the_daily_limit_can_be_cancelled_even_if_its_i
 ) -> None:
     if not deleted:
         aws.put(MAILBOX, **item(lane="bulk"))
-    if claimed_before:  # its provider took no more
+    if claimed_before:  # the provider accepted no further mail
         ledger.release(claimed(ledger))
     hold(ledger, mail(lane="bulk"), NOW, DAY_USED_UP, lines_up=True)
     assert api.cancel("/messages/m-1/cancel").json["status"] == "cancelled"

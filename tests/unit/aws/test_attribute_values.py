@@ -32,12 +32,12 @@ VALUES: list[Any] = [
 ]
 
 
-def named(value: object) -> str:
+def name_of_value(value: object) -> str:
     """The same in every process: a set is written in another order each time."""
     return f"set of {len(value)}" if isinstance(value, set) else repr(value)
 
 
-@pytest.mark.parametrize("value", VALUES, ids=named)
+@pytest.mark.parametrize("value", VALUES, ids=name_of_value)
 def test_an_item_is_serialized_to_the_same_dynamodb_json_as_by_boto3(value: Any) -> None:
     theirs: Any = TypeSerializer().serialize(value)
     assert same(image_of({"v": value}), {"v": theirs})

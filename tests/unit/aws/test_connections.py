@@ -17,15 +17,15 @@ XML = b"<PublishResponse><PublishResult><MessageId>1</MessageId></PublishResult>
 Send = Callable[[Any], Any]
 
 
-def mail(client: Any) -> Any:
+def send_email(client: Any) -> Any:
     return client.send_email(Destination={}, Content={})
 
 
-def text(client: Any) -> Any:
+def send_text_message(client: Any) -> Any:
     return client.send_text_message(DestinationPhoneNumber="+16175551234")
 
 
-def push(client: Any) -> Any:
+def publish(client: Any) -> Any:
     return client.publish(TargetArn="arn:a", Message="Hi")
 
 
@@ -56,7 +56,7 @@ def client_of(make: Callable[..., Any], response: bytes, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize(
     ("make", "send", "response"),
-    [(clients.sesv2, mail, JSON), (clients.sms, text, JSON), (clients.sns, push, XML)],
+    [(clients.sesv2, send_email, JSON), (clients.sms, send_text_message, JSON), (clients.sns, publish, XML)],
 )
 def test_a_submit_after_an_idle_minute_opens_a_new_connection(
     monkeypatch: pytest.MonkeyPatch, clock: FakeClock, make: Callable[..., Any], send: Send, response: bytes
@@ -71,7 +71,7 @@ def test_submits_one_second_apart_share_a_connection(
     monkeypatch: pytest.MonkeyPatch, clock: FakeClock
 ) -> None:
     with client_of(clients.sesv2, JSON, monkeypatch) as client:
-        mail(client)
+        send_email(client)
         clock.advance(1)
         with pytest.raises(ConnectionClosedError):  # the server has reset the connection that both share
-            mail(client)
+            send_email(client)

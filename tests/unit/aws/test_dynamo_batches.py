@@ -10,7 +10,7 @@ from tests.support.unit.fakes import Meddler
 from tests.support.unit.shared import LEDGER, MAILBOX, Aws, image
 
 
-def keys(count: int) -> list[Sets]:
+def key_images(count: int) -> list[Sets]:
     return [image(id=f"m-{number}", event_type="mail") for number in range(count)]
 
 
@@ -18,7 +18,7 @@ def test_a_batch_read_requests_at_most_a_hundred_keys_of_all_tables_in_a_call(aw
     aws.put(LEDGER, id="m-149", event_type="mail", status="sent")
     aws.put(MAILBOX, id="m-0", event_type="mail")
     client: Any = Meddler(aws.dynamodb)
-    assert batch_get(client, {LEDGER: keys(150), MAILBOX: keys(50)}) == {
+    assert batch_get(client, {LEDGER: key_images(150), MAILBOX: key_images(50)}) == {
         LEDGER: [{"id": "m-149", "event_type": "mail", "status": "sent"}],
         MAILBOX: [{"id": "m-0", "event_type": "mail"}],
     }
@@ -34,10 +34,10 @@ def test_keys_that_dynamodb_returns_as_unprocessed_are_read_again(aws: Aws) -> N
         response = real(RequestItems={LEDGER: {**request, "Keys": first}})
         return response | ({"UnprocessedKeys": {LEDGER: {**request, "Keys": following}}} if following else {})
 
-    for key in keys(5):
+    for key in key_images(5):
         aws.dynamodb.put_item(TableName=LEDGER, Item=key)
     client: Any = Meddler(aws.dynamodb, batch_get_item=two_at_most)
-    assert len(batch_get(client, {LEDGER: keys(5)}, consistent=(LEDGER,))[LEDGER]) == 5
+    assert len(batch_get(client, {LEDGER: key_images(5)}, consistent=(LEDGER,))[LEDGER]) == 5
     requests = [arguments["RequestItems"][LEDGER] for _, arguments in client.calls]
     assert [(len(request["Keys"]), request["ConsistentRead"]) for request in requests] == [
         *((5, True), (3, True), (1, True))
@@ -50,7 +50,7 @@ def test_a_batch_read_that_remains_throttled_raises_instead_of_returning_some_it
 
     client: Any = Meddler(aws.dynamodb, batch_get_item=throttled)
     with pytest.raises(UnprocessedKeys, match=f"{LEDGER} could not be read completely"):
-        batch_get(client, {LEDGER: keys(1)})
+        batch_get(client, {LEDGER: key_images(1)})
     assert len(client.calls) == 4
 
 
@@ -60,10 +60,10 @@ def test_deletions_that_dynamodb_returns_as_unprocessed_are_made_again(aws: Aws)
         real(RequestItems={LEDGER: [first]})
         return {"UnprocessedItems": {LEDGER: following} if following else {}}
 
-    for key in keys(3):
+    for key in key_images(3):
         aws.dynamodb.put_item(TableName=LEDGER, Item=key)
     client: Any = Meddler(aws.dynamodb, batch_write_item=one_at_most)
-    batch_delete(client, LEDGER, keys(3))
+    batch_delete(client, LEDGER, key_images(3))
     assert aws.dynamodb.scan(TableName=LEDGER)["Items"] == []
     assert client.names() == ["batch_write_item"] * 3
 
@@ -74,4 +74,4 @@ def test_deletions_that_remain_throttled_raise(aws: Aws) -> None:
 
     client: Any = Meddler(aws.dynamodb, batch_write_item=throttled)
     with pytest.raises(UnprocessedKeys, match=f"{LEDGER} could not be written completely"):
-        batch_delete(client, LEDGER, keys(1))
+        batch_delete(client, LEDGER, key_images(1))

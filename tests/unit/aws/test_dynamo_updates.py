@@ -1,4 +1,4 @@
-"""One conditional update of DynamoDB, and its expression."""
+"""A conditional update of DynamoDB, and its expression."""
 
 from typing import Any
 

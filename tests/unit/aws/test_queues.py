@@ -16,7 +16,7 @@ from tests.support.unit.post import Log
 from tests.support.unit.shared import Aws
 
 
-def entries(count: int, body: str = "{}") -> list[Entry]:
+def queue_entries(count: int, body: str = "{}") -> list[Entry]:
     return [Entry(str(number), body, {"channel": "mail"}) for number in range(count)]
 
 
@@ -85,11 +85,11 @@ def test_a_message_sent_to_sqs_with_a_delay_cannot_be_received_at_once(aws: Aws)
 
 def test_twenty_five_messages_are_sent_to_sqs_in_three_calls(aws: Aws) -> None:
     client = Meddler(aws.sqs)
-    assert send(client, aws.urls["mail"], entries(25)) == set()  # type: ignore[arg-type]
+    assert send(client, aws.urls["mail"], queue_entries(25)) == set()  # type: ignore[arg-type]
     assert [len(arguments["Entries"]) for _, arguments in client.calls] == [10, 10, 5]
 
 
-def refusing(*bodies: str, sender_fault: bool = True) -> Callable[..., Any]:
+def refuse_bodies(*bodies: str, sender_fault: bool = True) -> Callable[..., Any]:
     """Return a call of SQS that accepts every entry except those with these bodies."""
 
     def call(real: Callable[..., Any], **arguments: Any) -> Any:
@@ -107,7 +107,7 @@ def refusing(*bodies: str, sender_fault: bool = True) -> Callable[..., Any]:
 def test_an_entry_that_sqs_refuses_does_not_prevent_the_other_entries_of_its_batch(
     aws: Aws, log: Log, sender_fault: bool
 ) -> None:
-    client = Meddler(aws.sqs, send_message_batch=refusing("bad", sender_fault=sender_fault))
+    client = Meddler(aws.sqs, send_message_batch=refuse_bodies("bad", sender_fault=sender_fault))
     mixed = [Entry("a", "1"), Entry("b", "bad"), Entry("c", "2"), Entry("d", "bad"), Entry("e", "3")]
     assert send(client, aws.urls["mail"], mixed) == {"b", "d"}  # type: ignore[arg-type]
     assert sorted(message["Body"] for message in aws.receive()) == ["1", "2", "3"]
@@ -122,7 +122,7 @@ def test_an_entry_that_sqs_refused_once_is_sent_by_a_second_call(aws: Aws) -> No
     def refusing_the_first(real: Callable[..., Any], **arguments: Any) -> Any:
         tries.append(len(arguments["Entries"]))
         bodies = ["1"] if len(tries) == 1 else []
-        return refusing(*bodies)(real, **arguments)
+        return refuse_bodies(*bodies)(real, **arguments)
 
     client = Meddler(aws.sqs, send_message_batch=refusing_the_first)
     assert send(client, aws.urls["mail"], [Entry("a", "1"), Entry("b", "2")]) == set()  # type: ignore[arg-type]
@@ -141,20 +141,20 @@ def test_after_a_failed_batch_call_to_sqs_each_entry_is_sent_by_a_separate_call(
     aws: Aws, error: Exception
 ) -> None:
     client = Meddler(aws.sqs, send_message_batch=failing(error))
-    assert send(client, aws.urls["mail"], entries(3)) == set()  # type: ignore[arg-type]
+    assert send(client, aws.urls["mail"], queue_entries(3)) == set()  # type: ignore[arg-type]
     assert [len(arguments["Entries"]) for _, arguments in client.calls] == [3, 1, 1, 1]
     assert len(aws.receive()) == 3
 
 
 def test_while_sqs_is_down_sending_returns_the_references_of_all_entries_as_unsent(aws: Aws) -> None:
     client = Meddler(aws.sqs, send_message_batch=failing(*[client_error("ServiceUnavailable")] * 99))
-    assert send(client, aws.urls["mail"], entries(12)) == {str(number) for number in range(12)}  # type: ignore[arg-type]
+    assert send(client, aws.urls["mail"], queue_entries(12)) == {str(number) for number in range(12)}  # type: ignore[arg-type]
 
 
 # Depth
 
 
 def test_the_depth_of_a_queue_includes_messages_in_flight_and_delayed(aws: Aws) -> None:
-    send(aws.sqs, aws.urls["mail"], [*entries(3), Entry("later", "{}", delay=900)])
+    send(aws.sqs, aws.urls["mail"], [*queue_entries(3), Entry("later", "{}", delay=900)])
     aws.sqs.receive_message(QueueUrl=aws.urls["mail"], MaxNumberOfMessages=1)
     assert depth(aws.sqs, aws.urls["mail"]) == 4

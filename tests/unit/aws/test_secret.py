@@ -10,12 +10,12 @@ from mailroom.aws.secret import CachedSecret
 from tests.support.unit.events import lines_about
 from tests.support.unit.post import Log
 from tests.support.unit.shared import NOW, Aws, FakeClock
-from tests.support.unit.webhooks import DOWN, ResourceNotFoundException, Secrets, secret
+from tests.support.unit.webhooks import DOWN, ResourceNotFoundException, Secrets, cached_secret
 
 
 def test_a_secret_is_cached_for_sixty_seconds(clock: FakeClock) -> None:
     client = Secrets("one")
-    cached = secret(client, clock)
+    cached = cached_secret(client, clock)
     assert cached.current().text == "one"
     client.rotate("two", NOW)
     clock.advance(59)
@@ -27,7 +27,7 @@ def test_a_secret_is_cached_for_sixty_seconds(clock: FakeClock) -> None:
 
 def test_the_previous_version_of_a_secret_is_cached_even_if_missing(clock: FakeClock) -> None:
     client = Secrets("one", NOW - 9)
-    cached = secret(client, clock)
+    cached = cached_secret(client, clock)
     assert (cached.previous(), cached.previous()) == (None, None)
     assert client.asked == ["AWSPREVIOUS"]
     client.rotate("two", NOW)
@@ -42,7 +42,7 @@ def test_the_cached_value_of_a_secret_is_used_while_secrets_manager_fails(
     clock: FakeClock, log: Log, trouble: Exception
 ) -> None:
     client = Secrets("one")
-    cached = secret(client, clock)
+    cached = cached_secret(client, clock)
     cached.current()
     client.trouble = trouble
     clock.advance(60)
@@ -60,7 +60,7 @@ def test_without_a_cached_secret_each_call_reads_secrets_manager_again_and_raise
 ) -> None:
     client = Secrets()
     client.trouble = DOWN
-    cached = secret(client, clock)
+    cached = cached_secret(client, clock)
     for _ in range(2):
         with pytest.raises(ClientError, match="try later"):
             cached.current()
@@ -71,12 +71,12 @@ def test_reading_a_missing_secret_raises_the_error_of_secrets_manager(clock: Fak
     client = Secrets()
     client.values.clear()
     with pytest.raises(ResourceNotFoundException):
-        secret(client, clock).current()
+        cached_secret(client, clock).current()
 
 
 def test_the_text_of_a_secret_is_not_in_its_repr(clock: FakeClock) -> None:
-    assert "one" not in repr(secret(Secrets("one"), clock).current())
-    assert "one" not in str(secret(Secrets("one"), clock).current())
+    assert "one" not in repr(cached_secret(Secrets("one"), clock).current())
+    assert "one" not in str(cached_secret(Secrets("one"), clock).current())
 
 
 def test_the_current_and_the_previous_version_of_a_secret_are_read_from_secrets_manager(

@@ -16,21 +16,21 @@ def update_of(id_: str, condition: str = "attribute_not_exists(#status)") -> Con
     return Conditional(key, "SET #count = :one", condition, {":one": number(1)})
 
 
-def written(aws: Aws, count: int) -> list[int]:
+def counts_of_items(aws: Aws, count: int) -> list[int]:
     return [aws.item(f"m-{each}").get("count", 0) for each in range(count)]
 
 
 def test_a_hundred_items_are_updated_in_one_call(aws: Aws) -> None:
     client: Any = Meddler(aws.dynamodb)
     assert update_together(client, LEDGER, [update_of(f"m-{each}") for each in range(100)])
-    assert (client.names(), written(aws, 100)) == (["transact_write_items"], [1] * 100)
+    assert (client.names(), counts_of_items(aws, 100)) == (["transact_write_items"], [1] * 100)
 
 
 def test_no_item_is_updated_if_one_condition_is_false(aws: Aws) -> None:
     client: Any = Meddler(aws.dynamodb)
     updates = [update_of("m-0"), update_of("m-1", "attribute_exists(#status)"), update_of("m-2")]
     assert not update_together(client, LEDGER, updates)
-    assert (client.names(), written(aws, 3)) == (["transact_write_items"], [0, 0, 0])
+    assert (client.names(), counts_of_items(aws, 3)) == (["transact_write_items"], [0, 0, 0])
 
 
 @pytest.mark.parametrize("code", ["TransactionConflict", "ThrottlingError", "ValidationError"])
@@ -46,7 +46,7 @@ def test_a_transaction_that_dynamodb_has_cancelled_for_one_item_updates_no_item(
     assert not update_together(client, LEDGER, [update_of("m-0"), update_of("m-1")])
 
 
-def test_any_other_error_is_raised(aws: Aws) -> None:
+def test_an_error_of_a_transaction_other_than_a_failed_condition_is_raised(aws: Aws) -> None:
     client: Any = Meddler(aws.dynamodb, transact_write_items=failing(client_error("ThrottlingException")))
     with pytest.raises(ClientError, match="ThrottlingException"):
         update_together(client, LEDGER, [update_of("m-0")])

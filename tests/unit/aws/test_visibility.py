@@ -11,13 +11,13 @@ from tests.support.unit.post import Counted
 from tests.support.unit.shared import Aws
 
 
-def entries(count: int) -> list[Entry]:
+def visibility_entries(count: int) -> list[Entry]:
     return [Entry(str(number), "{}") for number in range(count)]
 
 
 def test_each_message_becomes_visible_after_the_wait_set_for_it(aws: Aws) -> None:
     client = Meddler(aws.sqs)
-    send(aws.sqs, aws.urls["mail"], entries(2))
+    send(aws.sqs, aws.urls["mail"], visibility_entries(2))
     first, second = (message["ReceiptHandle"] for message in aws.receive())
     set_visibility(client, aws.urls["mail"], [(first, 0), (second, 30)])  # type: ignore[arg-type]
     assert [entry["ReceiptHandle"] for _, arguments in client.calls for entry in arguments["Entries"]] == [

@@ -99,7 +99,7 @@ def test_a_worker_whose_clock_is_behind_gets_the_remaining_part_of_bulk_by_a_sec
     assert granted(budget(aws, ahead), 50) == 50
     client = Meddler(aws.dynamodb)
     assert granted(budget(aws, behind, client=client), PART - 50) == PART - 50
-    assert client.names() == ["update_item", "update_item"]  # it takes over where the sums begin
+    assert client.names() == ["update_item", "update_item"]  # the grant begins at the present sums
 
 
 def test_a_grant_whose_write_the_sdk_repeats_counts_twice_and_is_granted_once(
@@ -143,7 +143,7 @@ def test_while_messages_wait_a_later_message_gets_no_grant_and_an_earlier_messag
 ) -> None:
     mails = budget(aws, clock)
     mails.join(NOW)
-    later = mails.ask(10, NOW)  # in the same second, of which nobody knows the order
+    later = mails.ask(10, NOW)  # in the same second, in which the order is unknown
     assert (later.recipients, later.line_at) == (0, NOW - 1)
     assert granted(mails, 10, NOW - 1) == 10
     assert mails.spent() == (10, 10)
@@ -258,13 +258,13 @@ def test_a_count_raises_contention_if_other_workers_always_change_the_item_first
 
     outrun_client = Meddler(aws.dynamodb, update_item=outrun)
     mails = budget(aws, clock, client=outrun_client)
-    mails._clock = FakeClock(clock.now)  # its clock stands still while the hours of others pass
+    mails._clock = FakeClock(clock.now)  # this worker's clock stands still while the hours of others pass
     with pytest.raises(Contention):
         mails.count(1)
 
 
 Step = tuple[str, int, int]
-"""What is done, how many recipients or seconds it is about, and which of three workers does it."""
+"""A step of a test: the action, its number of recipients or seconds, and which of three workers does it."""
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(["bulk", "bulk", "bulk", "code", "turn", "later", "day"]),
@@ -276,7 +276,7 @@ STEPS = st.lists(
 
 
 def walked(aws: Aws, steps: list[Step]) -> list[tuple[float, int]]:
-    """What bulk has sent after these steps, and when."""
+    """Return the numbers of recipients that bulk has sent to in these steps, with their times."""
     aws.dynamodb.empty()  # type: ignore[attr-defined]  # the double's own
     clock, sent = FakeClock(), list[tuple[float, int]]()
     workers = [budget(aws, clock) for _ in range(3)]
@@ -286,7 +286,7 @@ def walked(aws: Aws, steps: list[Step]) -> list[tuple[float, int]]:
                 if what == "turn":
                     workers[who].move_line(clock.now)
                 got = granted(workers[who], many, clock.now)
-                # Its batch may take as long as a function lives.
+                # A batch may take as long as a function runs.
                 sent.append((clock.now + LATEST * (many / 60), got))
                 if got < many:
                     workers[who].join(clock.now)

@@ -1,4 +1,4 @@
-"""CSV files as they come: what is wrong is said by line and column, and the good lines go on."""
+"""CSV files of people: faults are reported by line and column, and valid lines are used."""
 
 import random
 from csv import QUOTE_ALL, QUOTE_MINIMAL, writer
@@ -10,13 +10,13 @@ from mailroom.campaigns.audience import Recipient
 from mailroom.campaigns.file_formats import MAX_RECORD_BYTES
 from mailroom.errors import Invalid
 from tests.support.fuzz.work import lines_of
-from tests.support.unit.audience import csv, faults, keys, page, pages, people
+from tests.support.unit.audience import audience_pages, csv, cursor_page, faults, keys_of, recipients_of
 
 HEADER = b"id,email,name\n"
 
 
 def test_each_line_is_a_recipient_with_its_columns_as_attributes() -> None:
-    found = people(csv(b"user,email,name\n7,ann@example.com,Ann\n8,bo@example.com,\n", key="user"))
+    found = recipients_of(csv(b"user,email,name\n7,ann@example.com,Ann\n8,bo@example.com,\n", key="user"))
     assert found == [
         Recipient("7", {"user": "7", "email": "ann@example.com", "name": "Ann"}),
         Recipient("8", {"user": "8", "email": "bo@example.com", "name": ""}),
@@ -25,7 +25,7 @@ def test_each_line_is_a_recipient_with_its_columns_as_attributes() -> None:
 
 @pytest.mark.parametrize("column", ["id", "event_type"])
 def test_a_key_column_named_id_or_event_type_does_not_become_an_attribute(column: str) -> None:
-    (only,) = people(csv(f"{column},email\n7,ann@example.com\n".encode(), key=column))
+    (only,) = recipients_of(csv(f"{column},email\n7,ann@example.com\n".encode(), key=column))
     assert only == Recipient("7", {"email": "ann@example.com"})
 
 
@@ -43,13 +43,15 @@ def test_a_key_column_named_id_or_event_type_does_not_become_an_attribute(column
 )
 @pytest.mark.parametrize("size", [1, 2, 1000])
 def test_every_kind_of_line_end_is_accepted(content: bytes, size: int) -> None:
-    names = [each.attributes["name"] for each in people(csv(content), size)]
+    names = [each.attributes["name"] for each in recipients_of(csv(content), size)]
     assert names == ["Ann", "Bo"]
 
 
 def test_quoted_cells_may_contain_the_delimiter_quotes_and_line_breaks() -> None:
     content = b'id,name,note\n1,"Lane, Ann","says ""no"""\n2,"two\nlines","\n\r\n"\n3,a 5" disk,""\n'
-    assert [(each.attributes["name"], each.attributes["note"]) for each in people(csv(content), 1)] == [
+    assert [
+        (each.attributes["name"], each.attributes["note"]) for each in recipients_of(csv(content), 1)
+    ] == [
         ("Lane, Ann", 'says "no"'),
         ("two\nlines", "\n\r\n"),
         ('a 5" disk', ""),
@@ -60,7 +62,7 @@ def test_quoted_cells_may_contain_the_delimiter_quotes_and_line_breaks() -> None
 @pytest.mark.parametrize("size", [1, 1000])
 def test_the_delimiter_of_the_header_is_used_for_the_file(delimiter: str, size: int) -> None:
     lines = ("id", '"na,me, or, title"'), ("1", "a,b"), ("2", "c,d")
-    found = people(csv("".join(f"{delimiter.join(line)}\n" for line in lines).encode()), size)
+    found = recipients_of(csv("".join(f"{delimiter.join(line)}\n" for line in lines).encode()), size)
     assert [each.attributes for each in found] == [{"na,me, or, title": "a,b"}, {"na,me, or, title": "c,d"}]
 
 
@@ -71,7 +73,7 @@ def test_the_delimiter_of_the_header_is_used_for_the_file(delimiter: str, size: 
 def test_the_delimiter_may_be_named_in_a_first_line_as_excel_writes_it(first: bytes, size: int) -> None:
     content = first + b"id;name\n1;Ann\n2;\n=;Cy;\n4;D;E\n".replace(b";", first.partition(b"=")[2][:1])
     audience = csv(content)
-    assert [each.attributes["name"] for each in people(audience, size)] == ["Ann", "", "Cy"]
+    assert [each.attributes["name"] for each in recipients_of(audience, size)] == ["Ann", "", "Cy"]
     assert faults(audience, size) == [
         "line 6: has 3 cells, but the header has 2; quote cells that hold the delimiter"
     ]
@@ -82,7 +84,8 @@ def test_a_line_may_have_missing_or_surplus_empty_cells_at_its_end(size: int) ->
     content = b"id,email,name,town\n1,a@example.com,Ann\n2,b@example.com\n3,c@example.com,,,,\n4\n,,,\n,\n"
     audience = csv(content, columns=["email"])
     found = [
-        {"name": each.attributes["name"], "town": each.attributes["town"]} for each in people(audience, size)
+        {"name": each.attributes["name"], "town": each.attributes["town"]}
+        for each in recipients_of(audience, size)
     ]
     assert found == [{"name": "Ann", "town": ""}, {"name": "", "town": ""}, {"name": "", "town": ""}]
     assert faults(audience, size) == [f"line 5, column email: {EMPTY}"]
@@ -98,7 +101,7 @@ def test_a_column_becomes_the_attribute_to_which_the_campaign_maps_it(size: int)
         first_name="First Name",
         email="E-Mail",
     )
-    assert people(audience, size) == [
+    assert recipients_of(audience, size) == [
         Recipient("7", {"user": "7", "first_name": "Ann", "email": "ann@example.com"})
     ]
     assert faults(audience, size) == [f"line 3, column email: {EMPTY}"]
@@ -106,7 +109,7 @@ def test_a_column_becomes_the_attribute_to_which_the_campaign_maps_it(size: int)
 
 def test_a_missing_mapped_column_stops_the_run() -> None:
     with pytest.raises(Invalid) as fault:
-        csv(b"id,First name\n1,Ann\n", first_name="First Name").page(page())
+        csv(b"id,First name\n1,Ann\n", first_name="First Name").page(cursor_page())
     assert str(fault.value) == "audience.map: the audience has no column 'First Name'; it has: id, First name"
 
 
@@ -118,7 +121,7 @@ def test_a_file_without_an_entry_is_reported_as_a_fault(content: bytes) -> None:
 
 
 def test_spaces_around_a_key_are_removed() -> None:
-    (only,) = people(csv(b"user ,email\n 7\xc2\xa0, ann@example.com\n", key="user"))
+    (only,) = recipients_of(csv(b"user ,email\n 7\xc2\xa0, ann@example.com\n", key="user"))
     assert only == Recipient("7", {"user": "7", "email": " ann@example.com"})
 
 
@@ -175,9 +178,9 @@ def test_an_invalid_line_is_reported_as_a_fault_and_the_other_lines_are_collecte
     content = HEADER + b"1,ann@example.com,Ann\n" + line + b"\n3,cy@example.com,Cy\n"
     audience = csv(content, columns=["email"])
     if "earlier entry" in fault and size == 1:
-        assert keys(audience, size) == ["1", "1", "3"]  # the mailbox has one of an id
+        assert keys_of(audience, size) == ["1", "1", "3"]  # the mailbox has one of an id
         return
-    assert keys(audience, size) == ["1", "3"]
+    assert keys_of(audience, size) == ["1", "3"]
     assert faults(audience, size) == [fault]
 
 
@@ -185,7 +188,7 @@ def test_an_invalid_line_is_reported_as_a_fault_and_the_other_lines_are_collecte
     "cell", ["=1+1", "@ada", "\tx", "-", "- none -", "-2+3", "+1 guest", "+4930123456", "=", "", "a=b"]
 )
 def test_a_cell_is_text_despite_its_first_character(cell: str) -> None:
-    (only,) = people(csv(HEADER + f'1,ann@example.com,"{cell}"\n'.encode()))
+    (only,) = recipients_of(csv(HEADER + f'1,ann@example.com,"{cell}"\n'.encode()))
     assert only.attributes["name"] == cell
 
 
@@ -209,7 +212,7 @@ def test_a_cell_is_text_despite_its_first_character(cell: str) -> None:
 )
 def test_an_invalid_header_stops_the_run(header: bytes, problem: str) -> None:
     with pytest.raises(Invalid) as fault:
-        csv(header, columns=["email"]).page(page())
+        csv(header, columns=["email"]).page(cursor_page())
     assert str(fault.value) == f"audience.columns: {problem}"
 
 
@@ -219,41 +222,41 @@ def test_line_numbers_in_faults_match_the_line_numbers_of_a_text_editor() -> Non
 
 
 def test_an_unclosed_quote_is_reported_as_a_fault_of_its_own_line_only() -> None:
-    """Also where the file is larger than what may be read ahead."""
+    """The file may also be larger than the part that is read ahead."""
     rest = b"".join(b"%d,%s\n" % (number, b"Bo" * 100) for number in range(2, 4_000))
     audience = csv(b'id,name\n1,"Ann\n' + rest)
     assert len(rest) > 2 * MAX_RECORD_BYTES
     assert faults(audience) == [f"line 2: {NOT_CLOSED}"]
-    assert keys(audience) == [str(number) for number in range(2, 4_000)]
+    assert keys_of(audience) == [str(number) for number in range(2, 4_000)]
 
 
 @pytest.mark.parametrize(
     "end", [b"", b'x"y\n', b"x" * 3 * MAX_RECORD_BYTES], ids=["end", "text", "endless line"]
 )
 def test_lines_that_each_open_a_quote_are_read_a_bounded_number_of_times(end: bytes) -> None:
-    """Each of these closes the quote of the line before, and opens one."""
+    """Lines each of which closes the quote of the line before, and opens a new one."""
     count = 1000
     audience = csv(b"id,name\n1,Ann\n" + b'p","r\n' * count + end, columns=["name"])
     assert lines_of(lambda: faults(audience)) < 200 * count
-    assert keys(audience) == ["1"]
+    assert keys_of(audience) == ["1"]
 
 
 @pytest.mark.parametrize("size", [1, 1000])
 def test_entries_of_several_lines_after_an_unclosed_quote_are_read_whole(size: int) -> None:
     audience = csv(b'id,name\n1,"Ann\n2,Bo\n3,"two\nlines"\n4,"a\n\nb"\n')
     assert faults(audience, size) == [f"line 2: {STRAY}"]
-    assert keys(audience, size) == ["2", "3", "4"]
+    assert keys_of(audience, size) == ["2", "3", "4"]
 
 
 def test_a_file_with_one_endless_line_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mailroom.campaigns.file_formats.MAX_LINE_BYTES", 2**20)
     with pytest.raises(Invalid, match="line 2 has over 1 MiB; put a line break after each entry"):
-        keys(csv(b"id\n" + b"x" * 2**21))
+        keys_of(csv(b"id\n" + b"x" * 2**21))
 
 
 def test_a_page_of_long_lines_ends_before_it_is_full() -> None:
     content = b"id,note\n" + b"".join(b"%d,%s\n" % (number, b"x" * 200_000) for number in range(100))
-    sizes = [len(found.recipients) for found in pages(csv(content))]
+    sizes = [len(found.recipients) for found in audience_pages(csv(content))]
     assert max(sizes) < 45
     assert sum(sizes) == 100
 
@@ -275,13 +278,13 @@ def test_every_file_that_the_csv_writer_of_python_writes_is_read_unchanged() -> 
         write.writerows([["id", "a", "b"], *rows])
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("mailroom.campaigns.file_audience.CHUNK_BYTES", chance.randint(3, 60))
-            found = people(csv(text.getvalue().encode()), chance.randint(1, 12))
+            found = recipients_of(csv(text.getvalue().encode()), chance.randint(1, 12))
         assert [[each.key, each.attributes["a"], each.attributes["b"]] for each in found] == rows
 
 
 def test_a_cursor_contains_the_header_and_the_version_and_is_small() -> None:
     audience = csv(HEADER + b"1,ann@example.com,Ann\n2,bo@example.com,Bo\n")
-    found = audience.page(page(size=1))
+    found = audience.page(cursor_page(size=1))
     etag = audience.client.content.etag  # type: ignore[attr-defined]
     assert found.cursor == {
         "offset": 36,

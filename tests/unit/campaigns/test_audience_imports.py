@@ -1,4 +1,4 @@
-"""What a cold start loads: psycopg takes longer than all of Mailroom, and only a database needs it."""
+"""Imports of a cold start: psycopg takes longer than all of Mailroom, and only a database needs it."""
 
 import os
 import subprocess

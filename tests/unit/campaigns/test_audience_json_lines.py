@@ -7,7 +7,7 @@ from mailroom.campaigns.file_formats import MAX_RECORD_BYTES
 from mailroom.campaigns.queue_bodies import Chunk, chunk_of
 from mailroom.errors import Invalid
 from mailroom.message.message import encode
-from tests.support.unit.audience import RUN, TIME, faults, jsonl, keys, page, people
+from tests.support.unit.audience import RUN, TIME, cursor_page, faults, jsonl, keys_of, recipients_of
 
 
 @pytest.mark.parametrize("begin", [b"", b"\xef\xbb\xbf", b"\n"])
@@ -15,7 +15,7 @@ from tests.support.unit.audience import RUN, TIME, faults, jsonl, keys, page, pe
 def test_each_line_is_a_recipient(begin: bytes, size: int) -> None:
     content = begin + b'{"id": 7, "email": "ann@example.com", "tags": ["a", {"b": 1.5}]}\r\n\n'
     content += '{"id": "b-8", "name": "Bo Ö", "note": null}'.encode()
-    assert people(jsonl(content), size) == [
+    assert recipients_of(jsonl(content), size) == [
         Recipient("7", {"email": "ann@example.com", "tags": ["a", {"b": 1.5}]}),
         Recipient("b-8", {"name": "Bo Ö", "note": None}),
     ]
@@ -23,7 +23,7 @@ def test_each_line_is_a_recipient(begin: bytes, size: int) -> None:
 
 def test_numbers_keep_their_digits_on_the_way_to_compose() -> None:
     content = b'{"id": 1, "price": 19.90, "long": 0.12345678901234567890123456789, "far": 1e100}'
-    (only,) = people(jsonl(content))
+    (only,) = recipients_of(jsonl(content))
     assert [str(only.attributes[name]) for name in ("price", "long", "far")] == [
         *("19.90", "0.12345678901234567890123456789", "1E+100"),
     ]
@@ -58,7 +58,8 @@ NO_NUMBER = "line 2: holds a number that DynamoDB cannot store; use up to 38 dig
         (b'{"id": ["2"], "email": "b"}', NO_KEY),
         (b'{"id": 2, "email": "b", "n": 1E999999999999999999999}', NO_NUMBER),
         (b'{"id": 2, "email": "b", "n": [-1E-999999999999999999999]}', NO_NUMBER),
-        (b'{"id": 2, "email": "b", "n": 1E999999999}', NO_NUMBER),  # written out it would be a gigabyte
+        # The line would have a gigabyte if it were written out.
+        (b'{"id": 2, "email": "b", "n": 1E999999999}', NO_NUMBER),
         (b'{"id": 2, "email": "b", "n": 1E300}', NO_NUMBER),
         (b'{"id": 2, "email": "b", "n": 0.%s}' % (b"1" * 39), NO_NUMBER),
         (b'{"id": "a\\u0000b", "email": "b"}', "line 2, column id: holds a line break or control character"),
@@ -75,7 +76,7 @@ def test_an_invalid_line_is_reported_as_a_fault_and_the_other_lines_are_collecte
 ) -> None:
     good = [b'{"id": %d, "email": "a"}' % number for number in (1, 3)]
     audience = jsonl(good[0] + b"\n" + line + b"\n" + good[1], columns=["email"])
-    assert keys(audience) == ["1", "3"]
+    assert keys_of(audience) == ["1", "3"]
     (said,) = faults(audience)
     assert said.startswith(fault)
 
@@ -95,5 +96,5 @@ def test_a_fault_does_not_contain_the_text_of_its_line() -> None:
 )
 def test_a_file_of_another_kind_stops_the_run(content: bytes, problem: str) -> None:
     with pytest.raises(Invalid) as fault:
-        jsonl(content).page(page())
+        jsonl(content).page(cursor_page())
     assert str(fault.value) == f"audience.location: {problem}"

@@ -14,7 +14,7 @@ from mailroom.campaigns.definition import File
 from mailroom.campaigns.file_audience import FileAudience
 from mailroom.campaigns.file_formats import CHUNK_BYTES
 from tests.support import ROOT
-from tests.support.unit.audience import LOCATION, Bucket, Content, csv, page, pages
+from tests.support.unit.audience import LOCATION, Bucket, Content, audience_pages, csv, cursor_page
 
 LINES = 100_000
 HEADER = b"id,email,first_name\n"
@@ -22,20 +22,20 @@ BLOCK = 2_000
 ENVIRONMENT = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'lambdas'}"}
 
 
-def line(number: int) -> str:
+def csv_line(number: int) -> str:
     return f"u{number:07},person-{number:07}@example.com,Ann\n"
 
 
-WIDTH = len(line(0))
+WIDTH = len(csv_line(0))
 
 
 @lru_cache(maxsize=3)
 def block(at: int) -> bytes:
-    return "".join(map(line, range(at * BLOCK, (at + 1) * BLOCK))).encode()
+    return "".join(map(csv_line, range(at * BLOCK, (at + 1) * BLOCK))).encode()
 
 
 class Generated(Content):
-    """A file that exists only where it is looked at."""
+    """A file whose content is created when it is read."""
 
     def __init__(self, lines: int) -> None:
         self._size = len(HEADER) + lines * WIDTH
@@ -55,9 +55,9 @@ class Generated(Content):
 
 
 def collected(lines: int) -> None:
-    """Collect all of them: everybody once, and in order."""
+    """Collect all people: each of them once, and in order."""
     count = 0
-    for found in pages(csv(Generated(lines), columns=["email"])):
+    for found in audience_pages(csv(Generated(lines), columns=["email"])):
         assert found.faults == []
         for person in found.recipients:
             assert person.key == f"u{count:07}"
@@ -76,7 +76,7 @@ def main() -> None:
 
 def test_the_generated_file_of_these_tests_has_the_right_bytes_in_each_range() -> None:
     content = Generated(12_000)
-    whole = HEADER + "".join(map(line, range(12_000))).encode()
+    whole = HEADER + "".join(map(csv_line, range(12_000))).encode()
     assert content.read(0, len(content)) == whole
     for begin, end in ((0, 5), (7, 40), (20, 300_000), (220_000, 480_000), (len(whole) - 9, len(whole) + 50)):
         assert content.read(begin, end) == whole[begin:end]
@@ -98,9 +98,9 @@ def test_a_large_file_needs_no_more_memory_than_a_file_of_a_tenth_of_its_size() 
 
 def test_a_page_of_a_thousand_lines_takes_a_few_megabytes() -> None:
     audience, content = csv(Generated(LINES)), Generated(LINES)
-    content.read(0, CHUNK_BYTES)  # what the test itself makes stands in memory already
+    content.read(0, CHUNK_BYTES)  # the data of the test itself are in memory already
     tracemalloc.start()
-    found = audience.page(page())
+    found = audience.page(cursor_page())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert len(found.recipients) == 1000
@@ -111,10 +111,10 @@ def test_a_page_needs_one_request_at_any_place_in_the_file() -> None:
     content = Generated(LINES)
     bucket = Bucket(content)
     audience = FileAudience(File(LOCATION, "id"), bucket)  # type: ignore[arg-type]
-    first = audience.page(page())
+    first = audience.page(cursor_page())
     assert first.cursor["offset"] == len(HEADER) + 1000 * WIDTH
     middle = first.cursor | {"offset": len(HEADER) + 90_000 * WIDTH, "line": 90_002}
-    assert audience.page(page(middle)).recipients[0].key == "u0090000"
+    assert audience.page(cursor_page(middle)).recipients[0].key == "u0090000"
     assert len(bucket.asked) == 2
 
 

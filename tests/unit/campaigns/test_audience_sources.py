@@ -1,4 +1,4 @@
-"""Audiences on AWS itself, as moto has it; and which of them a campaign's definition asks for."""
+"""Audiences on AWS, simulated by moto, and the choice of the source by a campaign's definition."""
 
 from typing import Any
 
@@ -20,58 +20,58 @@ from mailroom.campaigns.file_audience import FileAudience
 from mailroom.campaigns.postgresql import PostgresqlAudience
 from mailroom.campaigns.sources import audience_of
 from mailroom.errors import Invalid
-from tests.support.unit.audience import keys, page, people, refusal
+from tests.support.unit.audience import cursor_page, keys_of, recipients_of, s3_refusal
 from tests.support.unit.shared import BUCKET, Aws
 
 PLACE = f"s3://{BUCKET}/lists/people 1%.csv"
 
 
-def asked(audience: AudienceDefinition) -> Definition:
+def weekly_to(audience: AudienceDefinition) -> Definition:
     return Definition("weekly", "mail", audience)
 
 
-def made(audience: AudienceDefinition, aws: Aws) -> Any:
-    return audience_of(Modules(), asked(audience))
+def audience_with(audience: AudienceDefinition, aws: Aws) -> Any:
+    return audience_of(Modules(), weekly_to(audience))
 
 
 def test_each_kind_of_audience_has_its_class(aws: Aws) -> None:
-    assert isinstance(made(File(PLACE, "id"), aws), FileAudience)
-    assert isinstance(made(Postgresql("app", "SELECT 1 AS id", "id"), aws), PostgresqlAudience)
+    assert isinstance(audience_with(File(PLACE, "id"), aws), FileAudience)
+    assert isinstance(audience_with(Postgresql("app", "SELECT 1 AS id", "id"), aws), PostgresqlAudience)
     with pytest.raises(Invalid, match=r"the campaign's folder has no campaign\.py"):
-        made(Module(), aws).page(page())
+        audience_with(Module(), aws).page(cursor_page())
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
 def test_a_file_in_s3_is_read_by_pages(aws: Aws, size: int) -> None:
     lines = [f"{number},p{number}@example.com\n" for number in range(7)]
     aws.s3.put_object(Bucket=BUCKET, Key="lists/people 1%.csv", Body="".join(["id,email\n", *lines]).encode())
-    found = people(made(File(PLACE, "id"), aws), size)
+    found = recipients_of(audience_with(File(PLACE, "id"), aws), size)
     assert found == [Recipient(str(number), {"email": f"p{number}@example.com"}) for number in range(7)]
 
 
 def test_a_file_without_the_column_of_unless_stops_the_run_and_an_empty_cell_does_not(aws: Aws) -> None:
     unless = Unless("push_id", "push", ("sent",))
-    audience = audience_of(Modules(), structs.replace(asked(File(PLACE, "id")), unless=unless))
+    audience = audience_of(Modules(), structs.replace(weekly_to(File(PLACE, "id")), unless=unless))
     aws.s3.put_object(Bucket=BUCKET, Key="lists/people 1%.csv", Body=b"id,push_id\n1,\n")
-    assert keys(audience) == ["1"]
+    assert keys_of(audience) == ["1"]
     aws.s3.put_object(Bucket=BUCKET, Key="lists/people 1%.csv", Body=b"id,pushid\n1,p-1\n")
     with pytest.raises(Invalid, match="the audience has no column 'push_id'; it has: id, pushid"):
-        audience.page(page())
+        audience.page(cursor_page())
 
 
 def test_an_empty_file_in_s3_has_no_recipients(aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="empty.jsonl", Body=b"")
-    assert keys(made(File(f"s3://{BUCKET}/empty.jsonl", "id"), aws)) == []
+    assert keys_of(audience_with(File(f"s3://{BUCKET}/empty.jsonl", "id"), aws)) == []
 
 
 def test_a_file_that_was_replaced_during_the_run_stops_the_run(aws: Aws) -> None:
-    audience = made(File(f"s3://{BUCKET}/list.jsonl", "id"), aws)
+    audience = audience_with(File(f"s3://{BUCKET}/list.jsonl", "id"), aws)
     aws.s3.put_object(Bucket=BUCKET, Key="list.jsonl", Body=b'{"id": 1}\n{"id": 2}\n')
-    cursor = audience.page(page(size=1)).cursor
-    assert [each.key for each in audience.page(page(cursor)).recipients] == ["2"]
+    cursor = audience.page(cursor_page(size=1)).cursor
+    assert [each.key for each in audience.page(cursor_page(cursor)).recipients] == ["2"]
     aws.s3.put_object(Bucket=BUCKET, Key="list.jsonl", Body=b'{"id": 1}\n{"id": 2}\n{"id": 3}\n')
     with pytest.raises(Invalid, match="has changed since the run began; start the run again"):
-        audience.page(page(cursor))
+        audience.page(cursor_page(cursor))
 
 
 @pytest.mark.parametrize(
@@ -79,23 +79,23 @@ def test_a_file_that_was_replaced_during_the_run_stops_the_run(aws: Aws) -> None
 )
 def test_a_location_outside_s3_is_refused(aws: Aws, location: str) -> None:
     with pytest.raises(Invalid, match=r"audience\.location: .* is not a location in S3; use s3://bucket/key"):
-        made(File(location, "id"), aws).page(page())
+        audience_with(File(location, "id"), aws).page(cursor_page())
 
 
 def test_a_missing_file_is_refused_and_an_outage_is_raised(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
-    audience = made(File(f"s3://{BUCKET}/missing", "id"), aws)
+    audience = audience_with(File(f"s3://{BUCKET}/missing", "id"), aws)
     with pytest.raises(Invalid, match=f"s3://{BUCKET}/missing does not exist; put the file there"):
-        audience.page(page())
+        audience.page(cursor_page())
 
     class Down:
         def __init__(self, code: str, status: int) -> None:
-            self.answer = refusal(code, status)
+            self.answer = s3_refusal(code, status)
 
         def get_object(self, **asked: Any) -> Any:
             raise self.answer
 
     with pytest.raises(ClientError, match="SlowDown"):
-        structs.replace(audience, client=Down("SlowDown", 503)).page(page())
+        structs.replace(audience, client=Down("SlowDown", 503)).page(cursor_page())
     # On AWS a file that is not there is refused, for collect may not list the bucket.
     with pytest.raises(Invalid, match="does not exist, or collect may not read its bucket or KMS key"):
-        structs.replace(audience, client=Down("AccessDenied", 403)).page(page())
+        structs.replace(audience, client=Down("AccessDenied", 403)).page(cursor_page())

@@ -1,4 +1,4 @@
-"""A dry run asks and writes nothing."""
+"""A dry run makes no request and no write."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ class Silent:
         return {key: {"n": 1} for key in recipients.keys if key != "p2"}
 
 
-def count(**changes: Any) -> dict[str, Any]:
+def count_dry(**changes: Any) -> dict[str, Any]:
     unused: Any = None
     collector = Collector(
         {"weekly": WEEKLY}, lambda _: People(), unused, sqs=unused, queue_url="", audience_queue_url=""
@@ -50,7 +50,7 @@ def count(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_dry_run_counts_each_page_and_returns_samples_and_faults() -> None:
-    first = count(samples=2)
+    first = count_dry(samples=2)
     assert first == {
         "recipients": 2,
         "cursor": 3,
@@ -61,8 +61,8 @@ def test_a_dry_run_counts_each_page_and_returns_samples_and_faults() -> None:
             {"key": "p2", "attributes": {"email": "p2@example.com"}},
         ],
     }
-    assert count(cursor=3)["samples"] == []
-    assert (count(cursor=6)["recipients"], count(cursor=6)["cursor"]) == (1, None)
+    assert count_dry(cursor=3)["samples"] == []
+    assert (count_dry(cursor=6)["recipients"], count_dry(cursor=6)["cursor"]) == (1, None)
 
 
 def test_samples_are_composed_as_in_a_run_and_no_item_is_written(aws: Aws, clock: FakeClock) -> None:
@@ -95,9 +95,9 @@ def test_samples_are_composed_as_in_a_run_and_no_item_is_written(aws: Aws, clock
 
 def test_an_undeployed_campaign_is_refused_with_the_names_of_the_deployed_campaigns() -> None:
     with pytest.raises(Invalid, match="'other' is not deployed; use one of: weekly"):
-        count(campaign="other")
+        count_dry(campaign="other")
 
 
 def test_a_dry_run_with_an_invalid_name_of_its_run_is_refused() -> None:
     with pytest.raises(Malformed):
-        count(run="a#b")
+        count_dry(run="a#b")

@@ -25,7 +25,7 @@ def compose(recipients):
 
 
 @pytest.fixture
-def campaign(aws: Aws, load: Load, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Load:
+def weekly_campaign(aws: Aws, load: Load, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Load:
     """A bundle with one campaign, which has a module, and its audience in S3."""
     definition = {
         "name": "weekly",
@@ -64,26 +64,26 @@ def collected(aws: Aws, campaign: Load, monkeypatch: pytest.MonkeyPatch) -> list
     return [each["Body"] for each in aws.receive("audience")]
 
 
-def started(aws: Aws) -> Run:
+def run_in_table(aws: Aws) -> Run:
     run = Runs(aws.dynamodb, RUNS).read("weekly", RUN)
     assert run is not None
     return run
 
 
-def id_of(aws: Aws, key: str) -> str:
-    return started(aws).id_of(key)
+def id_of_person(aws: Aws, key: str) -> str:
+    return run_in_table(aws).id_of(key)
 
 
 def test_collect_and_compose_put_the_messages_of_a_campaign_from_a_file_into_the_mailbox(
-    aws: Aws, clock: FakeClock, campaign: Load, monkeypatch: pytest.MonkeyPatch, log: Any
+    aws: Aws, clock: FakeClock, weekly_campaign: Load, monkeypatch: pytest.MonkeyPatch, log: Any
 ) -> None:
     Preferences(aws.dynamodb, PREFERENCES, clock).opt_out("eve@example.com", "news", "page")
-    bodies = collected(aws, campaign, monkeypatch)
+    bodies = collected(aws, weekly_campaign, monkeypatch)
     monkeypatch.setenv("QUEUE_URL", aws.urls["audience"])
-    assert failures(campaign("compose")(sqs_event(*bodies), lambda_context())) == []
-    found = aws.item(id_of(aws, "1"), "mail", MAILBOX)
+    assert failures(weekly_campaign("compose")(sqs_event(*bodies), lambda_context())) == []
+    found = aws.item(id_of_person(aws, "1"), "mail", MAILBOX)
     assert found == {
-        **of_run(started(aws), "1"),
+        **of_run(run_in_table(aws), "1"),
         "event_type": "mail",
         "lane": "bulk",
         "topic": "news",
@@ -92,9 +92,9 @@ def test_collect_and_compose_put_the_messages_of_a_campaign_from_a_file_into_the
         "first_name": "Ada",
         "greeting": "Hello Ada",
     }
-    assert aws.item(id_of(aws, "4"), "mail", MAILBOX)["greeting"] == "Hello Dan"
-    assert aws.item(id_of(aws, "2"), "mail", MAILBOX) == {}
-    assert aws.item(id_of(aws, "2"), "mail", LEDGER)["error"]["code"] == "opted_out"
+    assert aws.item(id_of_person(aws, "4"), "mail", MAILBOX)["greeting"] == "Hello Dan"
+    assert aws.item(id_of_person(aws, "2"), "mail", MAILBOX) == {}
+    assert aws.item(id_of_person(aws, "2"), "mail", LEDGER)["error"]["code"] == "opted_out"
     assert "example.com" not in str(log())
     (run,) = aws.dynamodb.scan(TableName=RUNS)["Items"]
     assert (run["composed"]["N"], run["opted_out"]["N"], run["refused"]["N"]) == ("2", "1", "1")
@@ -102,15 +102,17 @@ def test_collect_and_compose_put_the_messages_of_a_campaign_from_a_file_into_the
 
 
 def test_a_dry_run_of_both_functions_writes_no_item(
-    aws: Aws, campaign: Load, monkeypatch: pytest.MonkeyPatch
+    aws: Aws, weekly_campaign: Load, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("QUEUE_URL", aws.urls["collect"])
     asked = {"campaign": "weekly", "run": RUN, "scheduled_at": AT}
-    page = campaign("collect")({"dry_run": {**asked, "samples": 1}}, lambda_context())
+    page = weekly_campaign("collect")({"dry_run": {**asked, "samples": 1}}, lambda_context())
     assert (page["recipients"], page["refused"]) == (2, 0)
     assert page["samples"][0]["key"] == "1"
     assert page["samples"][0]["attributes"]["email"] == "ada@example.com"
-    answer = campaign("compose")({"dry_run": {**asked, "recipients": page["samples"]}}, lambda_context())
+    answer = weekly_campaign("compose")(
+        {"dry_run": {**asked, "recipients": page["samples"]}}, lambda_context()
+    )
     assert answer["items"][0]["greeting"] == "Hello Ada"
     json.dumps([page, answer])  # Lambda answers JSON
     for table in (MAILBOX, LEDGER, RUNS):
@@ -120,13 +122,13 @@ def test_a_dry_run_of_both_functions_writes_no_item(
 
 @pytest.mark.parametrize("version", [7, 0], ids=["a published version", "the deployed template"])
 def test_the_messages_of_a_run_have_the_template_version_that_was_current_when_the_run_began(
-    aws: Aws, campaign: Load, monkeypatch: pytest.MonkeyPatch, version: int
+    aws: Aws, weekly_campaign: Load, monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:
     monkeypatch.setenv("TEMPLATES_BUCKET", TEMPLATES)
     if version:
         choose(aws, default=version)
-    bodies = collected(aws, campaign, monkeypatch)
+    bodies = collected(aws, weekly_campaign, monkeypatch)
     choose(aws, default=8)
     monkeypatch.setenv("QUEUE_URL", aws.urls["audience"])
-    assert failures(campaign("compose")(sqs_event(*bodies), lambda_context())) == []
-    assert aws.item(id_of(aws, "1"), "mail", MAILBOX)["template_version"] == version
+    assert failures(weekly_campaign("compose")(sqs_event(*bodies), lambda_context())) == []
+    assert aws.item(id_of_person(aws, "1"), "mail", MAILBOX)["template_version"] == version

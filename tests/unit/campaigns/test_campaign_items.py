@@ -1,4 +1,4 @@
-"""One person of an audience as an item: who decides about which attribute."""
+"""A person of an audience as an item: the source of each attribute."""
 
 import json
 from datetime import UTC, date, datetime
@@ -34,13 +34,15 @@ WEEKLY = Definition(
 ADA = Recipient("17", {"email": "ada@example.com", "first_name": "Ada"})
 
 
-def made(recipient: Recipient = ADA, definition: Definition = WEEKLY, **composed: Any) -> dict[str, Any]:
+def item_of_ada(
+    recipient: Recipient = ADA, definition: Definition = WEEKLY, **composed: Any
+) -> dict[str, Any]:
     chunk = Chunk(definition.name, "2026-11-18T13:00Z", AT, 1, [recipient])
     return item_of(CONTRACTS[definition.channel], definition, chunk, recipient, composed)
 
 
 def test_an_item_is_a_message_of_the_bulk_lane_with_the_audiences_key_in_its_id() -> None:
-    item = made()
+    item = item_of_ada()
     assert item == {
         "id": "weekly#2026-11-18T13:00Z#17",
         "event_type": "mail",
@@ -70,28 +72,28 @@ def test_an_item_is_a_message_of_the_bulk_lane_with_the_audiences_key_in_its_id(
     ],
 )
 def test_a_column_named_like_an_attribute_of_a_mail_has_no_effect(column: str) -> None:
-    item = made(Recipient("17", {**ADA.attributes, column: "eve@example.com"}))
-    assert item == made()
+    item = item_of_ada(Recipient("17", {**ADA.attributes, column: "eve@example.com"}))
+    assert item == item_of_ada()
 
 
 def test_a_column_that_resembles_an_attribute_is_a_variable_unlike_an_attribute_of_a_module() -> None:
     recipient = structs.replace(ADA, attributes={**ADA.attributes, "timezone": "UTC", "expires": "soon"})
-    message = parse(made(recipient, sendAt="noon"), CONTRACTS)
+    message = parse(item_of_ada(recipient, sendAt="noon"), CONTRACTS)
     assert (message.audience_columns, message.misspelt()) == (["expires"], {"sendAt": "send_at"})
 
 
 def test_the_address_of_a_recipient_may_be_in_the_column_to() -> None:
-    assert made(Recipient("17", {"to": "ada@example.com"}))["to"] == "ada@example.com"
+    assert item_of_ada(Recipient("17", {"to": "ada@example.com"}))["to"] == "ada@example.com"
 
 
 def test_an_empty_cell_of_an_attribute_counts_as_missing() -> None:
     cells = {"locale": "", "time_zone": "", "city": ""}
-    assert made(Recipient("17", {**ADA.attributes, **cells})) == {**made(), "city": ""}
+    assert item_of_ada(Recipient("17", {**ADA.attributes, **cells})) == {**item_of_ada(), "city": ""}
 
 
 def test_a_campaigns_window_is_in_the_time_zone_of_each_row() -> None:
     hours = {"from": "09:00", "to": "20:00", "zone": "Europe/Berlin"}
-    item = made(
+    item = item_of_ada(
         Recipient("17", {**ADA.attributes, "time_zone": "Asia/Tokyo", "window": "none"}),
         structs.replace(WEEKLY, window=hours),
     )
@@ -100,32 +102,32 @@ def test_a_campaigns_window_is_in_the_time_zone_of_each_row() -> None:
 
 
 def test_a_column_named_like_an_attribute_of_another_channel_is_a_variable() -> None:
-    assert made(Recipient("17", {**ADA.attributes, "url": "https://example.com/ada"}))["url"]
+    assert item_of_ada(Recipient("17", {**ADA.attributes, "url": "https://example.com/ada"}))["url"]
 
 
 def test_composed_attributes_override_settings_and_audience_but_not_id_channel_lane_and_topic() -> None:
-    item = made(
+    item = item_of_ada(
         first_name="Augusta", template="other", id="mine", event_type="sms", lane="normal", topic="none"
     )
     assert (item["first_name"], item["template"]) == ("Augusta", "other")
     assert {name: item[name] for name in ("id", "event_type", "lane", "topic")} == {
-        name: made()[name] for name in ("id", "event_type", "lane", "topic")
+        name: item_of_ada()[name] for name in ("id", "event_type", "lane", "topic")
     }
 
 
 def test_dates_uuids_and_decimals_of_a_module_become_json() -> None:
-    item = made(since=date(2026, 11, 18), id_=UUID(int=7), price=Decimal("12.50"), few=(1, 2))
+    item = item_of_ada(since=date(2026, 11, 18), id_=UUID(int=7), price=Decimal("12.50"), few=(1, 2))
     assert (item["since"], item["id_"]) == ("2026-11-18", "00000000-0000-0000-0000-000000000007")
     assert (item["price"], item["few"]) == ("12.50", [1, 2])
 
 
 def test_a_bcc_that_a_module_adds_to_a_mail_with_a_topic_is_refused() -> None:
     with pytest.raises(Invalid, match="a mail with a topic has one recipient"):
-        made(bcc="eve@example.com")
+        item_of_ada(bcc="eve@example.com")
 
 
 def test_a_message_expires_a_fixed_time_after_its_run() -> None:
-    item = made(definition=structs.replace(WEEKLY, expires_after_hours=36.5))
+    item = item_of_ada(definition=structs.replace(WEEKLY, expires_after_hours=36.5))
     assert item["expires_at"] == "2026-11-20T01:30:00.000Z"
 
 
@@ -185,7 +187,7 @@ def test_a_name_with_characters_that_an_id_cannot_contain_is_refused(name: str) 
 
 @pytest.mark.parametrize("wrong", [{"run": ""}, {"run": "x" * 41}, {"scheduled_at": "soon"}, {"start": "s"}])
 def test_a_chunk_or_a_page_without_a_run_is_malformed(wrong: dict[str, str]) -> None:
-    """No time fixes them: they are dead letters at once."""
+    """Waiting does not correct such items: they are dead letters at once."""
     chunk = {"campaign": "weekly", "run": "r", "scheduled_at": AT, "start": 1, "recipients": [], **wrong}
     with pytest.raises(Malformed):
         chunk_of(json.dumps(chunk))
@@ -204,7 +206,7 @@ def test_all_spellings_of_a_time_name_the_same_run(spelling: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["second", "20261118", "T-shirts"])
-def test_a_name_other_than_a_time_is_kept(name: str) -> None:
+def test_a_run_name_that_is_not_a_time_is_used_unchanged(name: str) -> None:
     assert canonical(name) == name
 
 
@@ -217,7 +219,7 @@ PUSHED = structs.replace(WEEKLY, unless=Unless("push_id", "push", ("sent",)))
 
 
 def test_a_column_with_the_id_of_another_message_becomes_a_condition_at_the_runs_time() -> None:
-    item = made(Recipient("17", {**ADA.attributes, "push_id": "push-17", "unless": "x"}), PUSHED)
+    item = item_of_ada(Recipient("17", {**ADA.attributes, "push_id": "push-17", "unless": "x"}), PUSHED)
     assert item["unless"] == {"id": "push-17", "event_type": "push", "status": ["sent"]}
     assert item["send_at"] == AT
     assert parse(item, CONTRACTS).conditions == (Condition("push-17", "push", ["sent"]),)
@@ -226,14 +228,16 @@ def test_a_column_with_the_id_of_another_message_becomes_a_condition_at_the_runs
 def test_the_key_column_may_contain_the_ids_of_the_other_messages() -> None:
     unless = Unless("id", "push", ("sent",))
     by_id = structs.replace(PUSHED, audience=File("s3://bucket/people.csv", "id"), unless=unless)
-    assert made(ADA, by_id)["unless"]["id"] == "17"
+    assert item_of_ada(ADA, by_id)["unless"]["id"] == "17"
 
 
 @pytest.mark.parametrize("empty", [{}, {"push_id": ""}, {"push_id": None}])
 def test_a_row_without_another_messages_id_gets_its_message_without_a_condition(
     empty: dict[str, Any],
 ) -> None:
-    assert not {"unless", "send_at"} & made(Recipient("17", {**ADA.attributes, **empty}), PUSHED).keys()
+    assert (
+        not {"unless", "send_at"} & item_of_ada(Recipient("17", {**ADA.attributes, **empty}), PUSHED).keys()
+    )
 
 
 @pytest.mark.parametrize(
@@ -248,4 +252,4 @@ def test_a_later_send_at_of_the_campaigns_own_code_is_kept_beside_the_condition(
     send_at: Any, stands: str
 ) -> None:
     person = Recipient("17", {**ADA.attributes, "push_id": 7})
-    assert made(person, PUSHED, send_at=send_at)["send_at"] == stands
+    assert item_of_ada(person, PUSHED, send_at=send_at)["send_at"] == stands

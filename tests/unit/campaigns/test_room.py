@@ -16,7 +16,7 @@ def room(aws: Aws, clock: FakeClock) -> PageRoom:
     return PageRoom(budget, aws.sqs, aws.urls["mail-bulk"], aws.urls["audience"])
 
 
-def waits(aws: Aws, queue: str, many: int) -> None:
+def fill_queue(aws: Aws, queue: str, many: int) -> None:
     for _ in range(many):
         aws.sqs.send_message(QueueUrl=aws.urls[queue], MessageBody="{}")
 
@@ -51,8 +51,8 @@ def test_a_page_waits_while_other_messages_wait_for_the_daily_limit(room: PageRo
 def test_messages_in_queues_count_against_the_daily_limit(
     room: PageRoom, aws: Aws, mails: int, chunks: int, again: bool
 ) -> None:
-    waits(aws, "mail-bulk", mails)
-    waits(aws, "audience", chunks)
+    fill_queue(aws, "mail-bulk", mails)
+    fill_queue(aws, "audience", chunks)
     assert room.again(PAGE, NOW) == (NOW + LOOK_AGAIN_SECONDS if again else None)
 
 

@@ -5,27 +5,27 @@ from typing import Any
 from mailroom.campaigns.audience import Fault
 from mailroom.campaigns.runs import KEPT_SECONDS, PageClaim, Runs
 from tests.support.unit.fakes import Meddler, asked_twice
-from tests.support.unit.run_messages import AT, lose_run, read, started
+from tests.support.unit.run_messages import AT, lose_run, read_run, start_run
 from tests.support.unit.shared import NOW, NOW_MS, RUNS, Aws, FakeClock
 
 RUN = ("weekly", "r")
 
 
 def test_the_number_of_a_start_is_its_time(runs: Runs, clock: FakeClock) -> None:
-    assert started(runs).valid_from == NOW_MS
+    assert start_run(runs).valid_from == NOW_MS
     clock.advance(60)
-    assert started(runs, start="again").valid_from == NOW_MS + 60_000
+    assert start_run(runs, start="again").valid_from == NOW_MS + 60_000
 
 
 def test_each_start_and_stop_raises_the_number_even_if_the_clock_is_behind(
     runs: Runs, clock: FakeClock
 ) -> None:
-    numbers = [started(runs).valid_from]
+    numbers = [start_run(runs).valid_from]
     clock.advance(-3600)
-    numbers.append(started(runs, start="again").valid_from)
+    numbers.append(start_run(runs, start="again").valid_from)
     assert runs.stop(*RUN)
-    numbers.append(read(runs).valid_from)
-    numbers.append(started(runs, start="last").valid_from)
+    numbers.append(read_run(runs).valid_from)
+    numbers.append(start_run(runs, start="last").valid_from)
     assert numbers == [NOW_MS, NOW_MS + 1, NOW_MS + 2, NOW_MS + 3]
 
 
@@ -34,7 +34,7 @@ def test_a_start_that_was_recorded_before_does_not_raise_the_number(runs: Runs, 
         runs.begin(*RUN, "start", AT)
         clock.advance(behind)
         assert not runs.begin(*RUN, "start", AT)
-        assert read(runs).valid_from == NOW_MS
+        assert read_run(runs).valid_from == NOW_MS
 
 
 def test_a_start_adds_the_counts_of_the_start_before_it_to_those_of_the_earlier_starts_once(
@@ -50,7 +50,7 @@ def test_a_start_adds_the_counts_of_the_start_before_it_to_those_of_the_earlier_
             assert isinstance(claim, PageClaim)
             runs.advance(claim, None, people, [Fault("line 3", "email", "is missing")])
             runs.count(*RUN, {"opted_out": 2, "left_out": 1})
-    run = read(runs)
+    run = read_run(runs)
     assert (run.recipients, run.refused, run.opted_out, run.left_out) == (5, 1, 2, 1)
     earlier = (run.earlier_recipients, run.earlier_refused, run.earlier_opted_out, run.earlier_left_out)
     assert earlier == (47, 2, 4, 2)
@@ -61,32 +61,32 @@ def test_a_start_whose_response_was_lost_raises_the_number_once(
 ) -> None:
     client: Any = Meddler(aws.dynamodb, update_item=asked_twice)
     Runs(client, RUNS, clock=clock).begin(*RUN, "start", AT)
-    assert read(runs).valid_from == NOW_MS
+    assert read_run(runs).valid_from == NOW_MS
 
 
 def test_a_stop_whose_response_was_lost_raises_the_number_once(
     runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
-    started(runs)
+    start_run(runs)
     client: Any = Meddler(aws.dynamodb, update_item=asked_twice)
     assert Runs(client, RUNS, clock=clock).stop(*RUN)
-    assert read(runs).valid_from == NOW_MS + 1
+    assert read_run(runs).valid_from == NOW_MS + 1
 
 
 def test_a_second_stop_does_not_raise_the_number(runs: Runs, clock: FakeClock) -> None:
-    started(runs)
+    start_run(runs)
     runs.stop(*RUN)
-    stopped = read(runs)
+    stopped = read_run(runs)
     for seconds in (0, 60, -3600):
         clock.advance(seconds)
         assert not runs.stop(*RUN)
-    assert read(runs) == stopped
+    assert read_run(runs) == stopped
 
 
 def test_a_stop_of_a_stopped_run_that_is_paused_ends_the_pause_and_raises_the_number(
     runs: Runs, clock: FakeClock
 ) -> None:
-    started(runs)
+    start_run(runs)
     runs.stop(*RUN)
     clock.advance(60)
     # A restore pauses the runs that it has read, in whatever state they are.
@@ -97,15 +97,15 @@ def test_a_stop_of_a_stopped_run_that_is_paused_ends_the_pause_and_raises_the_nu
         ExpressionAttributeValues={":why": {"S": "restored from a backup"}},
     )
     assert runs.stop(*RUN)
-    run = read(runs)
+    run = read_run(runs)
     assert (run.state, run.paused, run.valid_from) == ("stopped", "", NOW_MS + 60_000)
     assert not runs.stop(*RUN)
 
 
 def test_the_pages_of_a_stopped_start_are_not_claimed_after_a_later_start(runs: Runs) -> None:
-    started(runs)
+    start_run(runs)
     runs.stop(*RUN)
-    started(runs, start="again")
+    start_run(runs, start="again")
     assert isinstance(runs.claim(*RUN, "again", 1), PageClaim)
 
 
@@ -120,34 +120,34 @@ def test_the_stop_of_an_unknown_run_that_is_not_lost_writes_no_item(runs: Runs) 
 def test_a_lost_run_is_recorded_as_stopped_above_the_numbers_of_its_starts(
     runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
-    start = started(runs)
+    start = start_run(runs)
     lose_run(aws)
     clock.advance(60)
     assert runs.stop(*RUN, lost=True)
-    run = read(runs)
+    run = read_run(runs)
     assert (run.state, run.valid_from) == ("stopped", NOW_MS + 60_000)
     assert run.valid_from > start.valid_from
 
 
 def test_a_known_run_is_not_stopped_as_a_lost_run(runs: Runs) -> None:
-    run = started(runs)
+    run = start_run(runs)
     assert not runs.stop(*RUN, lost=True)
-    assert read(runs) == run
+    assert read_run(runs) == run
 
 
 def test_a_lost_run_that_was_stopped_cannot_be_started_and_its_pages_are_not_claimed(runs: Runs) -> None:
     runs.stop(*RUN, lost=True)
-    stopped = read(runs)
+    stopped = read_run(runs)
     assert not runs.begin(*RUN, "again", AT)
     assert not any(isinstance(runs.claim(*RUN, start, 1), PageClaim) for start in ("again", ""))
-    assert read(runs) == stopped
+    assert read_run(runs) == stopped
 
 
 # The life of a run
 
 
 def test_a_run_expires_two_years_after_its_last_write(runs: Runs, aws: Aws, clock: FakeClock) -> None:
-    started(runs)
+    start_run(runs)
     clock.advance(60)
     runs.pause(*RUN, "a wrong link")
     (item,) = aws.dynamodb.scan(TableName=RUNS)["Items"]

@@ -1,4 +1,4 @@
-"""What the claim of a page finds, and so what becomes of the page's queue message."""
+"""Results of the claim of a page, and the effect on the page's queue message."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ LEASE = 60
 
 
 @pytest.fixture
-def runs(aws: Aws, clock: FakeClock) -> Runs:
+def begun_runs(aws: Aws, clock: FakeClock) -> Runs:
     """With a run that was begun."""
     runs = Runs(aws.dynamodb, RUNS, lease=LEASE, clock=clock)
     assert runs.begin(*RUN, "s-1", TIME)
@@ -28,64 +28,68 @@ def collect(runs: Runs, page: int, cursor: Any) -> None:
     runs.advance(claim, cursor, 1, [])
 
 
-def test_the_next_page_is_claimed(runs: Runs) -> None:
-    claim = runs.claim(*RUN, "s-1", 1)
+def test_a_worker_claims_the_next_page_of_a_run(begun_runs: Runs) -> None:
+    claim = begun_runs.claim(*RUN, "s-1", 1)
     assert isinstance(claim, PageClaim)
     assert (claim.page, claim.run.run) == (1, RUN[1])
 
 
-def test_a_page_of_an_earlier_start_is_superseded(runs: Runs) -> None:
-    assert runs.begin(*RUN, "s-2", TIME)
-    assert runs.claim(*RUN, "s-1", 1) == Passed("superseded")
+def test_a_page_of_an_earlier_start_is_superseded(begun_runs: Runs) -> None:
+    assert begun_runs.begin(*RUN, "s-2", TIME)
+    assert begun_runs.claim(*RUN, "s-1", 1) == Passed("superseded")
 
 
-def test_a_page_two_pages_behind_the_due_page_is_superseded(runs: Runs) -> None:
-    collect(runs, 1, "b")
-    collect(runs, 2, "c")
-    assert runs.claim(*RUN, "s-1", 1) == Passed("superseded")
+def test_a_page_two_pages_behind_the_due_page_is_superseded(begun_runs: Runs) -> None:
+    collect(begun_runs, 1, "b")
+    collect(begun_runs, 2, "c")
+    assert begun_runs.claim(*RUN, "s-1", 1) == Passed("superseded")
 
 
-def test_a_page_is_superseded_if_the_next_page_was_claimed(runs: Runs) -> None:
-    collect(runs, 1, "b")
-    assert isinstance(runs.claim(*RUN, "s-1", 2), PageClaim)
-    assert runs.claim(*RUN, "s-1", 1) == Passed("superseded")
+def test_a_page_is_superseded_if_the_next_page_was_claimed(begun_runs: Runs) -> None:
+    collect(begun_runs, 1, "b")
+    assert isinstance(begun_runs.claim(*RUN, "s-1", 2), PageClaim)
+    assert begun_runs.claim(*RUN, "s-1", 1) == Passed("superseded")
 
 
-def test_a_repeated_page_gets_the_cursor_of_the_next_page_if_the_next_page_is_unclaimed(runs: Runs) -> None:
-    collect(runs, 1, "b")
-    found = runs.claim(*RUN, "s-1", 1)
+def test_a_repeated_page_gets_the_cursor_of_the_next_page_if_the_next_page_is_unclaimed(
+    begun_runs: Runs,
+) -> None:
+    collect(begun_runs, 1, "b")
+    found = begun_runs.claim(*RUN, "s-1", 1)
     assert isinstance(found, Unsent)
     assert found.cursor == "b"
 
 
 @pytest.mark.parametrize("page", [2, 3])
-def test_a_page_is_out_of_sequence_if_an_earlier_page_is_due(runs: Runs, page: int) -> None:
-    assert runs.claim(*RUN, "s-1", page) == PageOutOfSequence()
+def test_a_page_of_a_campaign_is_out_of_sequence_if_an_earlier_page_is_due(
+    begun_runs: Runs, page: int
+) -> None:
+    assert begun_runs.claim(*RUN, "s-1", page) == PageOutOfSequence()
 
 
-def test_a_page_of_an_unknown_run_is_out_of_sequence(runs: Runs) -> None:
-    assert runs.claim("weekly", "r-9", "s-1", 1) == PageOutOfSequence()
+def test_a_page_of_an_unknown_run_is_out_of_sequence(begun_runs: Runs) -> None:
+    assert begun_runs.claim("weekly", "r-9", "s-1", 1) == PageOutOfSequence()
 
 
-def test_a_page_of_a_collected_run_cannot_be_claimed(runs: Runs) -> None:
-    collect(runs, 1, None)
-    assert runs.claim(*RUN, "s-1", 1) == Passed("collected")
+def test_a_page_of_a_collected_run_cannot_be_claimed(begun_runs: Runs) -> None:
+    collect(begun_runs, 1, None)
+    assert begun_runs.claim(*RUN, "s-1", 1) == Passed("collected")
 
 
 def test_a_page_that_another_worker_holds_is_in_progress_for_the_rest_of_the_lease(
-    runs: Runs, clock: FakeClock
+    begun_runs: Runs, clock: FakeClock
 ) -> None:
-    assert isinstance(runs.claim(*RUN, "s-1", 1), PageClaim)
+    assert isinstance(begun_runs.claim(*RUN, "s-1", 1), PageClaim)
     clock.advance(20)
-    assert runs.claim(*RUN, "s-1", 1) == InProgress(LEASE - 20)
+    assert begun_runs.claim(*RUN, "s-1", 1) == InProgress(LEASE - 20)
 
 
-def test_a_runs_faults_contain_no_address_or_number(runs: Runs) -> None:
-    claim = runs.claim(*RUN, "s-1", 1)
+def test_a_runs_faults_contain_no_address_or_number(begun_runs: Runs) -> None:
+    claim = begun_runs.claim(*RUN, "s-1", 1)
     assert isinstance(claim, PageClaim)
     said = "'ada.lovelace@example,com' is no address, '+1 617 555 1234' is no number"
-    runs.advance(claim, None, 1, [Fault("line 30000 of s3://bucket/people.csv", "to", said)])
-    run = runs.read(*RUN)
+    begun_runs.advance(claim, None, 1, [Fault("line 30000 of s3://bucket/people.csv", "to", said)])
+    run = begun_runs.read(*RUN)
     assert run is not None
     (fault,) = run.faults
     assert fault.startswith("line 30000 of s3://bucket/people.csv")

@@ -1,4 +1,4 @@
-"""The table of runs where an answer of DynamoDB was lost, and the SDK has made the same write again."""
+"""The table of runs after DynamoDB's response was lost, and the SDK has made the same write again."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ RUN = ("weekly", "2026-11-21T14:00Z")
 
 
 @pytest.fixture
-def runs(aws: Aws, clock: FakeClock) -> Runs:
+def begun_runs(aws: Aws, clock: FakeClock) -> Runs:
     """With a run that was begun."""
     runs = Runs(aws.dynamodb, RUNS, lease=60, clock=clock)
     assert runs.begin(*RUN, "s-1", "2026-11-21T14:00:00Z")
@@ -27,30 +27,30 @@ def twice(aws: Aws, clock: FakeClock) -> Runs:
 
 
 def test_a_stop_whose_response_was_lost_succeeds_when_the_sdk_repeats_the_write(
-    runs: Runs, twice: Runs
+    begun_runs: Runs, twice: Runs
 ) -> None:
     assert twice.stop(*RUN)
-    found = runs.read(*RUN)
+    found = begun_runs.read(*RUN)
     assert found is not None
     assert found.state == "stopped"
 
 
-def test_a_second_stop_returns_that_the_run_was_stopped_already(runs: Runs, twice: Runs) -> None:
-    assert runs.stop(*RUN)
-    assert not runs.stop(*RUN)
+def test_a_second_stop_returns_that_the_run_was_stopped_already(begun_runs: Runs, twice: Runs) -> None:
+    assert begun_runs.stop(*RUN)
+    assert not begun_runs.stop(*RUN)
     assert not twice.stop(*RUN)
 
 
-def test_a_count_whose_response_was_lost_is_added_once(runs: Runs, twice: Runs) -> None:
+def test_a_count_whose_response_was_lost_is_added_once(begun_runs: Runs, twice: Runs) -> None:
     for _ in range(3):
         twice.count(*RUN, {"composed": 5, "existed": 1})
-    runs.count(*RUN, {"composed": 2})
-    found = runs.read(*RUN)
+    begun_runs.count(*RUN, {"composed": 2})
+    found = begun_runs.read(*RUN)
     assert found is not None
     assert (found.composed, found.existed) == (17, 3)
 
 
-def test_an_unknown_run_is_neither_stopped_nor_counted(runs: Runs, twice: Runs) -> None:
+def test_an_unknown_run_is_neither_stopped_nor_counted(begun_runs: Runs, twice: Runs) -> None:
     assert not twice.stop("weekly", "r-9")
     twice.count("weekly", "r-9", {"composed": 5})
-    assert runs.read("weekly", "r-9") is None
+    assert begun_runs.read("weekly", "r-9") is None

@@ -1,4 +1,4 @@
-"""What an error of an AWS call proves about the message, for SES, SNS and AWS End User Messaging alike."""
+"""Proofs in an error of an AWS call about the message, for SES, SNS and AWS End User Messaging alike."""
 
 import pytest
 from botocore.exceptions import (

@@ -39,23 +39,22 @@ from mailroom_local.providers.sns import SnsSimulator
 from mailroom_local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN, TwilioSimulator
 from mailroom_local.providers.twilio_callbacks import fields
 from tests.support import refusals_page
-from tests.support.bodies import twilio as callback
-from tests.support.local.fax import PDF, SENDER
+from tests.support.bodies import twilio_callback
+from tests.support.local.fax import PDF, SENDER, running_fax_bench
 from tests.support.local.fax import Bench as Faxes
-from tests.support.local.fax import running as faxes_running
 from tests.support.local.served import served
 from tests.support.unit.events import failures, plenty, sqs_event
 from tests.support.unit.fakes import client_error
 from tests.support.unit.fax import FakeLine, entry, fax_body
 from tests.support.unit.fax_post import FaxMake
-from tests.support.unit.feedback_words import sms
+from tests.support.unit.feedback_words import sms_event
 from tests.support.unit.post import Counted, Make
 from tests.support.unit.shared import LEDGER, SUPPRESSIONS, TTL, Aws, FakeClock, claimed, item
 
 ENDPOINT = "arn:aws:sns:us-east-1:000000000000:endpoint/GCM/a/11111111-1111-1111-1111-111111111111"
 
 
-def posted(simulator: Any, path: str, body: bytes, **headers: str) -> Reply:
+def simulated_reply(simulator: Any, path: str, body: bytes, **headers: str) -> Reply:
     """Return a simulator's response to a POST."""
     reply = simulator.handle(Request("POST", path, headers, body))
     assert isinstance(reply, Reply)
@@ -66,7 +65,7 @@ def by_ses(row: Row) -> Outcome:
     to = f"{slug(row.code)}@simulator.amazonses.com"
     simulator = SesSimulator(InboxStore(), None, None, None)  # type: ignore[arg-type] # a refusal needs none
     body = {"FromEmailAddress": "a@example.com", "Destination": {"ToAddresses": [to]}}
-    reply = posted(simulator, "/v2/email/outbound-emails", json.dumps(body).encode())
+    reply = simulated_reply(simulator, "/v2/email/outbound-emails", json.dumps(body).encode())
     error = client_error(reply.headers["x-amzn-ErrorType"], json.loads(reply.body)["message"], reply.status)
     return ses.refusal_of(error, "a@example.com", [to])
 
@@ -85,7 +84,7 @@ def by_twilio(row: Row) -> Outcome:
     form = {"To": f"+155500{row.code}", "From": "+12025550123", "Body": "Hello"}
     simulator = TwilioSimulator(SmsNetwork(InboxStore()), lambda _: None)
     path = f"/twilio/2010-04-01/Accounts/{ACCOUNT_SID}/Messages.json"
-    reply = posted(simulator, path, urlencode(form).encode(), authorization=f"Basic {login}")
+    reply = simulated_reply(simulator, path, urlencode(form).encode(), authorization=f"Basic {login}")
     return twilio.outcome_of(reply.status, {}, reply.body.decode())
 
 
@@ -96,12 +95,12 @@ def by_sns(row: Row) -> Outcome:
 
     simulator = SnsSimulator(InboxStore(), SimpleNamespace(pass_on=pass_on))  # type: ignore[arg-type]
     body = urlencode({"Action": "Publish", "TargetArn": ENDPOINT, "Message": "Hi"}).encode()
-    reply = posted(simulator, "/sns", body)
+    reply = simulated_reply(simulator, "/sns", body)
     code, words = re.findall("<(?:Code|Message)>([^<]*)<", reply.body.decode())
     return sns.refusal_to_publish(client_error(code, words, reply.status), to_endpoint=False)
 
 
-def by_resend(row: Row) -> Outcome:
+def outcome_at_resend(row: Row) -> Outcome:
     mail = {"from": "a@example.com", "to": [f"{slug(row.code)}@resend.dev"], "subject": "s", "text": "t"}
     with served(SimulatorServer(0, ResendSimulator(InboxStore()))) as url:
         client = resend_mail.Resend(SECRET["api_key"], f"{url}/resend", 5)
@@ -110,7 +109,7 @@ def by_resend(row: Row) -> Outcome:
 
 def by_fax_provider(name: str) -> Callable[[Row], Outcome]:
     def submitted(row: Row) -> Outcome:
-        with faxes_running() as bench:
+        with running_fax_bench() as bench:
             provider = getattr(bench, name)
             outcome: Outcome = provider.submit(FaxRequest(f"+155500{row.code.zfill(5)}", SENDER, PDF, "ref"))
             return outcome
@@ -122,7 +121,7 @@ PROVIDERS: dict[str, tuple[Callable[[Row], Outcome], Mapping[str, Row]]] = {
     "Amazon SES": (by_ses, ses.REFUSALS | ses.TEXTS),
     "AWS End User Messaging": (by_aws, aws_refusals.REFUSALS),
     "Twilio": (by_twilio, twilio_refusals.REFUSALS),
-    "Resend": (by_resend, resend_mail.REFUSALS),
+    "Resend": (outcome_at_resend, resend_mail.REFUSALS),
     "Amazon SNS": (by_sns, sns.REFUSALS | sns.TEXTS),
     "SignalWire": (by_fax_provider("signalwire"), signalwire.REFUSALS),
     "Telnyx": (by_fax_provider("telnyx"), telnyx.REFUSALS),
@@ -141,12 +140,12 @@ def test_the_refusals_of_every_provider_are_driven() -> None:
 
 @pytest.mark.parametrize(("submit", "row"), ROWS)
 def test_a_refused_message_ends_waits_or_comes_back_by_the_fault_of_its_row(
-    post: Make, aws: Aws, counted: Counted, submit: Callable[[Row], Outcome], row: Row
+    make_post: Make, aws: Aws, counted: Counted, submit: Callable[[Row], Outcome], row: Row
 ) -> None:
     outcome = submit(row)
     assert not isinstance(outcome, Sent)
     assert row.words.rstrip(".")[:40] in outcome.reason or row.code in outcome.reason
-    worker = post(outcome, Sent("p-2"), outcome, Sent("p-3"), outcome)
+    worker = make_post(outcome, Sent("p-2"), outcome, Sent("p-3"), outcome)
     waits = worker.handle(item())
     match row.fault:
         case "message" | "destination":
@@ -201,7 +200,7 @@ def test_an_undelivered_text_by_twilio_has_the_words_of_its_code_and_rings_for_t
 ) -> None:
     simulated = SmsNetwork(InboxStore()).submit(SmsOrder(f"+155500{row.code}", "+12025550123", body="Hi"))
     form = fields(simulated, "undelivered")
-    text = feedback(callback("undelivered", "s-1", ErrorCode=form["ErrorCode"]))
+    text = feedback(twilio_callback("undelivered", "s-1", ErrorCode=form["ErrorCode"]))
     assert text["status"] == "undelivered"
     assert text["error"]["message"] == f"undelivered: error {row.code}, {row.words}"
     assert counted().get("Misconfigured", 0) == row.rings
@@ -211,7 +210,7 @@ def test_an_undelivered_text_by_twilio_has_the_words_of_its_code_and_rings_for_t
 def test_an_undelivered_text_by_aws_has_the_words_of_its_event_and_rings_for_the_account(
     feedback: Callable[[str], Mapping[str, Any]], counted: Counted, row: Row
 ) -> None:
-    text = feedback(json.dumps(sms(f"TEXT_{row.code}", messageStatusDescription=...)))
+    text = feedback(json.dumps(sms_event(f"TEXT_{row.code}", messageStatusDescription=...)))
     assert text["status"] == "undelivered"
     assert text["error"]["message"] == f"TEXT_{row.code}: {row.words}"
     assert counted().get("Misconfigured", 0) == row.rings
@@ -219,7 +218,7 @@ def test_an_undelivered_text_by_aws_has_the_words_of_its_event_and_rings_for_the
 
 @pytest.fixture(scope="module")
 def faxes() -> Iterator[Faxes]:
-    with faxes_running() as bench:
+    with running_fax_bench() as bench:
         yield bench
 
 

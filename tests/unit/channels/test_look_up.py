@@ -1,7 +1,7 @@
-"""What a provider's list proves: a machine alters any field of an entry that a provider may alter.
+"""Proofs of a provider's list: a machine alters any field of an entry that a provider may alter.
 
-The requested message is in the list, and its entry is altered. A look-up may find it, or say that it cannot
-know, or fail. If it answered that the message was never sent, the message would be sent twice.
+The requested message is in the list, and its entry is altered. A look-up may find it, or report that it
+cannot know, or fail. If it answered that the message was never sent, the message would be sent twice.
 """
 
 from collections.abc import Callable, Iterable
@@ -199,7 +199,7 @@ def test_an_entry_that_is_certainly_another_message_lets_the_message_be_sent(
     assert looked_up([entry | changes], judge) == NotFound()
 
 
-def test_an_ordinary_recipient_of_another_service_or_a_short_code_is_no_mask() -> None:
+def test_a_recipient_of_another_service_or_a_short_code_is_not_taken_for_a_masked_number() -> None:
     for listed in ("whatsapp:+15555550100", "messenger:123456", "sip:ada@example.com"):
         assert is_other_number(listed, "+15555550100")
     assert not is_other_number("rcs:+15555550100", "+15555550100")
@@ -208,6 +208,6 @@ def test_an_ordinary_recipient_of_another_service_or_a_short_code_is_no_mask() -
 
 
 @given(st.from_regex(r"\+[1-9][0-9]{7,14}", fullmatch=True))
-def test_a_whole_number_is_not_masked_and_is_no_other_number_than_itself(number: str) -> None:
+def test_a_complete_number_is_not_taken_for_a_masked_number(number: str) -> None:
     assert not is_masked(number)
     assert not is_other_number(number, number)

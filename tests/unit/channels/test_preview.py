@@ -20,7 +20,7 @@ from tests.support.unit.shared import BUCKET, TEMPLATES, Aws
 from tests.support.unit.shelf import Shelf
 
 
-def message(channel: str = "mail", **attributes: Any) -> Message:
+def message_of(channel: str = "mail", **attributes: Any) -> Message:
     to = {"mail": "ada@example.com", "sms": "+16175551234", "fax": "+16175551234"}.get(channel, "token")
     return parse({"id": "m", "event_type": channel, "to": to, **attributes}, CONTRACTS)
 
@@ -39,7 +39,7 @@ def previews(root: Path, **changes: Any) -> Previews:
 
 
 def test_the_preview_of_a_mail_has_the_headers_and_parts_of_a_request_to_ses(root: Path) -> None:
-    preview = previews(root).look(message(template="a", name="Ada", topic="news", shoe=7))
+    preview = previews(root).look(message_of(template="a", name="Ada", topic="news", shoe=7))
     assert preview == Preview(
         headers={
             "From": "Us <us@example.com>",
@@ -70,7 +70,7 @@ class Telegram(Message, frozen=True, kw_only=True):
 def test_the_preview_of_an_own_channel_shows_the_text(root: Path) -> None:
     telegram = Telegram(id="t", event_type="telegram", to="42", text="The build is green.")
     assert previews(root).look(telegram) == Preview(text="The build is green.")
-    fax = message("fax", pdf_url="https://files.example/f.pdf")
+    fax = message_of("fax", pdf_url="https://files.example/f.pdf")
     assert previews(root).look(fax).text is None
 
 
@@ -78,7 +78,7 @@ def test_the_preview_of_an_own_channel_shows_the_text(root: Path) -> None:
 def test_only_a_proof_that_an_object_is_missing_refuses_a_message(root: Path, aws: Aws, status: int) -> None:
     error = ClientError({"ResponseMetadata": {"HTTPStatusCode": status}, "Error": {}}, "HeadObject")  # type: ignore[typeddict-item]
     s3 = SimpleNamespace(exceptions=aws.s3.exceptions, head_object=Mock(side_effect=error))
-    mail = message(subject="Hi", text="Hi", attachments=[{"ref": f"s3://{BUCKET}/a.png"}])
+    mail = message_of(subject="Hi", text="Hi", attachments=[{"ref": f"s3://{BUCKET}/a.png"}])
     with pytest.raises(Invalid) if status == 404 else nullcontext():
         previews(root, s3=s3).look(mail)
 
@@ -86,20 +86,20 @@ def test_only_a_proof_that_an_object_is_missing_refuses_a_message(root: Path, aw
 def test_the_preview_lists_attachments_without_reading_their_objects(root: Path) -> None:
     attachment = {"ref": f"s3://{BUCKET}/a/logo.png", "content_id": "logo"}
     preview = previews(root).look(
-        message(subject="Hi", html="<img src='cid:logo'>", attachments=[attachment])
+        message_of(subject="Hi", html="<img src='cid:logo'>", attachments=[attachment])
     )
     assert preview.attachments == ["logo.png"]
 
 
 def test_a_preview_shows_a_texts_segments_a_pushs_text_and_no_content_of_a_webhook(root: Path) -> None:
-    text = previews(root).look(message("sms", template="code", code="4711"))
+    text = previews(root).look(message_of("sms", template="code", code="4711"))
     assert (text.text, text.segments, text.encoding) == ("Your code: 4711", 1, "GSM-7")
-    text = previews(root).look(message("sms", text="Hello,\r\nit\u2019s " + "a" * 70))
+    text = previews(root).look(message_of("sms", text="Hello,\r\nit\u2019s " + "a" * 70))
     assert text.text == "Hello,\nit\u2019s " + "a" * 70
     assert text.encoding_reason.startswith("'\u2019' (U+2019) makes this text UCS-2")
-    push = previews(root).look(message("push", platform="ios", title="Hi", body="There", shoe=7))
+    push = previews(root).look(message_of("push", platform="ios", title="Hi", body="There", shoe=7))
     assert (push.subject, push.text, push.unused) == ("Hi", "There", ["shoe"])
-    assert previews(root).look(message("webhook", url="https://a.example", payload=1)) == Preview(
+    assert previews(root).look(message_of("webhook", url="https://a.example", payload=1)) == Preview(
         unused=["to"]
     )
 
@@ -129,7 +129,7 @@ def test_a_preview_and_a_check_reject_an_invalid_item_with_the_error_of_the_send
 ) -> None:
     for preview in (previews(root).look, previews(root).check):
         with pytest.raises(Invalid) as caught:
-            preview(message(**attributes))
+            preview(message_of(**attributes))
         assert str(caught.value).startswith(sentence)
 
 
@@ -137,40 +137,40 @@ def test_a_preview_and_a_check_reject_an_invalid_item_with_the_error_of_the_send
 def test_an_error_in_rendered_content_is_found_by_a_preview_but_not_by_a_check(
     root: Path, attributes: dict[str, Any], sentence: str
 ) -> None:
-    previews(root).check(message(**attributes))
+    previews(root).check(message_of(**attributes))
     with pytest.raises(Invalid) as caught:
-        previews(root).look(message(**attributes))
+        previews(root).look(message_of(**attributes))
     assert str(caught.value).startswith(sentence)
 
 
 def test_the_preview_of_a_fax_requires_a_sender_that_is_a_number_of_the_stage(root: Path) -> None:
-    fax = message("fax", pdf_url="https://a.example/a.pdf", **{"from": "+12025550199"})
+    fax = message_of("fax", pdf_url="https://a.example/a.pdf", **{"from": "+12025550199"})
     with pytest.raises(Invalid, match="from: is not among this stage's fax numbers; use one of"):
         previews(root).check(fax)
 
 
 def test_a_preview_does_not_check_the_sender_if_the_stages_senders_are_unknown(root: Path) -> None:
     preview = previews(root, mail_senders=(), fax_senders=()).look(
-        message(template="a", name="Ada", **{"from": "eve@example.com"})
+        message_of(template="a", name="Ada", **{"from": "eve@example.com"})
     )
     assert preview.headers["From"] == "eve@example.com"
-    previews(root, fax_senders=()).check(message("fax", pdf_url="https://a.example/a.pdf"))
+    previews(root, fax_senders=()).check(message_of("fax", pdf_url="https://a.example/a.pdf"))
 
 
 def test_the_preview_of_a_message_with_a_payload_reference_checks_only_the_reference(root: Path) -> None:
-    assert previews(root).look(message(payload_ref=f"s3://{BUCKET}/x", sendAt="x")) == Preview()
+    assert previews(root).look(message_of(payload_ref=f"s3://{BUCKET}/x", sendAt="x")) == Preview()
     with pytest.raises(Invalid, match="payload_ref: 's3://elsewhere/x' is outside the payload bucket"):
-        previews(root).look(message(payload_ref="s3://elsewhere/x"))
+        previews(root).look(message_of(payload_ref="s3://elsewhere/x"))
 
 
 def test_unused_attributes_are_not_reported_for_a_message_with_a_payload_reference(root: Path) -> None:
-    with_payload = message(payload_ref=f"s3://{BUCKET}/x", name="Ada", shoe=7)
+    with_payload = message_of(payload_ref=f"s3://{BUCKET}/x", name="Ada", shoe=7)
     assert previews(root).unused(with_payload) == []
 
 
 def test_strict_checks_refuse_an_item_with_unused_attributes(root: Path) -> None:
     with pytest.raises(Invalid, match=r"shoe: is not used, and `items.unknown` refuses unused attributes"):
-        previews(root, strict=True).check(message(template="a", name="Ada", shoe=7))
+        previews(root, strict=True).check(message_of(template="a", name="Ada", shoe=7))
 
 
 def test_the_current_template_version_is_rendered_unless_the_item_names_another(aws: Aws, root: Path) -> None:
@@ -179,20 +179,20 @@ def test_the_current_template_version_is_rendered_unless_the_item_names_another(
     choose(aws, a=2)
     bucket = Payloads(aws.s3, TEMPLATES)
     stage = previews(root, published=bucket, versions=CurrentVersions(aws.s3, TEMPLATES))
-    assert stage.look(message(template="a")).text == "two"
-    assert stage.look(message(template="a", template_version=1)).text == "one"
-    assert stage.look(message(template="a", template_version=0, name="x")).text == "Hi"
+    assert stage.look(message_of(template="a")).text == "two"
+    assert stage.look(message_of(template="a", template_version=1)).text == "one"
+    assert stage.look(message_of(template="a", template_version=0, name="x")).text == "Hi"
 
 
 def test_the_preview_of_a_text_with_media_has_no_segment_count(root: Path) -> None:
     media = ["https://a.example/a.png"]
-    assert previews(root).look(message("sms", media_urls=media)).segments == 0
-    previews(root).look(message("sms", text="ы" * 1500, media_urls=media))
+    assert previews(root).look(message_of("sms", media_urls=media)).segments == 0
+    previews(root).look(message_of("sms", text="ы" * 1500, media_urls=media))
     with pytest.raises(Invalid, match="text: takes 23 segments in UCS-2; use at most 10"):
-        previews(root).look(message("sms", text="ы" * 1500))
+        previews(root).look(message_of("sms", text="ы" * 1500))
 
 
 def test_a_preview_accepts_any_bucket_in_a_reference_if_the_stages_bucket_is_unknown(root: Path) -> None:
     attachment = {"ref": "s3://anywhere/logo.png", "content_id": "logo"}
-    mail = message(subject="Hi", html="<img src='cid:logo'>", attachments=[attachment])
+    mail = message_of(subject="Hi", html="<img src='cid:logo'>", attachments=[attachment])
     assert previews(root, bucket="").look(mail).attachments == ["logo.png"]

@@ -25,7 +25,7 @@ LISTED = """
 """.strip("\n")
 
 
-def test_the_same_seed_draws_the_same_messages_and_faults_and_another_one_others() -> None:
+def test_a_chaos_plan_is_the_same_for_the_same_seed_and_differs_for_another() -> None:
     assert draw(1, 500, "http://here") == draw(1, 500, "http://here") != draw(2, 500, "http://here")
     assert plan(1, 500, 20) == plan(1, 500, 20) != plan(2, 500, 20)
 
@@ -93,7 +93,7 @@ def test_a_run_that_was_cut_off_has_its_providers_troubles_until_its_end() -> No
     assert windows(done, 100.0, 150.0) == [["ses", "slow", 10, 20], ["ses", "down", 30, 50]]
 
 
-def test_where_resend_sends_mails_its_trouble_and_its_function_take_the_place_of_ses_s() -> None:
+def test_in_a_plan_with_resend_as_the_mail_provider_its_trouble_and_function_replace_those_of_ses() -> None:
     faults = plan(1, 1000, 50, "resend")
     assert {fault.provider for fault in faults} - {""} == trouble.PROVIDERS.keys() - {"ses"}
     assert all("resend-mail-events" in fault.functions for fault in faults if fault.kind == "kill")

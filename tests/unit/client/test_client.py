@@ -225,7 +225,7 @@ def test_reading_the_status_of_an_id_used_by_several_channels_raises_an_error_th
     assert caught.value.event_types == ["mail", "sms"]
 
 
-def waiting(mailroom: Mailroom, **changes: Any) -> None:
+def send_later(mailroom: Mailroom, **changes: Any) -> None:
     """Send a message with a later send_at."""
     assert mailroom.send(item(send_at=iso(time.time() + 3600), **changes)).ok
 
@@ -233,7 +233,7 @@ def waiting(mailroom: Mailroom, **changes: Any) -> None:
 def test_a_message_with_a_later_send_at_is_cancelled_and_its_status_changes_at_once(
     mailroom: Mailroom, aws: Aws, ledger: Ledger
 ) -> None:
-    waiting(mailroom, callback_url="https://shop.example/callback")
+    send_later(mailroom, callback_url="https://shop.example/callback")
     for _ in range(2):
         assert mailroom.cancel("m-1").status == "cancelled"
     status = mailroom.status("m-1")

@@ -45,7 +45,7 @@ def packages(extra: str) -> set[str]:
     return names
 
 
-def run(script: str, library: Path = LIBRARY) -> str:
+def run_alone(script: str, library: Path = LIBRARY) -> str:
     """Run a script without the other packages, and return its output."""
     blocked = f"import sys; sys.modules.update(dict.fromkeys({OTHERS!r}))\n"
     done = subprocess.run(
@@ -60,7 +60,7 @@ def run(script: str, library: Path = LIBRARY) -> str:
 
 
 def test_the_client_refuses_an_invalid_name_time_or_text_if_only_boto3_is_installed() -> None:
-    output = run("""
+    output = run_alone("""
         from datetime import datetime
         from mailroom.client import Mailroom
         for wrong in ({'v': {1: 2}}, {'send_at': 'noon'}, {'expires_at': datetime(2026, 1, 1)}, {'topic': 7}):
@@ -78,7 +78,7 @@ def test_the_client_refuses_an_invalid_name_time_or_text_if_only_boto3_is_instal
 def test_the_extra_check_installs_every_package_that_the_client_needs_to_check_an_address() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     packages = {re.split("[>=]", each)[0].replace("numberslite", "numbers") for each in extras["check"]}
-    output = run(f"""
+    output = run_alone(f"""
         installed = {{*sys.stdlib_module_names, *{BOTO3!r}, *{packages!r}, "mailroom"}}
 
         class Missing:
@@ -98,7 +98,7 @@ def test_the_extra_check_installs_every_package_that_the_client_needs_to_check_a
 
 @pytest.mark.parametrize(("extra", "script"), EXAMPLES.items())
 def test_an_extra_installs_every_package_that_its_modules_import(extra: str, script: str) -> None:
-    output = run(f"""
+    output = run_alone(f"""
         import sys
         from importlib.metadata import PackageNotFoundError, packages_distributions, requires
         from packaging.requirements import Requirement
@@ -138,7 +138,7 @@ def test_an_extra_installs_every_package_that_its_modules_import(extra: str, scr
 
 
 def test_the_command_line_without_its_optional_packages_names_the_extra_to_install() -> None:
-    output = run("""
+    output = run_alone("""
         import sys
         sys.modules["typer"] = None
         from mailroom_ops.__main__ import main
@@ -157,7 +157,7 @@ def test_importing_a_module_that_needs_more_than_boto3_fails_in_an_environment_w
         except ImportError as error:
             print(type(error).__name__)
     """
-    assert run(script) == "ModuleNotFoundError"
+    assert run_alone(script) == "ModuleNotFoundError"
 
 
 def imported(name: str, names: set[str]) -> set[str]:
@@ -217,4 +217,4 @@ def test_the_client_imports_no_package_but_boto3_directly_or_indirectly(tmp_path
             importlib.import_module(name)
         print(len(sys.modules["mailroom"].__path__), sys.modules["mailroom"].__file__)
     """
-    assert run(script, tmp_path).split() == ["1", str(tmp_path / "mailroom/__init__.py")]
+    assert run_alone(script, tmp_path).split() == ["1", str(tmp_path / "mailroom/__init__.py")]

@@ -10,7 +10,7 @@ from mailroom.ledger.contents import Contents
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.run_states import RunStates
 from mailroom.ledger.waits import AHEAD_SECONDS, SHARDS
-from tests.support.unit.dispatching import at, made, numbered
+from tests.support.unit.dispatching import dispatcher_of, iso_after, numbered
 from tests.support.unit.events import lambda_context, plenty, stream_event
 from tests.support.unit.fakes import never
 from tests.support.unit.functions import Load
@@ -26,7 +26,7 @@ class Waiting:
     def __init__(self, aws: Aws, clock: FakeClock, ledger: Ledger) -> None:
         self._aws, self._clock = aws, clock
         self._mailroom = Mailroom("test")
-        self._dispatcher = made(aws, clock)
+        self._dispatcher = dispatcher_of(aws, clock)
         self._waits = waits_of(ledger)
         self._release = Release(
             self._dispatcher,
@@ -43,12 +43,12 @@ class Waiting:
         )
 
     def send(self, seconds: float) -> None:
-        new = item(send_at=at(seconds), text="old")
+        new = item(send_at=iso_after(seconds), text="old")
         assert self._mailroom.send(new).state == "accepted"
         assert self._dispatcher.dispatch(numbered(new)) == set()
 
     def move(self, seconds: float) -> None:
-        assert self._mailroom.send(item(send_at=at(seconds), text="new"), if_new=False).ok
+        assert self._mailroom.send(item(send_at=iso_after(seconds), text="new"), if_new=False).ok
 
     def release(self, seconds: float) -> list[str]:
         """Move the clock and let a round release what is due. Returns the texts in the queue."""
@@ -64,32 +64,32 @@ class Waiting:
 
 
 @pytest.fixture
-def waiting(aws: Aws, clock: FakeClock, ledger: Ledger) -> Waiting:
+def moved_messages(aws: Aws, clock: FakeClock, ledger: Ledger) -> Waiting:
     return Waiting(aws, clock, ledger)
 
 
 def test_a_message_moved_to_a_later_send_at_waits_again_when_its_old_wait_is_over(
-    waiting: Waiting, aws: Aws
+    moved_messages: Waiting, aws: Aws
 ) -> None:
-    waiting.send(HOUR)
-    waiting.move(2 * HOUR)
-    assert waiting.times() == [HOUR]
-    assert waiting.release(HOUR) == []
-    assert waiting.times() == [2 * HOUR]
-    assert aws.item()["scheduledFor"] == at(2 * HOUR)
-    assert waiting.release(2 * HOUR) == ["new"]
+    moved_messages.send(HOUR)
+    moved_messages.move(2 * HOUR)
+    assert moved_messages.times() == [HOUR]
+    assert moved_messages.release(HOUR) == []
+    assert moved_messages.times() == [2 * HOUR]
+    assert aws.item()["scheduledFor"] == iso_after(2 * HOUR)
+    assert moved_messages.release(2 * HOUR) == ["new"]
 
 
-def test_a_message_moved_to_an_earlier_send_at_is_sent_at_the_old_time(waiting: Waiting) -> None:
-    waiting.send(2 * HOUR)
-    waiting.move(HOUR)
-    assert waiting.release(HOUR) == []
-    assert waiting.release(2 * HOUR) == ["new"]
+def test_a_message_moved_to_an_earlier_send_at_is_sent_at_the_old_time(moved_messages: Waiting) -> None:
+    moved_messages.send(2 * HOUR)
+    moved_messages.move(HOUR)
+    assert moved_messages.release(HOUR) == []
+    assert moved_messages.release(2 * HOUR) == ["new"]
 
 
 @pytest.mark.parametrize("seconds", [0, 60, AHEAD_SECONDS])
 def test_a_message_already_in_its_queue_is_sent_with_the_old_content_and_time(
-    aws: Aws, clock: FakeClock, waiting: Waiting, monkeypatch: pytest.MonkeyPatch, seconds: float
+    aws: Aws, clock: FakeClock, moved_messages: Waiting, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     queued: list[Any] = []
 
@@ -98,9 +98,9 @@ def test_a_message_already_in_its_queue_is_sent_with_the_old_content_and_time(
         return {"Successful": [{"Id": entry["Id"]} for entry in arguments["Entries"]]}
 
     monkeypatch.setattr(aws.sqs, "send_message_batch", send)
-    waiting.send(seconds)
-    waiting.move(2 * HOUR)
-    assert waiting.times() == []
+    moved_messages.send(seconds)
+    moved_messages.move(2 * HOUR)
+    assert moved_messages.times() == []
     (entry,) = queued
     assert entry.get("DelaySeconds", 0) == seconds
     assert '"text":"old"' in entry["MessageBody"]
@@ -108,10 +108,10 @@ def test_a_message_already_in_its_queue_is_sent_with_the_old_content_and_time(
 
 @pytest.mark.parametrize("seconds", [HOUR, 600])
 def test_dispatch_ignores_the_replacement_of_a_mailbox_item(
-    load: Load, aws: Aws, waiting: Waiting, seconds: float
+    load: Load, aws: Aws, moved_messages: Waiting, seconds: float
 ) -> None:
-    waiting.send(HOUR)
-    waiting.move(seconds)
+    moved_messages.send(HOUR)
+    moved_messages.move(seconds)
     change = stream_event(image(**aws.item(table=MAILBOX)), name="MODIFY")
     assert load("dispatch")(change, lambda_context()) == {"batchItemFailures": []}
-    assert (waiting.times(), aws.receive()) == ([HOUR], [])
+    assert (moved_messages.times(), aws.receive()) == ([HOUR], [])

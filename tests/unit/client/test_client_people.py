@@ -1,4 +1,4 @@
-"""What people have chosen, by the client, which signs requests to the HTTP API."""
+"""Choices of people, by the client, which signs requests to the HTTP API."""
 
 import asyncio
 import json
@@ -21,14 +21,14 @@ NUMBER = "+16175551234"
 
 
 @pytest.fixture
-def requests(
+def answered_requests(
     monkeypatch: pytest.MonkeyPatch, aws: Aws, clock: FakeClock, tmp_path: Path
 ) -> list[AWSPreparedRequest]:
     """Requests, which the API answers in place of the network."""
     return answering(monkeypatch, people_api(clock, tmp_path))
 
 
-@pytest.mark.usefixtures("requests")
+@pytest.mark.usefixtures("answered_requests")
 def test_a_person_is_looked_up_opted_out_and_opted_in_again(aws: Aws, clock: FakeClock) -> None:
     mailroom = Mailroom("test", api_url=URL)
     assert mailroom.person(NUMBER)["topics"][0]["state"] == "in"
@@ -41,10 +41,10 @@ def test_a_person_is_looked_up_opted_out_and_opted_in_again(aws: Aws, clock: Fak
 
 
 def test_a_request_is_signed_for_the_api_and_encodes_the_recipient(
-    requests: list[AWSPreparedRequest],
+    answered_requests: list[AWSPreparedRequest],
 ) -> None:
     Mailroom("test", api_url=URL).person("Ada <a+b@example.com>")
-    (request,) = requests
+    (request,) = answered_requests
     assert request.url == f"{URL}/people?recipient=Ada%20%3Ca%2Bb%40example.com%3E"
     scope = re.search(
         r"Credential=\S+/\d{8}/eu-central-1/execute-api/aws4_request", request.headers["Authorization"]
@@ -52,7 +52,7 @@ def test_a_request_is_signed_for_the_api_and_encodes_the_recipient(
     assert scope is not None
 
 
-@pytest.mark.usefixtures("requests")
+@pytest.mark.usefixtures("answered_requests")
 def test_a_refusal_is_raised_with_the_problem_of_the_api() -> None:
     with pytest.raises(ApiRefused, match=r"422: topics\.typo") as refused:
         Mailroom("test", api_url=URL).choose(NUMBER, {"typo": {"state": "out"}})
@@ -68,7 +68,7 @@ def test_a_response_of_the_gateway_is_raised_with_its_message(monkeypatch: pytes
 
 
 def test_the_url_of_the_api_is_read_from_the_parameter_of_the_stage(
-    requests: list[AWSPreparedRequest], monkeypatch: pytest.MonkeyPatch
+    answered_requests: list[AWSPreparedRequest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names: list[str] = []
 
@@ -81,13 +81,13 @@ def test_the_url_of_the_api_is_read_from_the_parameter_of_the_stage(
     monkeypatch.setattr(mailroom._session, "client", lambda *_, **__: Parameters())
     for _ in range(2):
         mailroom.person(NUMBER)
-    assert (names, len(requests)) == (["/mailroom-test/api-url"], 2)
+    assert (names, len(answered_requests)) == (["/mailroom-test/api-url"], 2)
 
 
 # the example of a page in an application
 
 
-def asked(app: Any, method: str, path: str, query: str = "") -> tuple[int, Any]:
+def ask_asgi(app: Any, method: str, path: str, query: str = "") -> tuple[int, Any]:
     """Send a request to an ASGI application, and return the status and the body of its response."""
     sent: list[dict[str, Any]] = []
 
@@ -114,7 +114,7 @@ def asked(app: Any, method: str, path: str, query: str = "") -> tuple[int, Any]:
     return sent[0]["status"], json.loads(body)
 
 
-@pytest.mark.usefixtures("requests")
+@pytest.mark.usefixtures("answered_requests")
 def test_the_example_of_a_page_in_an_application_switches_a_topic_off_and_on_again(
     aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,16 +124,16 @@ def test_the_example_of_a_page_in_an_application_switches_a_topic_off_and_on_aga
     names: dict[str, Any] = {}
     exec(example.text, names)
     app = names["app"]
-    assert [each["state"] for each in asked(app, "GET", "/account/topics")[1]["topics"]] == ["in", "in"]
-    status, body = asked(app, "PUT", "/account/topics/news", "wanted=false")
+    assert [each["state"] for each in ask_asgi(app, "GET", "/account/topics")[1]["topics"]] == ["in", "in"]
+    status, body = ask_asgi(app, "PUT", "/account/topics/news", "wanted=false")
     (news,) = body["topics"]
     assert (status, news["state"], news["by"]) == (200, "out", "api")
     clock.advance(60)
     preferences = Preferences(aws.dynamodb, PREFERENCES, clock)
     at = quote(news["at"])
-    status, body = asked(app, "PUT", "/account/topics/news", f"wanted=true&at={at}")
+    status, body = ask_asgi(app, "PUT", "/account/topics/news", f"wanted=true&at={at}")
     assert (status, body["topics"][0]["state"]) == (200, "in")
     preferences.opt_out("ada@example.com", "news", "one-click")
-    assert asked(app, "PUT", "/account/topics/news", f"wanted=true&at={at}")[0] == 409
-    assert asked(app, "PUT", "/account/topics/news", "wanted=true")[0] == 422
-    assert asked(app, "PUT", "/account/topics/typo", "wanted=false")[0] == 422
+    assert ask_asgi(app, "PUT", "/account/topics/news", f"wanted=true&at={at}")[0] == 409
+    assert ask_asgi(app, "PUT", "/account/topics/news", "wanted=true")[0] == 422
+    assert ask_asgi(app, "PUT", "/account/topics/typo", "wanted=false")[0] == 422

@@ -1,4 +1,4 @@
-"""What each example of the repository's templates renders to, as a file: `python -m` this module writes them
+"""Files with the rendering of each example of the repository's templates: `python -m` this module writes them
 anew."""
 
 from pathlib import Path
@@ -19,7 +19,7 @@ EXAMPLES = [
 IDS = [f"{template.channel}-{template.name}-{name}" for template, name, _ in EXAMPLES]
 
 
-def written(preview: Preview) -> str:
+def preview_text(preview: Preview) -> str:
     headers = "".join(f"{name}: {value}\n" for name, value in preview.headers.items())
     parts = [preview.text or "", preview.html or ""]
     return "\n---\n".join([headers, *parts]).rstrip() + "\n"
@@ -28,7 +28,7 @@ def written(preview: Preview) -> str:
 @pytest.mark.parametrize(("at", "name"), list(enumerate(IDS)), ids=IDS)
 def test_each_example_of_a_template_renders_to_the_text_in_its_file(at: int, name: str) -> None:
     template, _, attributes = EXAMPLES[at]
-    found = written(FOLDER.look(FOLDER.item(template, attributes)))
+    found = preview_text(FOLDER.look(FOLDER.item(template, attributes)))
     assert found == (HERE / f"{name}.txt").read_text()
 
 
@@ -38,4 +38,4 @@ def test_each_rendered_file_belongs_to_an_example_of_a_template() -> None:
 
 if __name__ == "__main__":
     for (template, _, attributes), name in zip(EXAMPLES, IDS, strict=True):
-        (HERE / f"{name}.txt").write_text(written(FOLDER.look(FOLDER.item(template, attributes))))
+        (HERE / f"{name}.txt").write_text(preview_text(FOLDER.look(FOLDER.item(template, attributes))))

@@ -81,7 +81,7 @@ def test_the_variables_of_a_part_that_includes_itself_can_be_listed(shelf: Shelf
     assert Templates(shelf.root).used("a") == {"again"}
 
 
-def mail(**more: Any) -> Mail:
+def mail_in_language(**more: Any) -> Mail:
     message = parse(
         {"id": "m", "event_type": "mail", "to": "a@example.com", "template": "a", **more}, CONTRACTS
     )
@@ -91,7 +91,7 @@ def mail(**more: Any) -> Mail:
 
 def test_a_misspelt_attribute_is_accepted_as_a_variable_if_the_template_uses_it(shelf: Shelf) -> None:
     shelf.put("a", subject="{{ sendAt }}", text="Hi")
-    message = mail(sendAt="noon")
+    message = mail_in_language(sendAt="noon")
     assert message.misspelt() == {"sendAt": "send_at"}
     templates = Templates(shelf.root)
     templates.check_names(message)
@@ -101,50 +101,54 @@ def test_a_misspelt_attribute_is_accepted_as_a_variable_if_the_template_uses_it(
 def test_a_misspelt_attribute_is_refused_if_the_template_does_not_use_it(shelf: Shelf) -> None:
     templates = in_languages(shelf)
     with pytest.raises(Invalid, match=r"sendAt: is not used here; did you mean `send_at`\?"):
-        templates.check_names(mail(sendAt="noon", name="Ada"))
+        templates.check_names(mail_in_language(sendAt="noon", name="Ada"))
 
 
 def test_a_strict_stage_refuses_unused_attributes(shelf: Shelf) -> None:
     templates = in_languages(shelf)
-    templates.check_names(mail(name="Ada"), strict=True)
+    templates.check_names(mail_in_language(name="Ada"), strict=True)
     with pytest.raises(Invalid, match=r"shoe: is not used, and `items.unknown` refuses unused attributes"):
-        templates.check_names(mail(name="Ada", shoe=7), strict=True)
+        templates.check_names(mail_in_language(name="Ada", shoe=7), strict=True)
 
 
 @pytest.fixture
-def templates(aws: Aws, shelf: Shelf) -> Templates:
+def templates_in_languages(aws: Aws, shelf: Shelf) -> Templates:
     root = shelf.root / "mail"
     Shelf(root).put("a", subject="Bundled", text="bundled")
     return Templates(root, Payloads(aws.s3, BUCKET))
 
 
-def test_a_version_is_rendered_with_its_own_parts_only(aws: Aws, templates: Templates) -> None:
+def test_a_version_is_rendered_with_its_own_parts_only(aws: Aws, templates_in_languages: Templates) -> None:
     publish(
         aws, 7, "{% include '_x/body.txt' %} seven", **{"_x/body.txt": "shared", "a/fr/subject.txt": "Fr"}
     )
-    assert templates.render("a", {}, version=7).text == "shared seven"
-    assert templates.render("a", {}).text == "bundled"
-    assert templates.text("a", {}, version=7) == "shared seven"
-    assert "x" in templates.used("a", version=publish(aws, 8, "{{ x }}").number)
+    assert templates_in_languages.render("a", {}, version=7).text == "shared seven"
+    assert templates_in_languages.render("a", {}).text == "bundled"
+    assert templates_in_languages.text("a", {}, version=7) == "shared seven"
+    assert "x" in templates_in_languages.used("a", version=publish(aws, 8, "{{ x }}").number)
 
 
-def test_a_message_with_an_unknown_template_version_is_refused(templates: Templates, shelf: Shelf) -> None:
+def test_a_message_with_an_unknown_template_version_is_refused(
+    templates_in_languages: Templates, shelf: Shelf
+) -> None:
     with pytest.raises(Invalid, match=r"template_version: 'a' has no version 9; leave it out"):
-        templates.render("a", {}, version=9)
+        templates_in_languages.render("a", {}, version=9)
     with pytest.raises(Invalid, match=r"template_version: is set, but this stage does not publish templates"):
         Templates(shelf.root).render("a", {}, version=9)
 
 
 def test_a_version_is_read_once_and_the_number_of_versions_in_memory_is_bounded(
-    aws: Aws, templates: Templates
+    aws: Aws, templates_in_languages: Templates
 ) -> None:
     for number in range(1, MAX_COMPILED + 11):
         publish(aws, number, f"text {number}")
-        assert templates.render("a", {}, version=number).text == f"text {number}"
-    kept = templates._versions.cache_info()
+        assert templates_in_languages.render("a", {}, version=number).text == f"text {number}"
+    kept = templates_in_languages._versions.cache_info()
     assert kept.currsize == MAX_COMPILED
     aws.s3.delete_object(Bucket=BUCKET, Key=publish(aws, MAX_COMPILED + 10, "").key)
-    assert templates.render("a", {}, version=MAX_COMPILED + 10).text == f"text {MAX_COMPILED + 10}"
+    assert (
+        templates_in_languages.render("a", {}, version=MAX_COMPILED + 10).text == f"text {MAX_COMPILED + 10}"
+    )
 
 
 def test_the_variables_of_a_bundled_template_are_computed_once(

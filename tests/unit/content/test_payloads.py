@@ -19,7 +19,7 @@ from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.shared import BUCKET, Aws, Item, mail
 
 OWN_MB = 60
-"""What a sender takes before it reads a payload: docs/reference/limits.md."""
+"""Bytes that a sender takes before it reads a payload: docs/reference/limits.md."""
 REF = f"s3://{BUCKET}/runs/7.json"
 
 
@@ -28,7 +28,7 @@ def payloads(aws: Aws) -> Payloads:
     return Payloads(aws.s3, BUCKET)
 
 
-def put(aws: Aws, content: bytes | dict[str, Any], key: str = "runs/7.json") -> None:
+def put_payload(aws: Aws, content: bytes | dict[str, Any], key: str = "runs/7.json") -> None:
     body = content if isinstance(content, bytes) else json.dumps(content).encode()
     aws.s3.put_object(Bucket=BUCKET, Key=key, Body=body)
 
@@ -64,13 +64,13 @@ def test_a_reference_with_a_key_longer_than_s3_allows_is_refused(payloads: Paylo
         payloads.key("attachments[0].ref", f"s3://{BUCKET}/{key}")
 
 
-def test_an_existing_object_is_read(aws: Aws, payloads: Payloads) -> None:
-    put(aws, b"%PDF", "bill.pdf")
+def test_an_object_within_the_size_limit_is_read(aws: Aws, payloads: Payloads) -> None:
+    put_payload(aws, b"%PDF", "bill.pdf")
     assert payloads.read("attachments[0].ref", f"s3://{BUCKET}/bill.pdf", 4) == b"%PDF"
 
 
 def test_an_object_over_the_limit_is_refused(aws: Aws, payloads: Payloads) -> None:
-    put(aws, b"%PDF-", "bill.pdf")
+    put_payload(aws, b"%PDF-", "bill.pdf")
     with pytest.raises(Invalid) as caught:
         payloads.read("attachments[0].ref", f"s3://{BUCKET}/bill.pdf", 4)
     assert str(caught.value) == "attachments[0].ref: has 5 bytes; use at most 4"
@@ -93,7 +93,9 @@ def test_an_error_of_s3_is_raised_instead_of_a_refusal_of_the_message(aws: Aws, 
 def test_a_payload_adds_attributes_and_does_not_override_attributes_of_the_item(
     aws: Aws, payloads: Payloads
 ) -> None:
-    put(aws, {"text": "from the payload", "subject": "from the payload", "id": "another", "city": "Arles"})
+    put_payload(
+        aws, {"text": "from the payload", "subject": "from the payload", "id": "another", "city": "Arles"}
+    )
     message = mail(text=None, payload_ref=REF)
     del message.variables["text"]
     found = expanded(payloads, message, REF)
@@ -109,13 +111,13 @@ def test_a_payload_adds_attributes_and_does_not_override_attributes_of_the_item(
 
 @pytest.mark.parametrize("content", [b"", b"no", b"[]", b'"text"', b"\xff\xfe", b'{"a": "\xff"}', b"{} {}"])
 def test_a_payload_that_is_not_a_json_object_is_refused(aws: Aws, payloads: Payloads, content: bytes) -> None:
-    put(aws, content)
+    put_payload(aws, content)
     with pytest.raises(Invalid, match=r"^payload_ref: is not a JSON object: "):
         expanded(payloads, mail(payload_ref=REF), REF)
 
 
 def test_a_payload_over_ten_megabytes_is_refused(aws: Aws, payloads: Payloads) -> None:
-    put(aws, b" " * (MAX_PAYLOAD_BYTES + 1))
+    put_payload(aws, b" " * (MAX_PAYLOAD_BYTES + 1))
     with pytest.raises(Invalid, match="payload_ref: has 10485761 bytes; use at most 10485760"):
         expanded(payloads, mail(payload_ref=REF), REF)
 
@@ -127,7 +129,7 @@ TOO_MANY = "payload_ref: has 150001 values, counted by commas and brackets; use 
 def test_a_payload_with_too_many_values_is_refused_before_it_is_parsed(
     aws: Aws, payloads: Payloads, mark: str
 ) -> None:
-    put(aws, ('{"a": ' + mark * MAX_PAYLOAD_VALUES).encode())
+    put_payload(aws, ('{"a": ' + mark * MAX_PAYLOAD_VALUES).encode())
     with pytest.raises(Invalid) as caught:
         expanded(payloads, mail(payload_ref=REF), REF)
     assert str(caught.value) == TOO_MANY
@@ -140,11 +142,11 @@ SHAPES = {
     "maps of one": b'{"":0}',
     "short texts": b'"ab"',
 }
-"""What takes the most memory for its bytes."""
+"""A value that takes the most memory for its bytes."""
 
 
 class OneObject:
-    """A bucket with one object, which costs nothing to be handed out."""
+    """A bucket with one object, which is returned without a copy in memory."""
 
     class exceptions:  # noqa: N801 - as boto3 has it
         class NoSuchKey(Exception):
@@ -162,7 +164,8 @@ def test_the_largest_payload_fits_into_the_memory_of_a_sender(shape: str) -> Non
     piece = SHAPES[shape]
     marks = sum(map(piece.count, (b"[", b"{", b","))) + 1
     values = b",".join([piece] * ((MAX_PAYLOAD_VALUES - 9) // marks))
-    # One character beyond the Basic Multilingual Plane makes four bytes of each of a text.
+    # Python stores four bytes for each character of a text with a character beyond the Basic Multilingual
+    # Plane.
     text = "🎉".encode() + b"a" * (MAX_PAYLOAD_BYTES - len(values) - 40)
     objects: Any = OneObject(b'{"payload": [%s, "%s"]}' % (values, text))
     # A webhook's is encoded once more, to be measured.
@@ -186,7 +189,7 @@ def test_the_largest_payload_fits_into_the_memory_of_a_sender(shape: str) -> Non
 def test_an_attribute_that_dispatch_reads_is_refused_in_a_payload(
     aws: Aws, payloads: Payloads, name: str
 ) -> None:
-    put(aws, {name: "2026-12-31T00:00:00Z"})
+    put_payload(aws, {name: "2026-12-31T00:00:00Z"})
     with pytest.raises(Invalid, match=f"payload_ref: contains {name}, which is only allowed in the item"):
         expanded(payloads, mail(payload_ref=REF), REF)
 
@@ -205,7 +208,7 @@ WHOM: dict[str, tuple[Item, tuple[str, ...]]] = {
     ("channel", "name"), [(channel, name) for channel, (_, names) in WHOM.items() for name in names]
 )
 def test_a_recipient_in_a_payload_is_refused(aws: Aws, payloads: Payloads, channel: str, name: str) -> None:
-    put(aws, {name: "theo@example.com"})
+    put_payload(aws, {name: "theo@example.com"})
     of_it = {"id": "m-1", "event_type": channel, "payload_ref": REF, **WHOM[channel][0]}
     with pytest.raises(Invalid, match=f"payload_ref: contains {name}, which is only allowed in the item"):
         expanded(payloads, parse(of_it, CONTRACTS), REF)
@@ -221,13 +224,13 @@ def test_every_channel_lists_the_attributes_that_contain_its_recipients() -> Non
 def test_an_addressing_attribute_of_another_channel_is_an_ordinary_variable(
     aws: Aws, payloads: Payloads
 ) -> None:
-    put(aws, {"url": "https://shop.example/42", "platform": "web"})
+    put_payload(aws, {"url": "https://shop.example/42", "platform": "web"})
     found = expanded(payloads, mail(payload_ref=REF), REF)
     assert (found["url"], found["platform"]) == ("https://shop.example/42", "web")
 
 
 def test_a_payload_nested_too_deeply_is_refused(aws: Aws, payloads: Payloads) -> None:
-    put(aws, b'{"a": ' + b"[" * 5000 + b"]" * 5000 + b"}")
+    put_payload(aws, b'{"a": ' + b"[" * 5000 + b"]" * 5000 + b"}")
     # Python 3.14 parses such a payload, and the limit of levels refuses it. Earlier versions cannot parse it.
     with pytest.raises(Invalid, match=r"payload_ref: (is not a JSON object|has over 500 levels)"):
         expanded(payloads, mail(payload_ref=REF), REF)

@@ -1,4 +1,4 @@
-"""Templates: variables reach nothing of Python, change nothing, and cost a bounded amount of work."""
+"""Templates: variables cannot reach or change Python, and cost a bounded amount of work."""
 
 from pathlib import Path
 from typing import Any

@@ -54,14 +54,14 @@ def variables_of(chance: random.Random) -> dict[str, Any]:
     }
 
 
-def statements(chance: random.Random, depth: int) -> str:
+def random_statements(chance: random.Random, depth: int) -> str:
     return "".join(statement(chance, depth) for _ in range(chance.randint(1, 3)))
 
 
 def statement(chance: random.Random, depth: int) -> str:
     if depth == 0 or chance.random() < 0.4:
         return f"{{{{ {expression(chance, chance.choice(KINDS), 2)} }}}}"
-    inner = statements(chance, depth - 1)
+    inner = random_statements(chance, depth - 1)
     return chance.choice(
         (
             f"{{% for text in {expression(chance, 'words', 2)} %}}{inner}{{% endfor %}}",
@@ -97,14 +97,14 @@ def alone(sources: dict[str, str], name: str, variables: dict[str, Any]) -> str:
     return environment.render_template(name, **variables)
 
 
-def compared(seed: int) -> bool:
+def compare_rendering(seed: int) -> bool:
     """Compare the texts of a random template. Return whether it was rendered."""
     chance = random.Random(seed)
     variables, name = variables_of(chance), chance.choice(("a/body.txt", "a/body.html"))
     if chance.random() < 0.02:
         variables["unused"] = "x" * SMALL_VARIABLES_BYTES  # so that the rendering has a process of its own
-    macro = f"{{% macro m(text) %}}{statements(chance, 1)}{{% endmacro %}}"
-    sources = {"p.txt": statements(chance, 0), name: macro + statements(chance, 3)}
+    macro = f"{{% macro m(text) %}}{random_statements(chance, 1)}{{% endmacro %}}"
+    sources = {"p.txt": random_statements(chance, 0), name: macro + random_statements(chance, 3)}
     try:
         expected = alone(sources, name, variables)
     except TemplateError:
@@ -124,5 +124,5 @@ def compared(seed: int) -> bool:
 
 @pytest.mark.process
 def test_random_legal_templates_have_the_same_text_as_in_minijinja_alone() -> None:
-    rendered = sum(compared(seed) for seed in range(COUNT))
+    rendered = sum(compare_rendering(seed) for seed in range(COUNT))
     assert rendered > COUNT / 3

@@ -56,7 +56,7 @@ def of(name: str) -> str:
     return f"{name}({ARGUMENTS[name]})" if name in ARGUMENTS else name
 
 
-def text(source: str, part: str = "a/body.txt", /, **variables: Any) -> str:
+def rendered_text(source: str, part: str = "a/body.txt", /, **variables: Any) -> str:
     return engine_of({part: source}).render(part, values_of(variables))
 
 
@@ -66,7 +66,7 @@ def test_a_filter_renders_a_value_or_fails_with_the_name_of_the_part(name: str, 
     rendered, faults = list[str](), list[TemplateFault]()
     for value in VALUES.values():
         try:
-            rendered.append(text(f"{{{{ value|{of(name)} }}}}", part, value=value))
+            rendered.append(rendered_text(f"{{{{ value|{of(name)} }}}}", part, value=value))
         except TemplateFault as fault:
             faults.append(fault)
     assert rendered
@@ -80,7 +80,7 @@ def test_a_filter_renders_a_value_or_fails_with_the_name_of_the_part(name: str, 
 def test_a_missing_variable_fails_before_any_filter(name: str, variable: str, use: str) -> None:
     variables = {} if variable == "order" else {"order": {"number": 7}}
     with pytest.raises(Invalid) as caught:
-        text(use.format(f"{variable}|{of(name)}"), **variables)
+        rendered_text(use.format(f"{variable}|{of(name)}"), **variables)
     assert caught.value.field == variable
     assert caught.value.problem == "is missing; a/body.txt:1 uses it, so the message must have it"
 
@@ -88,7 +88,7 @@ def test_a_missing_variable_fails_before_any_filter(name: str, variable: str, us
 @pytest.mark.parametrize("name", sorted(LENIENT))
 def test_a_missing_variable_may_have_a_default(name: str) -> None:
     assert (
-        text(f"{{{{ plan|{name}('free')|upper }}}} {{{{ user.plan|{name}('free') }}}}", user={})
+        rendered_text(f"{{{{ plan|{name}('free')|upper }}}} {{{{ user.plan|{name}('free') }}}}", user={})
         == "FREE free"
     )
 
@@ -98,10 +98,10 @@ def test_a_missing_variable_or_entry_named_like_a_method_is_reported_as_missing(
     for source, variables in ((name, {}), (f"order.{name}", {"order": {"number": 7}})):
         for use in ("{{{{ {} }}}}", "{{{{ {}|length }}}}", "{{% for x in {} %}}{{% endfor %}}"):
             with pytest.raises(Invalid) as caught:
-                text(use.format(source), **variables)
+                rendered_text(use.format(source), **variables)
             assert caught.value.field == source
         assert (
-            text(f"{{{{ {source} is defined }}}}{{{{ {source}|default('none') }}}}", **variables)
+            rendered_text(f"{{{{ {source} is defined }}}}{{{{ {source}|default('none') }}}}", **variables)
             == "Falsenone"
         )
 
@@ -110,23 +110,26 @@ def test_a_missing_variable_or_entry_named_like_a_method_is_reported_as_missing(
     "name", ["source", "name", "args", "kwargs", "context", "loop", "range", "caller", "cls", "state", "dict"]
 )
 def test_a_variable_may_be_named_like_a_word_of_the_language_or_of_its_library(name: str) -> None:
-    assert text(f"{{{{ {name} }}}}", **{name: "mine", "self": "not read"}) == "mine"
+    assert rendered_text(f"{{{{ {name} }}}}", **{name: "mine", "self": "not read"}) == "mine"
 
 
 @pytest.mark.parametrize("name", ["items", "keys", "values", "get", "copy", "pop", "update", "count"])
 def test_an_entry_of_a_map_takes_precedence_over_a_method_of_the_same_name(name: str) -> None:
     source = f"{{{{ {name} }}}}{{{{ order.{name} }}}}{{{{ order['{name}'] }}}}{{{{ orders[0].{name} }}}}"
-    assert text(source, order={name: "b"}, orders=[{name: "c"}], **{name: "a"}) == "abbc"
+    assert rendered_text(source, order={name: "b"}, orders=[{name: "c"}], **{name: "a"}) == "abbc"
 
 
 def test_the_entries_of_a_map_are_looped_over_in_the_order_of_the_item() -> None:
     order = {"b": Decimal("1.50"), "a": {"items": 2}}
     assert (
-        text("{% for name, x in order.items() %}{{ name }}{{ x }}{% endfor %}", order=order)
+        rendered_text("{% for name, x in order.items() %}{{ name }}{{ x }}{% endfor %}", order=order)
         == "b1.5a{'items': 2}"
     )
-    assert text("{{ order.keys()|join }}{{ order.get('c', 'd') }}{{ order|length }}", order=order) == "bad2"
-    assert text("{{ 'b' in order }}{{ order == copy }}", order=order, copy=dict(order)) == "TrueTrue"
+    assert (
+        rendered_text("{{ order.keys()|join }}{{ order.get('c', 'd') }}{{ order|length }}", order=order)
+        == "bad2"
+    )
+    assert rendered_text("{{ 'b' in order }}{{ order == copy }}", order=order, copy=dict(order)) == "TrueTrue"
 
 
 @pytest.mark.parametrize(
@@ -150,11 +153,12 @@ def test_the_entries_of_a_map_are_looped_over_in_the_order_of_the_item() -> None
     ],
 )
 def test_a_number_is_written_with_all_its_digits(number: Any, written: str) -> None:
-    assert text("{{ n }}", n=number) == written
+    assert rendered_text("{{ n }}", n=number) == written
     assert (
-        text("{{ n }}{{ ns[0] }}{{ m.n }}", "a.html", n=number, ns=[number], m={"n": number}) == written * 3
+        rendered_text("{{ n }}{{ ns[0] }}{{ m.n }}", "a.html", n=number, ns=[number], m={"n": number})
+        == written * 3
     )
-    assert Decimal(text("{{ n|tojson }}", n=number).strip('"')) == Decimal(written)
+    assert Decimal(rendered_text("{{ n|tojson }}", n=number).strip('"')) == Decimal(written)
 
 
 @pytest.mark.parametrize("number", [Decimal("12.5"), 12.5])
@@ -162,8 +166,10 @@ def test_a_number_may_be_used_in_arithmetic_regardless_of_its_source(number: Any
     source = (
         "{{ n * 1.5 }} {{ n + 0.5 }} {{ n > 12 }} {{ n == 12.5 }} {{ [n, 1]|sum }} {{ n|round|int }} {{ -n }}"
     )
-    assert text(source, n=number) == "18.75 13 True True 13.5 12 -12.5"
-    assert text("{{ '{:,.2f}'.format(n * 1000) }} {{ '%.1f'|format(n) }}", n=number) == "12,500.00 12.5"
+    assert rendered_text(source, n=number) == "18.75 13 True True 13.5 12 -12.5"
+    assert (
+        rendered_text("{{ '{:,.2f}'.format(n * 1000) }} {{ '%.1f'|format(n) }}", n=number) == "12,500.00 12.5"
+    )
 
 
 @pytest.mark.parametrize("kind", ["filter", "test"])
@@ -209,5 +215,5 @@ def test_known_filters_and_texts_that_resemble_an_unknown_filter_are_not_reporte
 )
 def test_an_error_while_rendering_is_reported_in_one_short_sentence_with_its_line(source: str) -> None:
     with pytest.raises(Invalid) as caught:
-        text(f"\n{source}", x="y" * 100_000)
+        rendered_text(f"\n{source}", x="y" * 100_000)
     assert re.match(r"template: a/body\.txt:2 (failed|cannot be read): .{5,200}$", str(caught.value))

@@ -106,7 +106,7 @@ def test_a_rendering_is_the_same_in_its_own_process(monkeypatch: pytest.MonkeyPa
     with pytest.raises(TemplateFault) as caught:
         render("{{ a }}{{ missing }}", a="x" * SMALL_VARIABLES_BYTES)
     assert (caught.value.field, caught.value.place) == ("missing", "a/body.txt:1")
-    text = "x" * 500_000  # fuel ends in a text, which has no line in MiniJinja's error
+    text = "x" * 500_000  # MiniJinja's error about used-up fuel lacks a line
     assert render(f"{text}{{{{ a }}}}", a=1) == f"{text}1"
     with pytest.raises(TemplateFault) as caught:
         render("{% for x in range(99999) %}{{ a }}{% endfor %}", a=1)

@@ -1,4 +1,4 @@
-"""Templates: a rendering leaves nothing to the next."""
+"""Templates: a rendering never affects the next."""
 
 from collections.abc import Callable
 from pathlib import Path

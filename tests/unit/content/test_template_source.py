@@ -110,7 +110,7 @@ def test_a_part_is_escaped_as_the_file_that_uses_it(shelf: Shelf) -> None:
     assert engine.render("a/body.txt", {"x": "<"}) == "<"
 
 
-def test_a_file_that_is_no_text_is_no_fault_if_no_template_uses_it(shelf: Shelf) -> None:
+def test_a_binary_file_that_no_template_uses_causes_no_fault(shelf: Shelf) -> None:
     shelf.put("a", text="Hello")
     write(shelf.root, b"\x89PNG\xff", "_layout/logo.png")
     assert [*engine_of(shelf.root).faults()] == []
@@ -208,7 +208,9 @@ def test_the_name_of_a_part_may_not_come_from_a_variable(code: str) -> None:
         ("{{ {'a': {'b': x}}|tojson }}", {"x": 1}, '{"a": {"b": 1}}'),
     ],
 )
-def test_an_everyday_expression_is_not_refused(code: str, variables: dict[str, Any], text: str) -> None:
+def test_an_ordinary_expression_of_a_template_is_accepted(
+    code: str, variables: dict[str, Any], text: str
+) -> None:
     engine = engine_of({"a.txt": code})
     assert [*engine.faults()] == []
     assert engine.render("a.txt", values_of(variables)) == text
@@ -295,5 +297,5 @@ def test_an_operation_that_may_take_much_work_for_small_operands_is_not_cheap(so
         "{%- for i in range(3) -%}{{ cycler(['a', 'b']).next }}{%- endfor -%}",
     ],
 )
-def test_an_everyday_template_is_cheap(source: str) -> None:
+def test_an_ordinary_template_counts_as_cheap(source: str) -> None:
     assert is_cheap(source)

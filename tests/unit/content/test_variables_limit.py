@@ -51,7 +51,7 @@ def test_the_client_refuses_template_variables_over_the_limit(aws: Aws) -> None:
     mailbox.entry(item(text="x" * 140_000))
 
 
-def put(aws: Aws, size: int) -> None:
+def put_story(aws: Aws, size: int) -> None:
     body = json.dumps({"story": "x" * (size - len('{"story": ""}'))}).encode()
     aws.s3.put_object(Bucket=BUCKET, Key="large.json", Body=body)
 
@@ -60,10 +60,10 @@ def test_a_payload_over_the_limit_of_template_variables_is_refused_by_its_length
     aws: Aws,
 ) -> None:
     message, payloads = parse(templated(payload_ref=REF), CONTRACTS), Payloads(aws.s3, BUCKET)
-    put(aws, MAX_VARIABLES_BYTES)
+    put_story(aws, MAX_VARIABLES_BYTES)
     payloads.require_all(message)
     assert expanded(payloads, message, REF)["story"]
-    put(aws, MAX_VARIABLES_BYTES + 1)
+    put_story(aws, MAX_VARIABLES_BYTES + 1)
     for read in (lambda: payloads.require_all(message), lambda: expanded(payloads, message, REF)):
         with pytest.raises(Invalid) as caught:
             read()
@@ -81,5 +81,5 @@ def test_the_payload_of_a_message_with_its_own_content_may_exceed_the_limit_of_t
     aws: Aws,
 ) -> None:
     message = parse(item(text=..., subject="Hello", payload_ref=REF), CONTRACTS)
-    put(aws, 3 * MAX_VARIABLES_BYTES)
+    put_story(aws, 3 * MAX_VARIABLES_BYTES)
     assert expanded(Payloads(aws.s3, BUCKET), message, REF)["story"]

@@ -9,14 +9,9 @@ from mailroom.channels.fax.contract import Fax
 from mailroom.dead_letters.queue import SEEN_AGAIN, DeadLetterQueue
 from mailroom.ledger.claims import Claimed
 from mailroom.ledger.items import FAILURE_KEYS
-from tests.support.unit.dead_letter_office import Office, open_office
+from tests.support.unit.dead_letter_office import Office
 from tests.support.unit.post import Log
-from tests.support.unit.shared import LEDGER, NOW_MS, Aws, FakeClock, claimed, item, mail
-
-
-@pytest.fixture
-def office(aws: Aws, clock: FakeClock) -> Office:
-    return open_office(aws, clock)
+from tests.support.unit.shared import LEDGER, NOW_MS, Aws, claimed, item, mail
 
 
 def logged(log: Log) -> list[dict[str, Any]]:

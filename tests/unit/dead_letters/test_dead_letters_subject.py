@@ -27,7 +27,7 @@ def letter(queue: str, body: Any, undelivered: str = "") -> DeadLetter:
     return DeadLetter(queue, "r-1", "receipt", text, 3, 0, undelivered)
 
 
-def about(queue: str, body: Any) -> Subject:
+def subject_in(queue: str, body: Any) -> Subject:
     return subject_of(letter(queue, body))
 
 
@@ -57,12 +57,12 @@ FAX = {"fax_id": "f-1", "to": "+16175551234", "attempt": 4, "not_before": 12.5}
 def test_a_dead_lettered_message_is_identified_by_its_key_and_attempt(
     queue: str, body: Any, key: Key, attempt: int
 ) -> None:
-    assert about(queue, body) == Subject("message", key, attempt)
+    assert subject_in(queue, body) == Subject("message", key, attempt)
 
 
 def test_a_dead_lettered_callback_is_identified_by_the_message_it_reports() -> None:
     body = {"webhook_id": "msg_1", "id": "m-1", "event_type": "mail", "name": "sent.1", "url": "https://x"}
-    assert about("webhook-dlq", body) == Subject("callback", Key("m-1", "mail"), detail="sent.1")
+    assert subject_in("webhook-dlq", body) == Subject("callback", Key("m-1", "mail"), detail="sent.1")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_dead_lettered_callback_is_identified_by_the_message_it_reports() -> N
 def test_a_dead_letter_of_a_campaign_is_identified_by_the_campaign_and_run(
     queue: str, body: dict[str, Any]
 ) -> None:
-    assert about(queue, body) == Subject("campaign", detail="weekly, run 2026-11-18T13:00Z")
+    assert subject_in(queue, body) == Subject("campaign", detail="weekly, run 2026-11-18T13:00Z")
 
 
 @pytest.mark.parametrize("inner", [SES, TAGGED, RESEND, SMS, TWILIO])
@@ -97,7 +97,7 @@ def test_a_dead_lettered_provider_event_is_identified_by_the_message_it_refers_t
     inner: Any, wrap: Any
 ) -> None:
     event_type = "sms" if inner in (SMS, TWILIO) else "mail"
-    assert about("feedback-dlq", wrap(inner)) == Subject("event", Key("m-1", event_type))
+    assert subject_in("feedback-dlq", wrap(inner)) == Subject("event", Key("m-1", event_type))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_dead_lettered_provider_event_is_identified_by_the_message_it_refers_t
     ],
 )
 def test_a_dead_lettered_event_about_no_message_is_identified_without_a_key(body: Any) -> None:
-    assert about("feedback-dlq", body) == Subject("event")
+    assert subject_in("feedback-dlq", body) == Subject("event")
 
 
 @pytest.mark.parametrize(
@@ -143,23 +143,23 @@ def test_a_dead_lettered_event_about_no_message_is_identified_without_a_key(body
 def test_a_malformed_dead_letter_is_described_by_the_problem_of_its_body(
     queue: str, body: Any, problem: str
 ) -> None:
-    subject = about(queue, body)
+    subject = subject_in(queue, body)
     assert (subject.kind, subject.key) == ("malformed", None)
     assert problem in subject.detail
 
 
 def test_a_dead_letter_with_the_longest_id_that_dynamodb_allows_is_identified() -> None:
-    assert about("mail-dlq", {**MAIL, "id": "x" * 2048}).key == Key("x" * 2048, "mail")
+    assert subject_in("mail-dlq", {**MAIL, "id": "x" * 2048}).key == Key("x" * 2048, "mail")
 
 
 def test_a_deeply_nested_dead_letter_is_handled_without_an_error() -> None:
     deep = "[" * 100_000 + "]" * 100_000
-    assert about("mail-dlq", deep).kind == "malformed"
-    assert about("feedback-dlq", deep).key is None
+    assert subject_in("mail-dlq", deep).kind == "malformed"
+    assert subject_in("feedback-dlq", deep).key is None
     event: Any = TWILIO
     for _ in range(9):
         event = envelope(event)
-    assert about("feedback-dlq", event) == Subject("event")
+    assert subject_in("feedback-dlq", event) == Subject("event")
 
 
 def test_the_receive_count_time_and_error_of_a_dead_letter_are_read_from_sqs() -> None:

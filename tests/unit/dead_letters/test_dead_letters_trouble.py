@@ -9,21 +9,15 @@ import pytest
 from mailroom.dead_letters.inspector import PUT_BACK_SECONDS
 from mailroom.environment import DEAD_LETTERS_KEPT_BACK_SECONDS
 from mailroom.errors import Unfinished
-from tests.support.unit.dead_letter_office import Office, open_office
+from tests.support.unit.dead_letter_office import Office
 from tests.support.unit.events import lines_about
 from tests.support.unit.fakes import client_error, failing
 from tests.support.unit.post import Counted, Log
-from tests.support.unit.shared import Aws, FakeClock
 
 DOWN = client_error("InternalServerError", status=500)
 
 
-@pytest.fixture
-def office(aws: Aws, clock: FakeClock) -> Office:
-    return open_office(aws, clock)
-
-
-def refusing(id_: str) -> Callable[..., Any]:
+def refuse_message(id_: str) -> Callable[..., Any]:
     """Return an update that fails for one message."""
     errors: list[Exception] = [DOWN]
 
@@ -39,7 +33,7 @@ def test_a_message_that_cannot_be_marked_delays_no_other_and_is_marked_by_the_ne
     office: Office, log: Log, counted: Counted
 ) -> None:
     office.put_claimed("mail-dlq", 12)
-    office.meddle(update_item=refusing("mail-dlq-3"))
+    office.meddle(update_item=refuse_message("mail-dlq-3"))
     with pytest.raises(Unfinished, match="1 inspections of dead letters failed"):
         office.look()
     assert (office.marked("mail-dlq"), office.visible("mail-dlq")) == (11, 12)

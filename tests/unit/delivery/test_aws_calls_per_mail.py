@@ -1,6 +1,6 @@
-"""What a mail costs, counted on the requests of the real dispatch and sender: it does not grow unseen.
+"""Cost of a mail, counted on the requests of the real dispatch and sender: it does not grow unnoticed.
 
-If a count has to grow, change it here, and say why in CHANGELOG.md.
+If a count has to grow, change it here, and give the reason in CHANGELOG.md.
 """
 
 import pytest
@@ -13,10 +13,10 @@ def test_a_mail_takes_2_4_aws_calls_and_two_dynamodb_write_units_and_writes_no_l
     figures = counted.mails()
     assert figures["calls_by_name"] == {
         "BatchExecuteStatement": 0.1,  # the claims of a batch
-        "BatchGetItem": 0.1,  # the choices of its recipients
+        "BatchGetItem": 0.1,  # the choices of the recipients
         "SendEmail": 1.0,
         "SendMessageBatch": 0.1,
-        "UpdateItem": 1.1,  # its completion; and its batch is counted in the day's budget
+        "UpdateItem": 1.1,  # the completion; and the batch is counted in the day's budget
     }
     assert figures["write_units_per_mail"] == 2.0
     assert figures["log_lines_per_mail"] == 0.0

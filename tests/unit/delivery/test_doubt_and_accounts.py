@@ -1,4 +1,4 @@
-"""A try in doubt and its account: evidence that proves that nothing was sent."""
+"""A try in doubt and its account: evidence that proves that no message was sent."""
 
 from collections.abc import Callable, Container
 from typing import Any
@@ -51,7 +51,7 @@ class Account:
         self.account, self.has, self.error = name, has, error
 
     def submit(self, request: Any) -> Outcome:
-        if request == "refused":  # another message's, by another thread
+        if request == "refused":  # a refusal of another message, in another thread
             return Misconfigured("401")
         self.has.append(request.id)
         if isinstance(self.error, Exception):
@@ -117,31 +117,33 @@ def test_a_look_up_proves_that_a_message_was_not_sent_only_for_the_account_that_
 
 
 def test_a_message_whose_earlier_claim_names_no_account_is_submitted_without_a_look_up(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+    make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     """A look-up could find another program's fax to that number, or its text with the same words."""
     crash(ledger, clock, account=None)
-    worker = post(evidence=Sent("of-another-program"), on_unknown="hold")
+    worker = make_post(evidence=Sent("of-another-program"), on_unknown="hold")
     worker.adapter.account = "this/account"
     worker.handle(item())
     assert (worker.submitted, worker.adapter.looked_up, aws.item()["provider_id"]) == (["m-1"], [], "p-1")
 
 
-def refused(_: Mail) -> None:
+def refuse_mail(_: Mail) -> None:
     raise Invalid("template", "is there no more")
 
 
 @pytest.mark.parametrize("how", ["invalid", "rejected", "opted out", "expired", "suppressed"])
 def test_a_message_that_may_have_been_sent_fails_as_outcome_unknown_even_if_later_rejected_or_expired(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, how: str
+    make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, how: str
 ) -> None:
     crash(ledger, clock)
     choices = Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
     if how == "suppressed":
         choices.mark(Suppression("vincent@example.com", "mail", "complaint", NOW_MS, "complaint"))
     answer = Rejected("no", opted_out=how == "opted out")
-    prepare = refused if how == "invalid" else None
-    worker = post(answer, prepare=prepare, evidence=Unknowable(), on_unknown="resend", suppressions=choices)
+    prepare = refuse_mail if how == "invalid" else None
+    worker = make_post(
+        answer, prepare=prepare, evidence=Unknowable(), on_unknown="resend", suppressions=choices
+    )
     worker.handle(item(expires_at=iso(clock() - 1)) if how == "expired" else item())
     stored = aws.item()
     assert (stored["status"], stored["error"]["code"]) == ("failed", "outcome_unknown")
@@ -149,10 +151,10 @@ def test_a_message_that_may_have_been_sent_fails_as_outcome_unknown_even_if_late
 
 
 def test_a_dead_letter_with_a_try_of_unknown_outcome_has_that_cause_and_its_advice_warns_of_a_second_message(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+    make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
-    crash(ledger, clock)  # its worker dies after the provider accepted
-    post(Retry("throttled"), evidence=Unknowable(), on_unknown="resend").handle(item())
+    crash(ledger, clock)  # the worker dies after the provider accepted the message
+    make_post(Retry("throttled"), evidence=Unknowable(), on_unknown="resend").handle(item())
     letter = DeadLetter("mail-dlq", "r-1", "receipt", "{}", 3, 0, "")
     assert cause_of(letter, Subject("message", KEY), aws.item()).code == "outcome_unknown"
     stored = of_ledger(aws.item())
@@ -161,11 +163,11 @@ def test_a_dead_letter_with_a_try_of_unknown_outcome_has_that_cause_and_its_advi
 
 
 def test_the_ledger_item_of_a_message_released_many_times_with_an_unknown_outcome_does_not_grow(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+    make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     account = "twilio/AC0123456789abcdef0123456789abcdef"
     crash(ledger, clock, account="twilio/ACfedcba9876543210fedcba9876543210")
-    worker = post(Retry("20429"), evidence=NotFound(), on_unknown="resend")
+    worker = make_post(Retry("20429"), evidence=NotFound(), on_unknown="resend")
     worker.adapter.account = account
     sizes = {}
     for receive in range(1, 46):
@@ -178,16 +180,17 @@ def test_the_ledger_item_of_a_message_released_many_times_with_an_unknown_outcom
 
 
 def test_a_look_up_does_not_have_to_search_the_account_of_a_released_try(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+    make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
-    """The try at A is in doubt, and B refused its try. Not found at A proves that nothing was sent."""
+    """The try at A is in doubt, and B refused its try. If the message is not found at A, it was never
+    sent."""
     crash(ledger, clock, account="p/A")
-    second = post(Retry("throttled"), evidence=NotFound(), on_unknown="resend")
+    second = make_post(Retry("throttled"), evidence=NotFound(), on_unknown="resend")
     second.adapter.account = "p/B"
     mail = item(expires_at=iso(clock.now + 1))
     second.handle(mail)
     clock.advance(2)
-    third = post(evidence=NotFound(), on_unknown="resend")
+    third = make_post(evidence=NotFound(), on_unknown="resend")
     third.adapter.account = "p/A"
     third.handle(mail)
     assert aws.item()["error"]["code"] == "expired"

@@ -23,14 +23,14 @@ def prepare(_message: Any) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_try_without_an_answer_is_counted(
-    post: Make, clock: FakeClock, counted: Counted, kind: str
+    make_post: Make, clock: FakeClock, counted: Counted, kind: str
 ) -> None:
     worker = {
-        "throttled": lambda: post(Retry("slow down")),
-        "silent": lambda: post(DOWN),
-        "silent, and look-ups fail": lambda: post(DOWN, evidence=DOWN),
-        "misconfigured": lambda: post(Misconfigured("unknown sender")),
-        "unprepared": lambda: post(prepare=prepare),
+        "throttled": lambda: make_post(Retry("slow down")),
+        "silent": lambda: make_post(DOWN),
+        "silent, and look-ups fail": lambda: make_post(DOWN, evidence=DOWN),
+        "misconfigured": lambda: make_post(Misconfigured("unknown sender")),
+        "unprepared": lambda: make_post(prepare=prepare),
     }[kind]()
     begin, receives, tries = clock(), 0, list[tuple[float, str]]()
     before: Counter[str] = Counter()

@@ -26,14 +26,14 @@ class Holiday(WaitReason):
         return dict.fromkeys(of_topic, OVER) if moment < OVER else {}
 
 
-def test_release_has_a_line_for_each_reason_to_wait_of_a_bulk_lane(post: Make) -> None:
-    assert {reason.name for reason in post(bulk=True).delivery.reasons} == release.DELAYED_SINCE.keys()
+def test_release_has_a_line_for_each_reason_to_wait_of_a_bulk_lane(make_post: Make) -> None:
+    assert {reason.name for reason in make_post(bulk=True).delivery.reasons} == release.DELAYED_SINCE.keys()
 
 
 def test_a_further_reason_to_wait_holds_its_messages_and_release_queues_them_at_the_end_of_the_wait(
-    post: Make, waiting: Waiting, clock: FakeClock, counted: Counted, monkeypatch: pytest.MonkeyPatch
+    make_post: Make, waiting: Waiting, clock: FakeClock, counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    worker = post(Sent("p-1"), Sent("p-2"))
+    worker = make_post(Sent("p-1"), Sent("p-2"))
     worker.delivery.reasons = [Holiday(), *worker.delivery.reasons]
     monkeypatch.setitem(release.DELAYED_SINCE, Holiday.name, lambda row, _moment: row.at)
     assert worker.handle(item(id="m-1", topic="news"), item(id="m-2")) == {}

@@ -1,4 +1,4 @@
-"""What the ledger knows of messages that may have arrived twice, after an earlier try of unknown outcome."""
+"""The ledger's record of messages that may have arrived twice, after an earlier try of unknown outcome."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from mailroom.ledger.status_reader import may_have_arrived_twice
 from mailroom.message.outcome import Evidence, NotFound, Rejected, Repeatable, Sent, Unknowable
-from tests.support.told import told
+from tests.support.told import ses_event
 from tests.support.unit.post import Make, Post
 from tests.support.unit.shared import KEY, NOW, Aws, FakeClock, claimed, crash, item, mail
 
 ACCOUNT, ANOTHER = "this/account", "another/account"
 
 
-def again(message: Any) -> Any:
+def same_request(message: Any) -> Any:
     """Return the request of the earlier try."""
     return message
 
@@ -36,35 +36,42 @@ def worker_after_a_crash(
         (Unknowable(), ACCOUNT, True),
         (NotFound(), ACCOUNT, False),
         (NotFound(), ANOTHER, True),
-        (Repeatable(NOW + 86_400, again), ACCOUNT, False),
+        (Repeatable(NOW + 86_400, same_request), ACCOUNT, False),
         (Sent("p-0"), ACCOUNT, False),
     ],
     ids=["nobody knows", "not found", "not found at another account", "same key", "found"],
 )
 def test_a_message_may_have_arrived_twice_only_if_the_outcome_of_an_earlier_try_is_unknown(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, evidence: Evidence, account: str, *, twice: bool
+    make_post: Make,
+    ledger: Ledger,
+    clock: FakeClock,
+    aws: Aws,
+    evidence: Evidence,
+    account: str,
+    *,
+    twice: bool,
 ) -> None:
-    worker = worker_after_a_crash(post, ledger, clock, account=account, evidence=evidence)
+    worker = worker_after_a_crash(make_post, ledger, clock, account=account, evidence=evidence)
     assert worker.handle(item()) == {}
     assert aws.item()["status"] == "sent"
     assert may_have_arrived_twice(aws.item()) is twice
 
 
 def test_a_message_found_at_one_of_two_accounts_may_have_arrived_twice(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+    make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     crash(ledger, clock, account=ANOTHER)
-    worker = worker_after_a_crash(post, ledger, clock, evidence=Sent("p-0"))
+    worker = worker_after_a_crash(make_post, ledger, clock, evidence=Sent("p-0"))
     assert worker.handle(item()) == {}
     assert may_have_arrived_twice(aws.item())
 
 
 @pytest.mark.parametrize("on_unknown", ["hold", "resend"])
 def test_a_message_that_was_not_sent_again_has_not_arrived_twice(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, on_unknown: str
+    make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, on_unknown: str
 ) -> None:
     worker = worker_after_a_crash(
-        post, ledger, clock, Rejected("no"), evidence=Unknowable(), on_unknown=on_unknown
+        make_post, ledger, clock, Rejected("no"), evidence=Unknowable(), on_unknown=on_unknown
     )
     assert worker.handle(item()) == {}
     assert aws.item()["error"]["code"] == "outcome_unknown"
@@ -76,7 +83,7 @@ def test_a_message_whose_resend_crashed_and_whose_event_came_may_have_arrived_tw
 ) -> None:
     for _ in range(2):
         crash(ledger, clock)
-    observe(ledger, [told(KEY, "delivered")])
+    observe(ledger, [ses_event(KEY, "delivered")])
     assert may_have_arrived_twice(aws.item())
 
 
@@ -84,7 +91,7 @@ def test_a_message_that_was_sent_at_once_has_not_arrived_twice_although_its_even
     ledger: Ledger, aws: Aws
 ) -> None:
     claim = claimed(ledger)
-    observe(ledger, [told(KEY, "delivered")])
+    observe(ledger, [ses_event(KEY, "delivered")])
     ledger.complete(claim, "ses", "p-1")
     assert not may_have_arrived_twice(aws.item())
 

@@ -12,16 +12,16 @@ from tests.support.unit.shared import NOW_MS, PREFERENCES, SUPPRESSIONS, Aws, Fa
 ADA, EVE = "ada@example.com", "eve@example.com"
 
 
-@pytest.fixture
-def preferences(aws: Aws, clock: FakeClock) -> Preferences:
-    return Preferences(aws.dynamodb, PREFERENCES, clock)
-
-
 def test_a_mail_of_a_topic_that_its_recipient_opted_out_of_is_suppressed_with_the_reason(
-    post: Make, list_: Suppressions, preferences: Preferences, aws: Aws, log: Log, counted: Counted
+    make_post: Make,
+    list_: Suppressions,
+    preferences: Preferences,
+    aws: Aws,
+    log: Log,
+    counted: Counted,
 ) -> None:
     preferences.opt_out(ADA, "news", "one-click")
-    worker = post(suppressions=list_)
+    worker = make_post(suppressions=list_)
     assert worker.handle(item(to="Ada <ADA@example.com>", topic="news")) == {}
     assert worker.submitted == []
     stored = aws.item()
@@ -37,10 +37,10 @@ def test_a_mail_of_a_topic_that_its_recipient_opted_out_of_is_suppressed_with_th
 
 
 def test_recipients_who_opted_out_are_left_out_of_a_mail_to_several_recipients(
-    post: Make, list_: Suppressions, preferences: Preferences, aws: Aws
+    make_post: Make, list_: Suppressions, preferences: Preferences, aws: Aws
 ) -> None:
     preferences.opt_out(ADA, "news", "page")
-    worker = post(suppressions=list_)
+    worker = make_post(suppressions=list_)
     worker.handle(item(to=[ADA, EVE], topic="news"))
     (mail,) = worker.adapter.submitted
     assert mail.to == [EVE]
@@ -48,20 +48,20 @@ def test_recipients_who_opted_out_are_left_out_of_a_mail_to_several_recipients(
 
 
 def test_a_suppression_is_the_recorded_reason_even_if_the_recipient_also_opted_out(
-    post: Make, list_: Suppressions, preferences: Preferences, aws: Aws
+    make_post: Make, list_: Suppressions, preferences: Preferences, aws: Aws
 ) -> None:
     preferences.opt_out(ADA, "news", "page")
     list_.mark(Suppression(ADA, "mail", "bounce", NOW_MS))
-    post(suppressions=list_).handle(item(to=ADA, topic="news"))
+    make_post(suppressions=list_).handle(item(to=ADA, topic="news"))
     assert aws.item()["error"]["code"] == "suppressed"
 
 
 def test_a_batch_reads_suppressions_and_opt_outs_in_one_call(
-    post: Make, aws: Aws, clock: FakeClock, preferences: Preferences
+    make_post: Make, aws: Aws, clock: FakeClock, preferences: Preferences
 ) -> None:
     preferences.opt_out(EVE, "offers", "page")
     client: Any = Meddler(aws.dynamodb)
-    worker = post(suppressions=Suppressions(client, SUPPRESSIONS, clock))
+    worker = make_post(suppressions=Suppressions(client, SUPPRESSIONS, clock))
     worker.handle(
         item(id="a", to=ADA, topic="news"),
         item(id="b", to=ADA, topic="offers"),
@@ -73,14 +73,18 @@ def test_a_batch_reads_suppressions_and_opt_outs_in_one_call(
     assert {name: len(read["Keys"]) for name, read in tables.items()} == {SUPPRESSIONS: 2, PREFERENCES: 3}
 
 
-def test_a_batch_without_topics_does_not_read_opt_outs(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_a_batch_without_topics_does_not_read_opt_outs(make_post: Make, aws: Aws, clock: FakeClock) -> None:
     client: Any = Meddler(aws.dynamodb)
-    post(suppressions=Suppressions(client, SUPPRESSIONS, clock)).handle(item(to=ADA), item(id="b", to=EVE))
+    make_post(suppressions=Suppressions(client, SUPPRESSIONS, clock)).handle(
+        item(to=ADA), item(id="b", to=EVE)
+    )
     (tables,) = [arguments["RequestItems"] for name, arguments in client.calls if name == "batch_get_item"]
     assert tables.keys() == {SUPPRESSIONS}
 
 
 @pytest.mark.parametrize("topic", ["", "x" * 65, "two\nlines"])
-def test_a_message_with_an_invalid_topic_fails(post: Make, list_: Suppressions, aws: Aws, topic: str) -> None:
-    post(suppressions=list_).handle(item(topic=topic))
+def test_a_message_with_an_invalid_topic_fails(
+    make_post: Make, list_: Suppressions, aws: Aws, topic: str
+) -> None:
+    make_post(suppressions=list_).handle(item(topic=topic))
     assert aws.item()["error"]["message"].startswith("topic: is not a topic's name; use 1 to 64")

@@ -21,7 +21,7 @@ Begin = Callable[..., Post]
 
 
 @pytest.fixture
-def first(post: Make, aws: Aws) -> Begin:
+def first(make_post: Make, aws: Aws) -> Begin:
     """Senders of the first provider, whose fallback has the queue `fallback`."""
     aws.urls["fallback"] = aws.sqs.create_queue(QueueName="fallback")["QueueUrl"]
 
@@ -33,7 +33,7 @@ def first(post: Make, aws: Aws) -> Begin:
             after_seconds=SECONDS,
             when_day_used_up=when_day_used_up,
         )
-        return post(*outcomes, other_provider=other, **changes)
+        return make_post(*outcomes, other_provider=other, **changes)
 
     return begin
 
@@ -113,15 +113,15 @@ def test_a_message_that_the_other_provider_may_have_moves_without_a_submit(
 
 
 def test_a_redriven_message_that_moves_to_the_provider_of_its_tries_is_submitted_there_once_more(
-    first: Begin, post: Make, aws: Aws, ledger: Ledger, clock: FakeClock
+    first: Begin, make_post: Make, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
-    """A repair finds it, and puts it into the queue of the first provider."""
+    """A repair finds the message, and puts it into the queue of the first provider."""
     for _ in range(4):
         crash(ledger, clock, account="other/1")
     ledger.dead_lettered(Key("m-1", "mail"))
     assert first(Sent("p-1")).handle(item()) == {}
     assert moved(aws) == ["m-1"]
-    fallback = post(Sent("p-2"), other_provider=OtherProvider(name="fake", queue_url=aws.urls["mail"]))
+    fallback = make_post(Sent("p-2"), other_provider=OtherProvider(name="fake", queue_url=aws.urls["mail"]))
     fallback.adapter.account = "other/1"
     assert fallback.handle(item()) == {}
     assert fallback.submitted == ["m-1"]
@@ -136,7 +136,7 @@ def test_a_held_message_names_the_provider_that_may_have_it(
     assert error["message"].endswith("; ask fake, and resend the message if it never arrived")
 
 
-def test_if_the_setting_says_so_a_day_that_is_used_up_moves_messages_at_once_whether_submitted_or_not(
+def test_with_the_setting_a_used_up_day_moves_messages_at_once_whether_submitted_or_not(
     first: Begin, aws: Aws
 ) -> None:
     worker = first(FULL, when_day_used_up=True)
@@ -194,7 +194,7 @@ def test_a_record_that_cannot_be_sent_to_the_other_queue_comes_back_and_its_neig
     assert moved(aws) == ["m-2"]
 
 
-def test_after_refusals_in_a_row_single_messages_ask_the_provider_and_an_acceptance_ends_that(
+def test_after_several_refusals_only_single_messages_are_submitted_until_the_provider_accepts_one(
     first: Begin, aws: Aws
 ) -> None:
     def batch(number: int) -> list[dict[str, Any]]:
@@ -223,16 +223,16 @@ def test_a_campaign_that_the_first_provider_refuses_moves_and_does_not_wait_for_
     assert "WaitsForProvider" not in counted()
 
 
-def test_without_a_fallback_every_message_asks_the_provider(post: Make) -> None:
-    worker = post(THROTTLED)
+def test_without_a_fallback_every_message_is_submitted_to_its_provider(make_post: Make) -> None:
+    worker = make_post(THROTTLED)
     worker.handle(*(item(id=f"m-{at}") for at in range(8)))
     assert len(worker.submitted) == 8
 
 
-def test_a_sender_of_the_fallback_retries_and_does_not_send_messages_back(post: Make, aws: Aws) -> None:
+def test_a_sender_of_the_fallback_retries_and_does_not_send_messages_back(make_post: Make, aws: Aws) -> None:
     aws.urls["first"] = aws.sqs.create_queue(QueueName="first")["QueueUrl"]
     other = OtherProvider(name="other", queue_url=aws.urls["first"])
-    worker = post(THROTTLED, other_provider=other)
+    worker = make_post(THROTTLED, other_provider=other)
     assert list(worker.handle(item(), receives=2 * TRIES)) == ["r-0"]
     assert not aws.bodies("first")
 

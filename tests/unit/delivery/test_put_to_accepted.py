@@ -10,7 +10,7 @@ from mailroom.aws.queues import DUE_AT, PUT_AT, due_at, put_at
 from mailroom.channels.fax.contract import Delivered, Pending, Undelivered
 from mailroom.clock import iso
 from mailroom.delivery.attempt import Attempt
-from tests.support.unit.dispatching import made, numbered
+from tests.support.unit.dispatching import dispatcher_of, numbered
 from tests.support.unit.events import lambda_context, plenty, sqs_record, stream_event
 from tests.support.unit.fakes import Meddler, client_error
 from tests.support.unit.fax import FakeLine, entry, fax_body
@@ -22,7 +22,7 @@ from tests.support.unit.shared import NOW, NOW_MS, Aws, FakeClock, image, item
 Timed = Callable[[], dict[str, list[float]]]
 
 
-def record(put: object = None, **attributes: str) -> dict[str, Any]:
+def queue_record(put: object = None, **attributes: str) -> dict[str, Any]:
     """Return a queue's record as Lambda hands it over, with the attribute of the put."""
     record = sqs_record(0, item())
     if put is not None:
@@ -31,9 +31,9 @@ def record(put: object = None, **attributes: str) -> dict[str, Any]:
     return record
 
 
-def released(put: float, due: float) -> dict[str, Any]:
+def waited_record(put: float, due: float) -> dict[str, Any]:
     """Return the record of a message that has waited."""
-    waited = record(str(int(put)))
+    waited = queue_record(str(int(put)))
     waited["messageAttributes"][DUE_AT] = {"stringValue": str(int(due)), "dataType": "String"}
     return waited
 
@@ -46,42 +46,42 @@ def attributes_of(aws: Aws) -> dict[str, str]:
 
 
 def test_the_time_of_the_mailbox_put_is_read_from_the_attribute_of_the_queue_record() -> None:
-    assert put_at(record(str(int(NOW) - 7))) == int(NOW) - 7
+    assert put_at(queue_record(str(int(NOW) - 7))) == int(NOW) - 7
 
 
 def test_the_time_when_a_record_was_queued_is_used_if_the_put_at_attribute_is_missing() -> None:
-    assert put_at(record(SentTimestamp="1795251600250")) == 1795251600.25
+    assert put_at(queue_record(SentTimestamp="1795251600250")) == 1795251600.25
 
 
 def test_a_message_that_has_waited_has_a_time_from_which_its_delay_counts() -> None:
-    assert due_at(released(NOW - 60, NOW - 7)) == NOW - 7
-    assert due_at(record(str(int(NOW)), SentTimestamp=str(NOW_MS))) is None
+    assert due_at(waited_record(NOW - 60, NOW - 7)) == NOW - 7
+    assert due_at(queue_record(str(int(NOW)), SentTimestamp=str(NOW_MS))) is None
 
 
 @pytest.mark.parametrize("text", ["soon", "1.5", "nan", "inf", "-1", "9" * 12, "9" * 400, "9" * 5000])
 def test_an_invalid_put_at_attribute_of_a_queue_record_is_ignored(text: str) -> None:
-    assert put_at(record(text)) is None
+    assert put_at(queue_record(text)) is None
 
 
 def test_an_sqs_sent_timestamp_that_is_too_large_for_a_date_is_ignored() -> None:
-    assert put_at(record(SentTimestamp="9" * 400)) is None
+    assert put_at(queue_record(SentTimestamp="9" * 400)) is None
 
 
 def test_the_time_of_the_mailbox_put_is_unknown_if_the_queue_record_contains_no_time() -> None:
-    untimed = record()
+    untimed = queue_record()
     del untimed["attributes"]["SentTimestamp"]
     assert put_at(untimed) is None
 
 
 def test_dispatch_passes_the_time_of_the_mailbox_put_to_the_sender(aws: Aws, clock: FakeClock) -> None:
-    made(aws, clock).dispatch(numbered(item()), {"100": NOW - 3.7})
+    dispatcher_of(aws, clock).dispatch(numbered(item()), {"100": NOW - 3.7})
     assert attributes_of(aws)[PUT_AT] == str(int(NOW - 3.7))
 
 
 def test_dispatch_omits_the_put_at_attribute_if_the_time_of_the_mailbox_put_is_unknown(
     aws: Aws, clock: FakeClock
 ) -> None:
-    made(aws, clock).dispatch(numbered(item()))
+    dispatcher_of(aws, clock).dispatch(numbered(item()))
     assert PUT_AT not in attributes_of(aws)
 
 
@@ -96,25 +96,25 @@ def test_dispatch_reads_the_time_of_the_mailbox_put_from_the_stream_record(load:
     ids=["from the put", "from send_at", "never negative if the sender's clock is behind"],
 )
 def test_a_sender_measures_the_time_from_the_mailbox_put_or_send_at_to_the_providers_acceptance(
-    post: Make, clock: FakeClock, timed: Timed, seconds: float, send_at: Any, delay: int
+    make_post: Make, clock: FakeClock, timed: Timed, seconds: float, send_at: Any, delay: int
 ) -> None:
     clock.advance(seconds)
-    post().handle(item(send_at=send_at))
+    make_post().handle(item(send_at=send_at))
     assert timed() == {"PutToAccepted": [delay]}
 
 
 @pytest.mark.parametrize(("due", "delay"), [(NOW, 2_000), (NOW - 3_600, 3_602_000)])
 def test_the_time_to_acceptance_of_a_message_that_has_waited_is_measured_from_its_due_at(
-    post: Make, clock: FakeClock, timed: Timed, due: float, delay: int
+    make_post: Make, clock: FakeClock, timed: Timed, due: float, delay: int
 ) -> None:
     """A wait for a window ends when it opens; a wait for a provider is a delay from the put on."""
     clock.advance(2)
-    post()._worker.handle({"Records": [released(NOW - 3_600, due)]}, plenty)
+    make_post()._worker.handle({"Records": [waited_record(NOW - 3_600, due)]}, plenty)
     assert timed() == {"PutToAccepted": [delay]}
 
 
 def test_time_to_acceptance_is_not_measured_if_the_ledger_could_not_record_the_acceptance(
-    post: Make, aws: Aws, timed: Timed
+    make_post: Make, aws: Aws, timed: Timed
 ) -> None:
     writes = itertools.count()
 
@@ -123,25 +123,25 @@ def test_time_to_acceptance_is_not_measured_if_the_ledger_could_not_record_the_a
             raise client_error("InternalServerError", status=500)
         return real(**arguments)
 
-    worker = post(dynamodb=Meddler(aws.dynamodb, update_item=first_alone))
+    worker = make_post(dynamodb=Meddler(aws.dynamodb, update_item=first_alone))
     worker.handle(item())
     assert (worker.submitted, aws.item()["status"]) == (["m-1"], "sending")
     assert timed() == {}
 
 
 def test_a_failed_measurement_prevents_neither_the_ledger_write_nor_a_faxs_checkpoint(
-    post: Make, fax_post: FaxMake, aws: Aws, monkeypatch: pytest.MonkeyPatch
+    make_post: Make, fax_post: FaxMake, aws: Aws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Attempt, "measure", lambda *_: 1 / 0)
-    post().handle(item())
+    make_post().handle(item())
     fax_post().handle(fax_body())
     assert (aws.item()["status"], entry(aws)["provider_id"]) == ("sent", "p-1")
 
 
 def test_time_to_acceptance_is_measured_once_per_message_despite_duplicates(
-    post: Make, clock: FakeClock, timed: Timed
+    make_post: Make, clock: FakeClock, timed: Timed
 ) -> None:
-    worker = post()
+    worker = make_post()
     clock.advance(1)
     worker.handle(item(id="a"), item(id="b"))
     worker.handle(item(id="a"))

@@ -51,7 +51,7 @@ def a_day(aws: Aws, clock: FakeClock) -> Budget:
     return Budget(aws.dynamodb, BUDGETS, "mail", DAYS, 0.1, clock)
 
 
-def mails(many: int, **changes: Any) -> list[Item]:
+def mail_items(many: int, **changes: Any) -> list[Item]:
     return [item(id=f"m-{at}", **changes) for at in range(many)]
 
 
@@ -87,20 +87,20 @@ SPELLINGS = {"to": ["ada@example.com", "Ada@Example.com"], "cc": "ADA@EXAMPLE.CO
 
 @pytest.mark.parametrize("bulk", [True, False])
 def test_each_address_sent_to_the_provider_including_a_repeated_address_uses_the_days_budget(
-    post: Make, aws: Aws, clock: FakeClock, *, bulk: bool
+    make_post: Make, aws: Aws, clock: FakeClock, *, bulk: bool
 ) -> None:
     """SES counts the addresses in To, CC and BCC, however often an address comes."""
-    sender = lane(post, bulk=bulk)
+    sender = lane(make_post, bulk=bulk)
     assert sender.handle(item(**SPELLINGS)) == {}
     assert spent(aws, clock) == (4, 4 if bulk else 0)
 
 
 @pytest.mark.parametrize("bulk", [True, False])
 def test_an_invalid_batch_does_not_count_the_previous_batch_in_the_days_budget_again(
-    post: Make, aws: Aws, clock: FakeClock, *, bulk: bool
+    make_post: Make, aws: Aws, clock: FakeClock, *, bulk: bool
 ) -> None:
-    sender = lane(post, bulk=bulk)
-    sender.handle(*mails(2))
+    sender = lane(make_post, bulk=bulk)
+    sender.handle(*mail_items(2))
     before = spent(aws, clock)
     for _ in range(3):
         sender.handle(item(id="invalid", to="wrong"), "not json")
@@ -109,21 +109,21 @@ def test_an_invalid_batch_does_not_count_the_previous_batch_in_the_days_budget_a
 
 
 def test_recipients_left_out_of_a_mail_do_not_use_the_days_budget(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     """Neither suppressed recipients nor recipients outside the stage's setting."""
     suppressions = Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
     suppressions.mark(Suppression("gone@example.com", "mail", "bounce", NOW_MS))
-    codes = lane(post, bulk=False, recipients_only=["example.com"], suppressions=suppressions)
+    codes = lane(make_post, bulk=False, recipients_only=["example.com"], suppressions=suppressions)
     several = ["gone@example.com", "ada@example.com", "ada@elsewhere.com", "eve@example.com"]
     assert codes.handle(item(to=several), item(id="m-2", to="gone@example.com")) == {}
     assert spent(aws, clock) == (2, 0)
 
 
 def test_daily_budget_reserved_for_recipients_left_out_of_a_mail_is_used_by_the_next_batch(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
-    news = lane(post, bulk=True, recipients_only=["example.com"])
+    news = lane(make_post, bulk=True, recipients_only=["example.com"])
     several = ["a@elsewhere.com", "b@elsewhere.com", "ada@example.com"]
     news.handle(item(to=several, lane="bulk"))
     news.handle(item(id="m-2", to=["ada@example.com", "eve@example.com"], lane="bulk"))
@@ -131,54 +131,54 @@ def test_daily_budget_reserved_for_recipients_left_out_of_a_mail_is_used_by_the_
 
 
 def test_a_redirected_mail_uses_the_days_budget_for_its_new_recipient_only(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     redirected = {"recipients_only": ["example.com"], "redirect_to": "testers@example.com"}
-    codes = lane(post, bulk=False, **redirected)
+    codes = lane(make_post, bulk=False, **redirected)
     assert codes.handle(item(to=["a@elsewhere.com", "b@elsewhere.com"])) == {}
     assert spent(aws, clock) == (1, 0)
 
 
 def test_messages_outside_the_bulk_lane_are_sent_even_if_the_days_budget_cannot_be_written(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     down = Meddler(aws.dynamodb, update_item=failing(client_error("InternalServerError", status=500)))
-    codes = lane(post, bulk=False, budgets=down)
+    codes = lane(make_post, bulk=False, budgets=down)
     assert codes.handle(item()) == {}
     assert (aws.item()["status"], codes.submitted) == ("sent", ["m-1"])
     assert down.names() == ["update_item"]
     assert spent(aws, clock) == (0, 0)
 
 
-def test_a_stage_without_a_daily_limit_never_calls_the_budget_table(post: Make, aws: Aws) -> None:
+def test_a_stage_without_a_daily_limit_never_calls_the_budget_table(make_post: Make, aws: Aws) -> None:
     watched = Meddler(aws.dynamodb)
     for bulk in (False, True):
-        assert lane(post, bulk=bulk, budgets=watched, per_day=()).handle(item(id=f"m-{bulk}")) == {}
+        assert lane(make_post, bulk=bulk, budgets=watched, per_day=()).handle(item(id=f"m-{bulk}")) == {}
     assert watched.names() == []
 
 
 def test_messages_outside_the_bulk_lane_use_the_days_budget_only_if_they_are_sent(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
-    codes = lane(post, Retry("slow down"), Rejected("no such domain"), Sent("p-1"), bulk=False)
-    codes.handle(*mails(3))
+    codes = lane(make_post, Retry("slow down"), Rejected("no such domain"), Sent("p-1"), bulk=False)
+    codes.handle(*mail_items(3))
     assert spent(aws, clock) == (1, 0)
 
 
 def test_a_message_with_an_unknown_outcome_uses_the_days_budget(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
-    lane(post, RuntimeError("no answer"), bulk=False).handle(item())
+    lane(make_post, RuntimeError("no answer"), bulk=False).handle(item())
     assert spent(aws, clock) == (1, 0)
 
 
 @pytest.mark.parametrize("bulk", [True, False])
 def test_a_batch_costs_one_write_to_the_budget_table(
-    post: Make, aws: Aws, clock: FakeClock, *, bulk: bool
+    make_post: Make, aws: Aws, clock: FakeClock, *, bulk: bool
 ) -> None:
     watched = Meddler(aws.dynamodb)
-    sender = lane(post, bulk=bulk, budgets=watched)
-    sender.handle(*mails(10))
+    sender = lane(make_post, bulk=bulk, budgets=watched)
+    sender.handle(*mail_items(10))
     watched.calls.clear()  # the first batch of all makes the item
     sender.handle(*(item(id=f"n-{at}") for at in range(10)))
     assert watched.names() == ["update_item"]
@@ -187,9 +187,9 @@ def test_a_batch_costs_one_write_to_the_budget_table(
 
 
 def test_bulk_messages_over_their_share_of_the_days_budget_wait_in_line_with_their_content(
-    post: Make, aws: Aws, clock: FakeClock, counted: Counted
+    make_post: Make, aws: Aws, clock: FakeClock, counted: Counted
 ) -> None:
-    bulk = lane(post, bulk=True)
+    bulk = lane(make_post, bulk=True)
     bulk.handle(*(to_many(30, f"m-{at}") for at in range(3)))
     assert bulk.handle(item(id="late", name="Ada"), receives=4) == {}, "the queue may delete the record"
     assert bulk.submitted == ["m-0", "m-1", "m-2"]
@@ -212,10 +212,10 @@ def used_up(post: Make, *says: Any, **changes: Any) -> Post:
 
 
 def test_bulk_above_the_fallbacks_own_day_is_tried_later_and_takes_nothing_from_the_first_providers_day(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     first = OtherProvider(name="other", queue_url="https://sqs.example/mail-bulk")
-    bulk = used_up(post, other_provider=first, budget="mail-fallback")
+    bulk = used_up(make_post, other_provider=first, budget="mail-fallback")
     assert bulk.handle(to_many(20, "over")) == {}
     assert due_of(aws, clock) == {"over": ("day_used_up", NOW + USED_UP_SECONDS)}
     assert (line_of(aws, clock), spent(aws, clock)) == ([], (0, 0))
@@ -224,11 +224,11 @@ def test_bulk_above_the_fallbacks_own_day_is_tried_later_and_takes_nothing_from_
 
 @pytest.mark.parametrize("refusal", [None, Misconfigured("no secret")])
 def test_a_campaign_that_moves_to_a_second_provider_uses_nothing_of_the_first_providers_day(
-    post: Make, aws: Aws, clock: FakeClock, refusal: Misconfigured | None
+    make_post: Make, aws: Aws, clock: FakeClock, refusal: Misconfigured | None
 ) -> None:
     aws.urls["second"] = aws.sqs.create_queue(QueueName="second")["QueueUrl"]
     second = OtherProvider(name="other", queue_url=aws.urls["second"], after_tries=2, after_seconds=600)
-    bulk = lane(post, Retry("429"), bulk=True, other_provider=second)
+    bulk = lane(make_post, Retry("429"), bulk=True, other_provider=second)
     bulk.adapter.refusal = refusal
     for number in range(3):
         campaign = [item(id=f"m-{number}-{at}") for at in range(10)]
@@ -241,52 +241,52 @@ def test_a_campaign_that_moves_to_a_second_provider_uses_nothing_of_the_first_pr
 
 
 def test_messages_of_a_batch_wait_in_the_order_in_which_they_were_put(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     places = {"third": NOW - 10, "first": NOW - 30, "second": NOW - 20}
-    bulk = used_up(post)
+    bulk = used_up(make_post)
     bulk.handle(*(to_many(10, name) for name in places), waited=places)
     assert bulk.submitted[-1] == "first"
     assert line_of(aws, clock) == ["second", "third"]
 
 
 def test_a_message_waits_behind_waiting_messages_that_were_put_earlier(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
-    bulk = used_up(post)
+    bulk = used_up(make_post)
     bulk.handle(to_many(20, "large"), item(id="small"), waited={"large": NOW - 1, "small": NOW})
     assert line_of(aws, clock) == ["large", "small"], "a smaller one behind does not overtake"
     clock.advance(2 * DAY)
-    other = lane(post, bulk=True)
+    other = lane(make_post, bulk=True)
     other.handle(item(id="new"), item(id="same-second"), waited={"new": clock.now, "same-second": NOW - 1})
     assert other.submitted == []
     assert set(line_of(aws, clock)) == {"large", "small", "same-second", "new"}
 
 
 def test_a_message_that_was_put_before_the_waiting_messages_is_sent(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     a_day(aws, clock).join(NOW)
-    bulk = lane(post, bulk=True, pace_seconds=0.1)
+    bulk = lane(make_post, bulk=True, pace_seconds=0.1)
     bulk.handle(item(id="new"), item(id="old"), waited={"new": NOW, "old": NOW - 1})
     assert (bulk.submitted, line_of(aws, clock)) == (["old"], ["new"])
     assert spent(aws, clock) == (1, 1)
 
 
 def test_a_waiting_message_is_sent_after_the_line_has_moved_to_its_place(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
-    bulk = used_up(post)
+    bulk = used_up(make_post)
     bulk.handle(to_many(20, "late"))
     clock.advance(2 * DAY)
     a_day(aws, clock).move_line(NOW)
-    after = lane(post, bulk=True)
+    after = lane(make_post, bulk=True)
     assert after.handle(to_many(20, "late"), waited={"late": NOW}) == {}
     assert (after.submitted, aws.item("late")["status"]) == (["late"], "sent")
 
 
-def test_a_message_that_is_twice_in_a_batch_waits_once(post: Make, aws: Aws, clock: FakeClock) -> None:
-    bulk = used_up(post)
+def test_a_message_that_is_twice_in_a_batch_waits_once(make_post: Make, aws: Aws, clock: FakeClock) -> None:
+    bulk = used_up(make_post)
     assert bulk.handle(to_many(20, "late"), to_many(20, "late")) == {}
     assert line_of(aws, clock) == ["late"]
     assert len(content_of(aws, "late")) == 1
@@ -294,9 +294,9 @@ def test_a_message_that_is_twice_in_a_batch_waits_once(post: Make, aws: Aws, clo
 
 @pytest.mark.parametrize(("seconds", "granted"), [(1, 2), (0.9, 11)])
 def test_bulk_requests_a_second_of_its_rate_only_if_two_batches_come_within_a_second(
-    post: Make, aws: Aws, clock: FakeClock, seconds: float, granted: int
+    make_post: Make, aws: Aws, clock: FakeClock, seconds: float, granted: int
 ) -> None:
-    bulk = lane(post, bulk=True, pace_seconds=0.1)
+    bulk = lane(make_post, bulk=True, pace_seconds=0.1)
     bulk.handle(item())
     clock.now = NOW + seconds
     bulk.handle(item(id="m-2"))
@@ -304,9 +304,9 @@ def test_bulk_requests_a_second_of_its_rate_only_if_two_batches_come_within_a_se
 
 
 def test_a_mail_to_more_recipients_than_bulks_part_of_the_day_fails_and_others_are_sent(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
-    bulk = lane(post, bulk=True, per_day=(("0001-01-01", 20),))
+    bulk = lane(make_post, bulk=True, per_day=(("0001-01-01", 20),))
     assert bulk.handle(to_many(19, "large"), to_many(18, "all")) == {}
     error = aws.item("large")["error"]
     assert (error["code"], error["field"]) == ("invalid", "to")
@@ -315,18 +315,18 @@ def test_a_mail_to_more_recipients_than_bulks_part_of_the_day_fails_and_others_a
 
 
 def test_a_mail_with_more_recipients_than_the_limit_of_today_waits_if_a_later_limit_has_room(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
-    bulk = lane(post, bulk=True, per_day=(("0001-01-01", 20), ("2026-11-22", 30)))
+    bulk = lane(make_post, bulk=True, per_day=(("0001-01-01", 20), ("2026-11-22", 30)))
     assert bulk.handle(to_many(27, "large")) == {}
     assert line_of(aws, clock) == ["large"]
 
 
 @pytest.mark.parametrize(("seconds", "counted"), [(0, 1), (3_600, 2)], ids=["at once", "an hour later"])
 def test_reserved_daily_budget_that_a_batch_did_not_use_is_used_by_the_next_batch_within_the_hour(
-    post: Make, aws: Aws, clock: FakeClock, seconds: float, counted: int
+    make_post: Make, aws: Aws, clock: FakeClock, seconds: float, counted: int
 ) -> None:
-    bulk = lane(post, Retry("slow down"), Sent("p-1"), bulk=True)
+    bulk = lane(make_post, Retry("slow down"), Sent("p-1"), bulk=True)
     bulk.handle(item())
     assert spent(aws, clock) == (1, 1)
     clock.advance(seconds)
@@ -335,10 +335,10 @@ def test_reserved_daily_budget_that_a_batch_did_not_use_is_used_by_the_next_batc
 
 
 def test_bulk_messages_are_retried_and_not_sent_while_the_budget_table_fails(
-    post: Make, aws: Aws, counted: Counted
+    make_post: Make, aws: Aws, counted: Counted
 ) -> None:
     down = Meddler(aws.dynamodb, update_item=failing(client_error("InternalServerError", status=500)))
-    bulk = lane(post, bulk=True, budgets=down)
+    bulk = lane(make_post, bulk=True, budgets=down)
     assert bulk.handle(item(), receives=2) == {"r-0": 8}
     assert (bulk.submitted, counted()["Errors"]) == ([], 1)
     assert bulk.handle(item(), receives=3) == {}
@@ -346,11 +346,11 @@ def test_bulk_messages_are_retried_and_not_sent_while_the_budget_table_fails(
 
 @pytest.mark.parametrize("call", ["batch_write_item", "batch_execute_statement"])
 def test_a_message_that_cannot_be_held_goes_back_to_its_queue(
-    post: Make, aws: Aws, clock: FakeClock, counted: Counted, call: str
+    make_post: Make, aws: Aws, clock: FakeClock, counted: Counted, call: str
 ) -> None:
-    used_up(post).handle(to_many(10, "m-2"))
+    used_up(make_post).handle(to_many(10, "m-2"))
     down = Meddler(aws.dynamodb, **{call: failing(client_error("InternalServerError", status=500))})
-    bulk = lane(post, bulk=True, budgets=down)
+    bulk = lane(make_post, bulk=True, budgets=down)
     assert bulk.handle(item(id="late"), item(id="later")) == {"r-0": 4, "r-1": 4}
     assert (bulk.submitted, line_of(aws, clock), counted()["Errors"]) == ([], [], 1)
     assert bulk.handle(item(id="late"), receives=2) == {}
@@ -359,9 +359,9 @@ def test_a_message_that_cannot_be_held_goes_back_to_its_queue(
 
 @pytest.mark.parametrize("bulk", [True, False])
 def test_after_the_provider_reports_its_daily_quota_as_used_up_the_message_waits_and_bulk_messages_stop(
-    post: Make, aws: Aws, clock: FakeClock, counted: Counted, bulk: bool
+    make_post: Make, aws: Aws, clock: FakeClock, counted: Counted, bulk: bool
 ) -> None:
-    sender = lane(post, Sent("p-1"), DayUsedUp("Daily message quota exceeded."), bulk=bulk)
+    sender = lane(make_post, Sent("p-1"), DayUsedUp("Daily message quota exceeded."), bulk=bulk)
     assert sender.handle(item(id="sent"), item(), receives=3) == {}
     if bulk:
         assert line_of(aws, clock) == ["m-1"]
@@ -370,31 +370,31 @@ def test_after_the_provider_reports_its_daily_quota_as_used_up_the_message_waits
     assert (aws.item()["status"], aws.item()["trouble"]["code"]) == ("scheduled", "day_used_up")
     assert (len(content_of(aws, "m-1")), counted()["DayUsedUp"]) == (1, 1)
     assert spent(aws, clock) == ((2, 2) if bulk else (1, 0)), "what was asked for, and no more"
-    after = lane(post, bulk=True)
+    after = lane(make_post, bulk=True)
     after.handle(item(id="m-2"), waited={"m-2": NOW - 60})
     assert after.submitted == []
     assert "m-2" in line_of(aws, clock)
 
 
 def test_reserved_daily_budget_is_not_used_after_the_provider_reports_its_quota_as_used_up(
-    post: Make, aws: Aws
+    make_post: Make, aws: Aws
 ) -> None:
-    bulk = lane(post, Retry("slow down"), DayUsedUp("quota"), Sent("p-1"), bulk=True)
-    bulk.handle(*mails(2))
+    bulk = lane(make_post, Retry("slow down"), DayUsedUp("quota"), Sent("p-1"), bulk=True)
+    bulk.handle(*mail_items(2))
     bulk.handle(item(id="later"))
     assert bulk.submitted == ["m-0", "m-1"]
 
 
 def test_bulk_without_a_daily_limit_submits_one_batch_a_quarter_of_an_hour_while_the_quota_is_used_up(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
-    bulk = lane(post, *[DayUsedUp("quota")] * 4, Sent("p-1"), bulk=True, per_day=())
-    bulk.handle(*mails(2))
+    bulk = lane(make_post, *[DayUsedUp("quota")] * 4, Sent("p-1"), bulk=True, per_day=())
+    bulk.handle(*mail_items(2))
     bulk.handle(*(item(id=f"later-{at}") for at in range(3)))
     assert bulk.submitted == ["m-0", "m-1"]
     assert {*due_of(aws, clock).values()} == {("day_used_up", NOW + USED_UP_SECONDS)}
     clock.advance(USED_UP_SECONDS)
-    bulk.handle(*mails(2))
+    bulk.handle(*mail_items(2))
     bulk.handle(item(id="again"))
     assert bulk.submitted == ["m-0", "m-1"] * 2
     clock.advance(USED_UP_SECONDS)
@@ -404,9 +404,9 @@ def test_bulk_without_a_daily_limit_submits_one_batch_a_quarter_of_an_hour_while
 
 @pytest.mark.parametrize("bulk", [True, False])
 def test_in_a_stage_without_a_daily_limit_a_message_waits_if_the_providers_quota_is_used_up(
-    post: Make, aws: Aws, clock: FakeClock, *, bulk: bool
+    make_post: Make, aws: Aws, clock: FakeClock, *, bulk: bool
 ) -> None:
-    sender = lane(post, DayUsedUp("quota"), Sent("p-1"), bulk=bulk, per_day=())
+    sender = lane(make_post, DayUsedUp("quota"), Sent("p-1"), bulk=bulk, per_day=())
     assert sender.handle(item()) == {}
     assert due_of(aws, clock) == {"m-1": ("day_used_up", NOW + USED_UP_SECONDS)}
     clock.advance(USED_UP_SECONDS)
@@ -430,11 +430,11 @@ TO_WAIT = pytest.mark.parametrize("to_wait", [waits_for_day, waits_for_window])
 @TO_WAIT
 @pytest.mark.parametrize("on_unknown", ["resend", "hold"])
 def test_a_message_that_a_look_up_proves_sent_is_recorded_as_sent_and_does_not_wait(
-    post: Make, aws: Aws, ledger: Ledger, clock: FakeClock, to_wait: ToWait, on_unknown: str
+    make_post: Make, aws: Aws, ledger: Ledger, clock: FakeClock, to_wait: ToWait, on_unknown: str
 ) -> None:
     """A provider may forget the key of the try while the message waits."""
     crash(ledger, clock)
-    bulk = to_wait(post, aws, clock, evidence=Sent("p-0"), on_unknown=on_unknown)
+    bulk = to_wait(make_post, aws, clock, evidence=Sent("p-0"), on_unknown=on_unknown)
     assert bulk.handle(item(), receives=2) == {}
     assert (bulk.submitted, aws.item()["status"]) == ([], "sent")
     assert aws.dynamodb.scan(TableName=CONTENTS)["Items"] == []
@@ -442,10 +442,10 @@ def test_a_message_that_a_look_up_proves_sent_is_recorded_as_sent_and_does_not_w
 
 @TO_WAIT
 def test_a_message_that_a_look_up_proves_unsent_waits_for_its_time(
-    post: Make, aws: Aws, ledger: Ledger, clock: FakeClock, to_wait: ToWait
+    make_post: Make, aws: Aws, ledger: Ledger, clock: FakeClock, to_wait: ToWait
 ) -> None:
     crash(ledger, clock)
-    bulk = to_wait(post, aws, clock, evidence=NotFound())
+    bulk = to_wait(make_post, aws, clock, evidence=NotFound())
     assert bulk.handle(item(), receives=2) == {}
     assert (bulk.submitted, len(bulk.adapter.looked_up)) == ([], 1)
     assert [*due_of(aws, clock), *line_of(aws, clock)] == ["m-1"]
@@ -457,41 +457,41 @@ def test_a_message_that_a_look_up_proves_unsent_waits_for_its_time(
 
 @TO_WAIT
 def test_a_message_with_an_unknown_outcome_fails_as_outcome_unknown_and_does_not_wait_for_its_time(
-    post: Make, aws: Aws, ledger: Ledger, clock: FakeClock, to_wait: ToWait
+    make_post: Make, aws: Aws, ledger: Ledger, clock: FakeClock, to_wait: ToWait
 ) -> None:
     crash(ledger, clock)
-    bulk = to_wait(post, aws, clock, evidence=Unknowable(), on_unknown="hold")
+    bulk = to_wait(make_post, aws, clock, evidence=Unknowable(), on_unknown="hold")
     assert bulk.handle(item(), receives=2) == {}
     assert (bulk.submitted, aws.item()["error"]["code"]) == ([], "outcome_unknown")
 
 
 def test_a_resend_of_a_message_with_an_unknown_outcome_uses_the_days_budget(
-    post: Make, aws: Aws, ledger: Ledger, clock: FakeClock
+    make_post: Make, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
     crash(ledger, clock)
-    bulk = waits_for_day(post, aws, clock, evidence=Unknowable(), resend_delays=(0,))
+    bulk = waits_for_day(make_post, aws, clock, evidence=Unknowable(), resend_delays=(0,))
     assert bulk.handle(item(), receives=2) == {}
     assert (bulk.submitted, spent(aws, clock)) == (["m-1"], (1, 1))
 
 
 def test_a_message_with_an_unknown_outcome_is_retried_if_the_providers_quota_is_used_up(
-    post: Make, aws: Aws, ledger: Ledger, clock: FakeClock
+    make_post: Make, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
     crash(ledger, clock)
-    codes = lane(post, DayUsedUp("quota"), bulk=False, evidence=Unknowable(), resend_delays=(0,))
+    codes = lane(make_post, DayUsedUp("quota"), bulk=False, evidence=Unknowable(), resend_delays=(0,))
     assert codes.handle(item(), receives=2) == {"r-0": USED_UP_SECONDS}
     assert "wait" not in aws.item()
     assert len(aws.item()["unsettled_tries"]) == 1
 
 
-NIGHT = {"from": "20:00", "to": "23:00", "zone": "UTC"}  # it is 09:00
+NIGHT = {"from": "20:00", "to": "23:00", "zone": "UTC"}  # the time is 09:00
 OPENS = NOW + 11 * 3_600
 
 
 def test_a_message_outside_its_time_window_waits_with_its_content_until_the_window_opens(
-    post: Make, aws: Aws, clock: FakeClock, counted: Counted
+    make_post: Make, aws: Aws, clock: FakeClock, counted: Counted
 ) -> None:
-    codes = lane(post, bulk=False)
+    codes = lane(make_post, bulk=False)
     assert codes.handle(item(window=NIGHT, name="Ada"), item(id="now"), receives=3) == {}
     assert codes.submitted == ["now"]
     assert due_of(aws, clock) == {"m-1": ("outside_window", OPENS)}
@@ -502,9 +502,12 @@ def test_a_message_outside_its_time_window_waits_with_its_content_until_the_wind
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["in one batch", "in two batches"])
 def test_the_second_copy_of_a_waiting_message_replaces_the_content_of_the_first(
-    post: Make, aws: Aws, *, at_once: bool
+    make_post: Make, aws: Aws, *, at_once: bool
 ) -> None:
-    codes, copies = lane(post, bulk=False), [item(window=NIGHT, name="Ada"), item(window=NIGHT, name="Eve")]
+    codes, copies = (
+        lane(make_post, bulk=False),
+        [item(window=NIGHT, name="Ada"), item(window=NIGHT, name="Eve")],
+    )
     for batch in [copies] if at_once else [[copy] for copy in copies]:
         assert codes.handle(*batch) == {}
     (content,) = aws.dynamodb.scan(TableName=CONTENTS)["Items"]
@@ -512,16 +515,16 @@ def test_the_second_copy_of_a_waiting_message_replaces_the_content_of_the_first(
     assert [found["name"] for found in content_of(aws, "m-1")] == ["Eve"]
 
 
-def test_a_message_within_its_time_window_is_sent(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_a_message_within_its_time_window_is_sent(make_post: Make, aws: Aws, clock: FakeClock) -> None:
     clock.now = OPENS
-    assert lane(post, bulk=False).handle(item(window=NIGHT)) == {}
+    assert lane(make_post, bulk=False).handle(item(window=NIGHT)) == {}
     assert aws.item()["status"] == "sent"
 
 
 def test_messages_without_a_time_window_use_the_window_of_their_lane(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
-    bulk = lane(post, bulk=True, window=NIGHT)
+    bulk = lane(make_post, bulk=True, window=NIGHT)
     always = {"from": "00:00", "to": "23:59", "zone": "UTC"}
     bulk.handle(item(), item(id="own", window=always))
     assert bulk.submitted == ["own"]
@@ -529,40 +532,42 @@ def test_messages_without_a_time_window_use_the_window_of_their_lane(
 
 
 def test_messages_that_wait_for_their_time_window_do_not_use_the_days_budget(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
-    lane(post, bulk=True, window=NIGHT).handle(*mails(3))
+    lane(make_post, bulk=True, window=NIGHT).handle(*mail_items(3))
     assert spent(aws, clock) == (0, 0)
 
 
 def test_a_message_that_expires_before_its_time_window_opens_waits_until_its_expiry(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
-    lane(post, bulk=False).handle(item(window=NIGHT, expires_at="2026-11-21T10:00:00Z"))
+    lane(make_post, bulk=False).handle(item(window=NIGHT, expires_at="2026-11-21T10:00:00Z"))
     assert due_of(aws, clock) == {"m-1": ("outside_window", NOW + 3_600)}
 
 
 @pytest.mark.parametrize(("bulk", "window"), [(True, ...), (False, NIGHT)], ids=["bulk", "with a window"])
 def test_an_expired_message_fails_as_expired_and_neither_waits_nor_uses_the_days_budget(
-    post: Make, aws: Aws, clock: FakeClock, *, bulk: bool, window: Any
+    make_post: Make, aws: Aws, clock: FakeClock, *, bulk: bool, window: Any
 ) -> None:
-    sender = lane(post, bulk=bulk)
+    sender = lane(make_post, bulk=bulk)
     assert sender.handle(item(window=window, expires_at="2026-11-21T08:59:00Z")) == {}
     assert aws.item()["error"]["code"] == "expired"
     assert spent(aws, clock) == (0, 0)
 
 
-def test_a_message_with_an_unknown_time_zone_fails_and_other_messages_are_sent(post: Make, aws: Aws) -> None:
-    bulk = lane(post, bulk=True, window={"from": "08:00", "to": "23:00", "zone": "UTC"})
+def test_a_message_with_an_unknown_time_zone_fails_and_other_messages_are_sent(
+    make_post: Make, aws: Aws
+) -> None:
+    bulk = lane(make_post, bulk=True, window={"from": "08:00", "to": "23:00", "zone": "UTC"})
     assert bulk.handle(item(time_zone="Berlin"), item(id="good", time_zone="Europe/Berlin")) == {}
     assert aws.item()["error"]["field"] == "time_zone"
     assert bulk.submitted == ["good"]
 
 
 def test_a_bulk_message_outside_its_window_is_not_in_the_line_and_does_not_delay_other_messages(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
-    bulk = used_up(post)
+    bulk = used_up(make_post)
     bulk.handle(item(id="night", window=NIGHT), waited={"night": NOW - 60})
     assert (line_of(aws, clock), aws.item("night")["wait"]["lines_up"]) == ([], True)
     assert bulk.handle(item(id="day")) == {}
@@ -582,9 +587,9 @@ def batch(name: str, many: int = 10) -> list[Item]:
 
 @pytest.mark.parametrize("batches", [30, 60])
 def test_if_the_provider_refuses_a_campaign_nearly_all_messages_are_postponed_and_few_dead_lettered(
-    post: Make, aws: Aws, clock: FakeClock, counted: Counted, batches: int
+    make_post: Make, aws: Aws, clock: FakeClock, counted: Counted, batches: int
 ) -> None:
-    bulk = unlimited(post, REFUSED)
+    bulk = unlimited(make_post, REFUSED)
     back = [record for at in range(batches) for record in bulk.handle(*batch(f"n{at}"))]
     assert len(back) == len(bulk.submitted) == MOST_REFUSED, "these become dead letters, and ring the alarm"
     assert counted()["WaitsForProvider"] == 10 * batches - MOST_REFUSED
@@ -592,18 +597,18 @@ def test_if_the_provider_refuses_a_campaign_nearly_all_messages_are_postponed_an
 
 
 def test_a_message_that_the_provider_refused_is_retried_while_new_bulk_messages_are_stopped(
-    post: Make, aws: Aws
+    make_post: Make, aws: Aws
 ) -> None:
-    bulk = unlimited(post, REFUSED)
+    bulk = unlimited(make_post, REFUSED)
     bulk.handle(*batch("n"))
     assert len(bulk.handle(*batch("n"), receives=2)) == 10
     assert len(bulk.submitted) == 20
 
 
 def test_after_the_one_hour_stop_a_single_refusal_by_the_provider_stops_bulk_messages_again(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
-    bulk = unlimited(post, REFUSED)
+    bulk = unlimited(make_post, REFUSED)
     bulk.handle(*batch("n"))
     clock.advance(CLOSED_SECONDS)
     assert len(bulk.handle(item(id="o-1"))) == 1
@@ -612,10 +617,10 @@ def test_after_the_one_hour_stop_a_single_refusal_by_the_provider_stops_bulk_mes
 
 
 def test_a_single_refusal_does_not_stop_bulk_messages_once_the_provider_accepts_them_again(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     taken = [Sent("p-1")] * LATEST_MESSAGES
-    bulk = unlimited(post, *[REFUSED] * MOST_REFUSED, *taken, REFUSED, *taken)
+    bulk = unlimited(make_post, *[REFUSED] * MOST_REFUSED, *taken, REFUSED, *taken)
     bulk.handle(*batch("n"))
     bulk.handle(*batch("n"), receives=2)
     clock.advance(CLOSED_SECONDS)
@@ -626,61 +631,63 @@ def test_a_single_refusal_does_not_stop_bulk_messages_once_the_provider_accepts_
 
 @pytest.mark.parametrize("other", [Sent("p-1"), Rejected("no such domain")], ids=["sent", "rejected"])
 def test_refusals_of_a_third_of_the_mails_do_not_stop_bulk_messages_if_the_others_are_sent_or_rejected(
-    post: Make, aws: Aws, clock: FakeClock, other: Sent | Rejected
+    make_post: Make, aws: Aws, clock: FakeClock, other: Sent | Rejected
 ) -> None:
-    bulk = unlimited(post, REFUSED, other, other)
+    bulk = unlimited(make_post, REFUSED, other, other)
     back = [record for at in range(9) for record in bulk.handle(*batch(f"n{at}"))]
     assert (len(back), due_of(aws, clock)) == (30, {})
 
 
-def test_repeated_refusals_of_one_message_do_not_stop_bulk_messages(post: Make, aws: Aws) -> None:
-    bulk = unlimited(post, REFUSED)
+def test_repeated_refusals_of_one_message_do_not_stop_bulk_messages(make_post: Make, aws: Aws) -> None:
+    bulk = unlimited(make_post, REFUSED)
     for receives in range(1, 2 * MOST_REFUSED):
         assert len(bulk.handle(item(id="odd"), receives=receives)) == 1
     assert len(bulk.handle(item(id="another"))) == 1, "it was submitted, and refused as well"
 
 
 def test_a_message_that_waits_for_the_provider_keeps_its_place(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
-    bulk = lane(post, REFUSED, bulk=True)
+    bulk = lane(make_post, REFUSED, bulk=True)
     bulk.handle(*batch("n"))
     bulk.handle(item(id="old"), waited={"old": NOW - 60})
     assert due_of(aws, clock) == {"old": (PROVIDER_REFUSES, NOW + CLOSED_SECONDS)}
     assert (aws.item("old")["putAt"], aws.item("old")["wait"]["lines_up"]) == (NOW_MS - 60_000, True)
 
 
-def test_refusals_by_the_provider_never_stop_messages_outside_the_bulk_lane(post: Make, aws: Aws) -> None:
-    codes = unlimited(post, REFUSED, bulk=False)
+def test_refusals_by_the_provider_never_stop_messages_outside_the_bulk_lane(
+    make_post: Make, aws: Aws
+) -> None:
+    codes = unlimited(make_post, REFUSED, bulk=False)
     for at in range(3):
         codes.handle(*batch(f"n{at}"))
     assert len(codes.submitted) == 30
 
 
 def test_the_rest_of_a_grant_that_was_returned_is_not_used_by_the_next_batch(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     aws.urls["second"] = aws.sqs.create_queue(QueueName="second")["QueueUrl"]
     second = OtherProvider(name="other", queue_url=aws.urls["second"], after_tries=3, after_seconds=600)
-    bulk = lane(post, Retry("429"), Sent("p-1"), bulk=True, other_provider=second)
+    bulk = lane(make_post, Retry("429"), Sent("p-1"), bulk=True, other_provider=second)
     bulk.handle(item(id="a"))
     bulk.handle(item(id="b"))
     assert (bulk.submitted, spent(aws, clock)) == (["a", "b"], (1, 1))
 
 
 def test_a_bulk_message_shortly_after_its_send_at_waits_for_its_window(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     window = {"from": "08:00", "to": "09:00", "zone": "UTC"}
-    bulk = lane(post, bulk=True)
+    bulk = lane(make_post, bulk=True)
     bulk.handle(item(window=window, send_at=iso(NOW - 30)))
     assert (bulk.submitted, due_of(aws, clock)["m-1"][0]) == ([], OUTSIDE_WINDOW)
 
 
 def test_a_message_that_was_put_exactly_at_the_place_of_the_line_needs_capacity_as_well(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
-    bulk = used_up(post)
+    bulk = used_up(make_post)
     before = len(bulk.submitted)
     a_day(aws, clock).join(NOW)
     bulk.handle(to_many(20, "old"), item(id="new"), waited={"old": NOW - 1, "new": NOW})
@@ -688,14 +695,14 @@ def test_a_message_that_was_put_exactly_at_the_place_of_the_line_needs_capacity_
     assert {*line_of(aws, clock)} >= {"old", "new"}
 
 
-def test_a_copy_of_a_message_that_waits_for_the_day_is_not_submitted(post: Make, aws: Aws) -> None:
-    codes = lane(post, DayUsedUp("454"), Sent("p-1"), bulk=False)
+def test_a_copy_of_a_message_that_waits_for_the_day_is_not_submitted(make_post: Make, aws: Aws) -> None:
+    codes = lane(make_post, DayUsedUp("454"), Sent("p-1"), bulk=False)
     assert codes.handle(item(), item()) == {}
     assert (codes.submitted, aws.item()["status"]) == (["m-1"], "scheduled")
 
 
 def test_a_used_up_day_stops_bulk_messages_even_if_the_sent_ones_cannot_be_counted(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     def no_count(real: Callable[..., Any], **request: Any) -> Any:
         if request["UpdateExpression"].startswith("ADD"):
@@ -703,5 +710,7 @@ def test_a_used_up_day_stops_bulk_messages_even_if_the_sent_ones_cannot_be_count
         return real(**request)
 
     client = Meddler(aws.dynamodb, update_item=no_count)
-    lane(post, Sent("p-1"), DayUsedUp("454"), bulk=False, budgets=client).handle(item(id="a"), item(id="b"))
+    lane(make_post, Sent("p-1"), DayUsedUp("454"), bulk=False, budgets=client).handle(
+        item(id="a"), item(id="b")
+    )
     assert a_day(aws, clock).room().recipients == 0

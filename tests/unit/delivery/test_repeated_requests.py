@@ -18,18 +18,18 @@ ACCOUNT = "keyed/1"
 Again = Callable[..., Post]
 
 
-def again(message: Mail) -> Any:
+def first_request(message: Mail) -> Any:
     """Return the request of the first try, which differs from a new one."""
     return type("Request", (), {"id": f"{message.id} again"})()
 
 
 @pytest.fixture
-def after_a_crash(post: Make, ledger: Ledger, clock: FakeClock) -> Again:
+def after_a_crash(make_post: Make, ledger: Ledger, clock: FakeClock) -> Again:
     """Make the worker after one that died; the provider knows the key for a day."""
 
     def make(*says: Any, account: str = ACCOUNT, until: float = NOW + 86_400, **changes: Any) -> Post:
         crash(ledger, clock, account=account)
-        worker = post(*says, evidence=Repeatable(until, again), **changes)
+        worker = make_post(*says, evidence=Repeatable(until, first_request), **changes)
         worker.adapter.account = ACCOUNT
         return worker
 
@@ -67,7 +67,7 @@ def test_an_identical_request_whose_repeat_was_throttled_can_be_repeated_again(
     assert worker.submitted == ["m-1 again"] * 2
 
 
-def held(worker: Post, aws: Aws, **changes: str) -> str:
+def reason_of_hold(worker: Post, aws: Aws, **changes: str) -> str:
     """Return the reason why a message is held. This worker has not submitted it."""
     assert worker.handle(item(**changes)) == {}
     assert worker.submitted == []
@@ -79,13 +79,13 @@ def held(worker: Post, aws: Aws, **changes: str) -> str:
 def test_a_message_whose_idempotency_key_has_expired_or_is_of_another_account_is_held_and_not_repeated(
     after_a_crash: Again, aws: Aws, changes: dict[str, Any]
 ) -> None:
-    assert "on_unknown: hold" in held(after_a_crash(**changes, on_unknown="hold"), aws)
+    assert "on_unknown: hold" in reason_of_hold(after_a_crash(**changes, on_unknown="hold"), aws)
 
 
 def test_a_message_that_expired_after_a_try_of_unknown_outcome_is_held(
     after_a_crash: Again, aws: Aws
 ) -> None:
-    assert "expires_at" in held(after_a_crash(), aws, expires_at=iso(NOW))
+    assert "expires_at" in reason_of_hold(after_a_crash(), aws, expires_at=iso(NOW))
 
 
 def test_a_message_whose_recipient_was_suppressed_after_a_try_of_unknown_outcome_is_held(
@@ -93,15 +93,15 @@ def test_a_message_whose_recipient_was_suppressed_after_a_try_of_unknown_outcome
 ) -> None:
     choices = Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
     choices.mark(Suppression("vincent@example.com", "mail", "complaint", NOW_MS, "complaint"))
-    assert "the recipient complained" in held(after_a_crash(suppressions=choices), aws)
+    assert "the recipient complained" in reason_of_hold(after_a_crash(suppressions=choices), aws)
 
 
 @pytest.mark.parametrize(("crashed", "provider"), [(True, "keyed"), (False, "fake")])
 def test_a_message_whose_idempotency_key_belongs_to_another_request_is_held_and_submitted_once(
-    after_a_crash: Again, post: Make, aws: Aws, counted: Counted, *, crashed: bool, provider: str
+    after_a_crash: Again, make_post: Make, aws: Aws, counted: Counted, *, crashed: bool, provider: str
 ) -> None:
     refusal = Conflict("the key stands for another request")
-    worker = after_a_crash(refusal) if crashed else post(refusal)
+    worker = after_a_crash(refusal) if crashed else make_post(refusal)
     assert worker.handle(item()) == {}
     assert worker.handle(item(), receives=2) == {}
     assert len(worker.submitted) == 1

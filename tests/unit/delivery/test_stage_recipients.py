@@ -49,8 +49,8 @@ class Sending(WorkerPost):
 
 
 def texting(aws: Aws, clock: FakeClock, provider: sms.FakeSms, **changes: Any) -> Sending:
-    adapter = sms.adapter(provider, aws)
-    return Sending(aws, clock, sms.settings(**changes), adapter, text_delivery)
+    adapter = sms.sms_adapter_of(provider, aws)
+    return Sending(aws, clock, sms.sms_settings(**changes), adapter, text_delivery)
 
 
 def pushing(aws: Aws, clock: FakeClock, client: push.Sns, **changes: Any) -> Sending:
@@ -59,13 +59,13 @@ def pushing(aws: Aws, clock: FakeClock, client: push.Sns, **changes: Any) -> Sen
         platform_applications=push.APPLICATIONS,
         topics=[push.TOPIC],
     )
-    return Sending(aws, clock, settings, push.adapter(client), to_people)
+    return Sending(aws, clock, settings, push.push_adapter(client), to_people)
 
 
 def test_a_mail_to_a_recipient_outside_the_stages_allowed_recipients_is_suppressed(
-    post: Make, list_: Suppressions, aws: Aws, counted: Counted, log: Log
+    make_post: Make, list_: Suppressions, aws: Aws, counted: Counted, log: Log
 ) -> None:
-    worker = post(suppressions=list_, recipients_only=["corp.example"])
+    worker = make_post(suppressions=list_, recipients_only=["corp.example"])
     assert worker.handle(item(to=ADA)) == {}
     assert worker.submitted == []
     assert (aws.item()["status"], aws.item()["error"]) == ("suppressed", REFUSED)
@@ -75,10 +75,10 @@ def test_a_mail_to_a_recipient_outside_the_stages_allowed_recipients_is_suppress
 
 
 def test_a_mail_to_several_recipients_is_sent_only_to_the_stages_allowed_recipients(
-    post: Make, list_: Suppressions, aws: Aws, counted: Counted
+    make_post: Make, list_: Suppressions, aws: Aws, counted: Counted
 ) -> None:
     list_.mark(Suppression(BOB, "mail", "bounce", NOW_MS))
-    worker = post(suppressions=list_, recipients_only=["corp.example"])
+    worker = make_post(suppressions=list_, recipients_only=["corp.example"])
     worker.handle(item(to=[ADA, EVE], cc="Carl <carl@example.com>", bcc=BOB))
     (sent,) = worker.adapter.submitted
     assert (sent.to, sent.cc, sent.bcc, sent.headers) == ([EVE], [], [], {})
@@ -90,9 +90,9 @@ def test_a_mail_to_several_recipients_is_sent_only_to_the_stages_allowed_recipie
 
 
 def test_a_redirected_mail_lists_its_original_recipients_in_a_header(
-    post: Make, list_: Suppressions, aws: Aws
+    make_post: Make, list_: Suppressions, aws: Aws
 ) -> None:
-    worker = post(suppressions=list_, recipients_only=["corp.example"], redirect_to=TESTERS)
+    worker = make_post(suppressions=list_, recipients_only=["corp.example"], redirect_to=TESTERS)
     worker.handle(item(to=["Ada <ADA@example.com>", EVE], cc="carl@example.com"))
     (sent,) = worker.adapter.submitted
     assert (sent.to, sent.email, sent.cc, sent.bcc) == (TESTERS, None, None, None)
@@ -103,20 +103,22 @@ def test_a_redirected_mail_lists_its_original_recipients_in_a_header(
     assert set(ledger["recipients"]) == {ADA, EVE, "carl@example.com"}
 
 
-def test_a_mail_to_allowed_recipients_is_not_redirected(post: Make, list_: Suppressions, aws: Aws) -> None:
-    worker = post(suppressions=list_, recipients_only=["corp.example"], redirect_to=TESTERS)
+def test_a_mail_to_allowed_recipients_is_not_redirected(
+    make_post: Make, list_: Suppressions, aws: Aws
+) -> None:
+    worker = make_post(suppressions=list_, recipients_only=["corp.example"], redirect_to=TESTERS)
     worker.handle(item(id="m-1", to=EVE), item(id="m-2", to=TESTERS))
     assert [request.to for request in worker.adapter.submitted] == [EVE, TESTERS]
     assert "redirected_to" not in aws.item("m-1").keys() | aws.item("m-2").keys()
 
 
 def test_opt_outs_of_the_original_recipients_apply_to_a_redirected_mail(
-    post: Make, list_: Suppressions, aws: Aws, clock: FakeClock
+    make_post: Make, list_: Suppressions, aws: Aws, clock: FakeClock
 ) -> None:
     preferences = Preferences(aws.dynamodb, PREFERENCES, clock)
     preferences.opt_out(ADA, "news", "page")
     preferences.opt_out(TESTERS, "news", "one-click")
-    worker = post(suppressions=list_, recipients_only=[], redirect_to=TESTERS)
+    worker = make_post(suppressions=list_, recipients_only=[], redirect_to=TESTERS)
     worker.handle(item(id="m-1", to=ADA, topic="news"), item(id="m-2", to=[ADA, EVE], topic="news"))
     assert aws.item("m-1")["error"]["code"] == "opted_out"
     (sent,) = worker.adapter.submitted
@@ -124,10 +126,10 @@ def test_opt_outs_of_the_original_recipients_apply_to_a_redirected_mail(
 
 
 def test_a_message_is_suppressed_if_the_recipient_it_is_redirected_to_is_suppressed(
-    post: Make, list_: Suppressions, aws: Aws
+    make_post: Make, list_: Suppressions, aws: Aws
 ) -> None:
     list_.mark(Suppression(TESTERS, "mail", "complaint", NOW_MS))
-    worker = post(suppressions=list_, recipients_only=[], redirect_to=TESTERS)
+    worker = make_post(suppressions=list_, recipients_only=[], redirect_to=TESTERS)
     worker.handle(item(to=ADA, topic="news"))
     assert worker.submitted == []
     assert aws.item()["error"]["code"] == "suppressed"
@@ -138,19 +140,19 @@ def test_a_message_is_suppressed_if_the_recipient_it_is_redirected_to_is_suppres
     [(Rejected("no such", gone=True), "failed"), (Rejected("21610", opted_out=True), "suppressed")],
 )
 def test_a_rejected_redirected_message_adds_no_recipient_to_the_suppression_list(
-    post: Make, list_: Suppressions, aws: Aws, outcome: Rejected, status: str
+    make_post: Make, list_: Suppressions, aws: Aws, outcome: Rejected, status: str
 ) -> None:
-    post(outcome, suppressions=list_, recipients_only=[], redirect_to=TESTERS).handle(item(to=ADA))
+    make_post(outcome, suppressions=list_, recipients_only=[], redirect_to=TESTERS).handle(item(to=ADA))
     assert aws.item()["status"] == status
     assert list_.find("mail", [ADA, TESTERS]) == {}
 
 
 def test_a_look_up_without_the_redirect_does_not_search_for_a_try_that_was_redirected(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     lost = ConnectionResetError("gone")
-    first = post(lost, recipients_only=[], redirect_to=TESTERS, on_unknown="hold")
-    second = post(evidence=NotFound(), on_unknown="hold")
+    first = make_post(lost, recipients_only=[], redirect_to=TESTERS, on_unknown="hold")
+    second = make_post(evidence=NotFound(), on_unknown="hold")
     first.adapter.account = second.adapter.account = "p/1"
     first.handle(item(to=ADA))
     clock.advance(LEASE)
@@ -159,21 +161,21 @@ def test_a_look_up_without_the_redirect_does_not_search_for_a_try_that_was_redir
 
 
 def test_a_redirected_message_that_waits_is_listed_with_its_original_recipients(
-    post: Make, list_: Suppressions, aws: Aws
+    make_post: Make, list_: Suppressions, aws: Aws
 ) -> None:
-    worker = post(DayUsedUp("454"), suppressions=list_, recipients_only=[], redirect_to=TESTERS)
+    worker = make_post(DayUsedUp("454"), suppressions=list_, recipients_only=[], redirect_to=TESTERS)
     worker.handle(item(to=[ADA, EVE]))
     waiting = aws.item()
     assert (waiting["status"], waiting["to"], waiting["wait"]["recipients"]) == ("scheduled", [ADA, EVE], 2)
 
 
 def test_a_resend_after_the_redirect_was_removed_is_recorded_as_sent_to_the_original_recipient(
-    post: Make, list_: Suppressions, aws: Aws, ledger: Ledger
+    make_post: Make, list_: Suppressions, aws: Aws, ledger: Ledger
 ) -> None:
-    post(suppressions=list_, recipients_only=[], redirect_to=TESTERS).handle(item(to=ADA))
+    make_post(suppressions=list_, recipients_only=[], redirect_to=TESTERS).handle(item(to=ADA))
     assert aws.item()["redirected_to"] == TESTERS
     ledger.reopen(mail().key, aws.item())
-    worker = post(suppressions=list_)
+    worker = make_post(suppressions=list_)
     worker.handle(item(to=ADA, attempt=2))
     (sent,) = worker.adapter.submitted
     assert (sent.to, sent.headers) == (ADA, {})

@@ -18,7 +18,7 @@ from tests.support.campaign_start import of_run
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.post import Counted, Make
 from tests.support.unit.releasing import Waiting
-from tests.support.unit.run_messages import lose_run, mail_of, read, started
+from tests.support.unit.run_messages import lose_run, mail_of, read_run, start_run
 from tests.support.unit.shared import (
     BUDGETS,
     LEASE,
@@ -37,9 +37,9 @@ Timed = Callable[[], dict[str, list[float]]]
 
 
 @pytest.fixture
-def stopped(runs: Runs) -> list[Item]:
+def stopped_messages(runs: Runs) -> list[Item]:
     """Ten messages of a run that is stopped."""
-    run = started(runs)
+    run = start_run(runs)
     runs.stop("weekly", "r")
     return [item(**of_run(run, f"p{number}"), lane="bulk") for number in range(10)]
 
@@ -48,74 +48,74 @@ def stopped(runs: Runs) -> list[Item]:
 
 
 def test_a_message_of_a_stopped_run_ends_as_cancelled_and_other_messages_are_sent(
-    post: Make, aws: Aws, counted: Counted, stopped: list[Item]
+    make_post: Make, aws: Aws, counted: Counted, stopped_messages: list[Item]
 ) -> None:
-    worker = post(**BULK)
-    assert worker.handle(stopped[0], item(id="m-2")) == {}
+    worker = make_post(**BULK)
+    assert worker.handle(stopped_messages[0], item(id="m-2")) == {}
     assert worker.submitted == ["m-2"]
-    ended = aws.item(stopped[0]["id"])
+    ended = aws.item(stopped_messages[0]["id"])
     assert (ended["status"], ended["error"]) == ("cancelled", {"code": "stopped", "message": REASON})
     assert (ended["to"], ended["attempts"]) == ("vincent@example.com", 1)
-    assert ended["campaign_start"] == stopped[0]["campaign_start"]
+    assert ended["campaign_start"] == stopped_messages[0]["campaign_start"]
     assert counted() == {"Cancelled": 1, "Sent": 1}
 
 
 def test_a_batch_of_ten_messages_of_a_stopped_run_takes_one_read_and_one_write(
-    post: Make, aws: Aws, counted: Counted, stopped: list[Item]
+    make_post: Make, aws: Aws, counted: Counted, stopped_messages: list[Item]
 ) -> None:
     client = Meddler(aws.dynamodb)
-    worker = post(dynamodb=client, budgets=client, **BULK)
-    assert worker.handle(*stopped) == {}
+    worker = make_post(dynamodb=client, budgets=client, **BULK)
+    assert worker.handle(*stopped_messages) == {}
     assert client.names() == ["batch_get_item", "transact_write_items"]
-    assert {aws.item(each["id"])["status"] for each in stopped} == {"cancelled"}
+    assert {aws.item(each["id"])["status"] for each in stopped_messages} == {"cancelled"}
     assert counted() == {"Cancelled": 10}
 
 
 def test_messages_of_a_stopped_run_are_cancelled_one_by_one_if_they_cannot_be_cancelled_together(
-    post: Make, aws: Aws, counted: Counted, stopped: list[Item]
+    make_post: Make, aws: Aws, counted: Counted, stopped_messages: list[Item]
 ) -> None:
     client = Meddler(aws.dynamodb, transact_write_items=failing(client_error("InternalServerError")))
-    worker = post(dynamodb=client, **BULK)
-    assert worker.handle(*stopped[:3]) == {}
+    worker = make_post(dynamodb=client, **BULK)
+    assert worker.handle(*stopped_messages[:3]) == {}
     assert worker.submitted == []
-    assert [aws.item(each["id"])["error"]["code"] for each in stopped[:3]] == ["stopped"] * 3
+    assert [aws.item(each["id"])["error"]["code"] for each in stopped_messages[:3]] == ["stopped"] * 3
     assert counted() == {"Cancelled": 3}
 
 
 def test_a_message_of_a_stopped_run_that_another_worker_has_claimed_is_not_cancelled(
-    post: Make, aws: Aws, runs: Runs, ledger: Ledger, stopped: list[Item]
+    make_post: Make, aws: Aws, runs: Runs, ledger: Ledger, stopped_messages: list[Item]
 ) -> None:
-    claimed(ledger, mail_of(read(runs), "p0"))
-    assert post(**BULK).handle(*stopped[:2]) == {"r-0": LEASE + 1}
-    assert [aws.item(each["id"])["status"] for each in stopped[:2]] == ["sending", "cancelled"]
+    claimed(ledger, mail_of(read_run(runs), "p0"))
+    assert make_post(**BULK).handle(*stopped_messages[:2]) == {"r-0": LEASE + 1}
+    assert [aws.item(each["id"])["status"] for each in stopped_messages[:2]] == ["sending", "cancelled"]
 
 
 def test_a_message_of_a_stopped_run_that_may_have_been_sent_ends_with_an_unknown_outcome(
-    post: Make, aws: Aws, runs: Runs, ledger: Ledger, clock: FakeClock, stopped: list[Item]
+    make_post: Make, aws: Aws, runs: Runs, ledger: Ledger, clock: FakeClock, stopped_messages: list[Item]
 ) -> None:
-    claimed(ledger, mail_of(read(runs), "p0"))
+    claimed(ledger, mail_of(read_run(runs), "p0"))
     clock.advance(LEASE)
-    assert post(evidence=Unknowable(), **BULK).handle(stopped[0], receives=2) == {}
-    ended = aws.item(stopped[0]["id"])
+    assert make_post(evidence=Unknowable(), **BULK).handle(stopped_messages[0], receives=2) == {}
+    ended = aws.item(stopped_messages[0]["id"])
     assert (ended["status"], ended["error"]["code"]) == ("failed", "outcome_unknown")
 
 
 def test_a_message_of_an_earlier_start_is_cancelled_and_a_message_of_the_later_start_is_sent(
-    post: Make, aws: Aws, runs: Runs, stopped: list[Item]
+    make_post: Make, aws: Aws, runs: Runs, stopped_messages: list[Item]
 ) -> None:
-    again = item(**of_run(started(runs, start="again"), "ada"))
-    worker = post(**BULK)
-    assert worker.handle(stopped[0], again) == {}
+    again = item(**of_run(start_run(runs, start="again"), "ada"))
+    worker = make_post(**BULK)
+    assert worker.handle(stopped_messages[0], again) == {}
     assert worker.submitted == [again["id"]]
-    assert aws.item(stopped[0]["id"])["error"]["code"] == "stopped"
+    assert aws.item(stopped_messages[0]["id"])["error"]["code"] == "stopped"
 
 
 def test_a_message_of_a_stopped_run_does_not_use_the_daily_limit(
-    post: Make, aws: Aws, stopped: list[Item]
+    make_post: Make, aws: Aws, stopped_messages: list[Item]
 ) -> None:
     day = {"budgets_table": BUDGETS, "per_day": [("0001-01-01", 1)], "budgets": aws.dynamodb}
-    worker = post(**BULK, **day)
-    worker.handle(stopped[0], item(id="m-2", lane="bulk"))
+    worker = make_post(**BULK, **day)
+    worker.handle(stopped_messages[0], item(id="m-2", lane="bulk"))
     assert worker.submitted == ["m-2"]
 
 
@@ -124,62 +124,65 @@ def test_a_message_of_a_stopped_run_does_not_use_the_daily_limit(
     [pytest.param(0, [2], id="read together"), pytest.param(1, [2, 1], id="the call fails")],
 )
 def test_a_batch_reads_suppressions_and_runs_in_one_call_and_separately_if_that_call_fails(
-    post: Make, aws: Aws, clock: FakeClock, stopped: list[Item], errors: int, tables: list[int]
+    make_post: Make, aws: Aws, clock: FakeClock, stopped_messages: list[Item], errors: int, tables: list[int]
 ) -> None:
     throttled = failing(*[client_error("ProvisionedThroughputExceededException")] * errors)
     client: Any = Meddler(aws.dynamodb, batch_get_item=throttled)
-    post(suppressions=Suppressions(client, SUPPRESSIONS, clock), **BULK).handle(stopped[0])
+    make_post(suppressions=Suppressions(client, SUPPRESSIONS, clock), **BULK).handle(stopped_messages[0])
     reads = [call["RequestItems"] for name, call in client.calls if name == "batch_get_item"]
-    assert ([len(read) for read in reads], aws.item(stopped[0]["id"])["error"]["code"]) == (tables, "stopped")
+    assert ([len(read) for read in reads], aws.item(stopped_messages[0]["id"])["error"]["code"]) == (
+        tables,
+        "stopped",
+    )
     # An operator's stop is in force at once, so runs are read consistently; choices need not be.
     assert all(read[RUNS].get("ConsistentRead") for read in reads)
     assert not any("ConsistentRead" in read[SUPPRESSIONS] for read in reads if SUPPRESSIONS in read)
 
 
 def test_a_message_without_a_start_belongs_to_no_run_even_if_its_id_looks_like_one(
-    post: Make, aws: Aws, stopped: list[Item]
+    make_post: Make, aws: Aws, stopped_messages: list[Item]
 ) -> None:
     client = Meddler(aws.dynamodb)
-    worker = post(**BULK, budgets=client)
-    worker.handle(item(id=stopped[0]["id"]))
-    assert (worker.submitted, client.names()) == ([stopped[0]["id"]], [])
+    worker = make_post(**BULK, budgets=client)
+    worker.handle(item(id=stopped_messages[0]["id"]))
+    assert (worker.submitted, client.names()) == ([stopped_messages[0]["id"]], [])
 
 
 # A run that does not answer
 
 
 def test_a_message_whose_run_cannot_be_read_waits_and_other_messages_are_sent(
-    post: Make, aws: Aws, counted: Counted, stopped: list[Item]
+    make_post: Make, aws: Aws, counted: Counted, stopped_messages: list[Item]
 ) -> None:
     throttled = failing(*[client_error("ProvisionedThroughputExceededException")] * 2)
-    worker = post(**BULK, budgets=Meddler(aws.dynamodb, batch_get_item=throttled))
-    assert worker.handle(stopped[0], item(id="m-2")) == {}
+    worker = make_post(**BULK, budgets=Meddler(aws.dynamodb, batch_get_item=throttled))
+    assert worker.handle(stopped_messages[0], item(id="m-2")) == {}
     assert worker.submitted == ["m-2"]
-    status = of_ledger(aws.item(stopped[0]["id"]))
+    status = of_ledger(aws.item(stopped_messages[0]["id"]))
     assert (status.status, status.waits_for) == ("scheduled", RUN_UNKNOWN)
     assert counted() == {"WaitsForUnknownRun": 1, "Sent": 1}
 
 
 @pytest.mark.parametrize("changes", [{}, {"runs_table": "not-deployed"}], ids=["no name", "no table"])
 def test_a_message_of_a_run_waits_if_its_sender_has_no_table_of_runs(
-    post: Make, aws: Aws, runs: Runs, changes: dict[str, Any]
+    make_post: Make, aws: Aws, runs: Runs, changes: dict[str, Any]
 ) -> None:
-    message = item(**of_run(started(runs), "ada"))
-    worker = post(bulk=True, **changes)
+    message = item(**of_run(start_run(runs), "ada"))
+    worker = make_post(bulk=True, **changes)
     assert worker.handle(message, item(id="m-2")) == {}
     assert worker.submitted == ["m-2"]
     assert of_ledger(aws.item(message["id"])).waits_for == RUN_UNKNOWN
 
 
 def test_a_message_that_may_have_been_sent_waits_in_its_queue_while_its_run_is_unknown(
-    post: Make, aws: Aws, runs: Runs, ledger: Ledger, clock: FakeClock
+    make_post: Make, aws: Aws, runs: Runs, ledger: Ledger, clock: FakeClock
 ) -> None:
-    run = started(runs)
+    run = start_run(runs)
     claimed(ledger, mail_of(run, "ada"))
     clock.advance(LEASE)
     lost = lose_run(aws)
     message = item(**of_run(run, "ada"))
-    worker = post(Sent("p-1"), evidence=Unknowable(), **BULK)
+    worker = make_post(Sent("p-1"), evidence=Unknowable(), **BULK)
     assert worker.handle(message, receives=2) == {"r-0": 600}
     assert (worker.submitted, aws.item(message["id"])["trouble"]["code"]) == ([], RUN_UNKNOWN)
     aws.dynamodb.put_item(TableName=RUNS, Item=lost)
@@ -193,7 +196,7 @@ def test_a_message_that_may_have_been_sent_waits_in_its_queue_while_its_run_is_u
 def test_release_cancels_the_messages_of_a_stopped_run_without_using_the_daily_limit(
     waiting: Waiting, runs: Runs, counted: Counted
 ) -> None:
-    run = started(runs)
+    run = start_run(runs)
     people = [mail_of(run, key) for key in ("ada", "bob")]
     waiting.limit(1)
     waiting.line_up(*people, "m-2")
@@ -211,7 +214,7 @@ def test_release_cancels_the_messages_of_a_stopped_run_without_using_the_daily_l
 def test_release_cancels_a_message_of_a_stopped_run_even_if_the_history_of_the_message_is_full(
     waiting: Waiting, runs: Runs
 ) -> None:
-    message = mail_of(started(runs), "ada")
+    message = mail_of(start_run(runs), "ada")
     waiting.line_up(message)
     runs.stop("weekly", "r")
     entries = {"L": [{"M": {"status": {"S": "retrying"}, "at": {"N": "1"}}}] * 50}
@@ -227,7 +230,7 @@ def test_release_cancels_a_message_of_a_stopped_run_even_if_the_history_of_the_m
 
 
 def test_a_due_message_waits_for_its_run_if_the_run_cannot_be_read(waiting: Waiting, runs: Runs) -> None:
-    message = mail_of(started(runs), "ada")
+    message = mail_of(start_run(runs), "ada")
     throttled = failing(client_error("ProvisionedThroughputExceededException"))
 
     def look(real: Any, **arguments: Any) -> Any:
@@ -245,7 +248,7 @@ def test_a_due_message_waits_for_its_run_if_the_run_cannot_be_read(waiting: Wait
 def test_messages_of_an_unknown_run_wait_until_the_run_answers(
     waiting: Waiting, runs: Runs, timed: Timed
 ) -> None:
-    run = started(runs)
+    run = start_run(runs)
     people = [mail_of(run, key) for key in ("ada", "bob", "eve")]
     lost = lose_run(waiting.aws)
     waiting.line_up(*people, "m-2")
@@ -264,7 +267,7 @@ def test_messages_of_an_unknown_run_wait_until_the_run_answers(
 def test_messages_of_a_lost_run_end_as_cancelled_if_an_operator_stops_the_run(
     waiting: Waiting, runs: Runs
 ) -> None:
-    message = mail_of(started(runs), "ada")
+    message = mail_of(start_run(runs), "ada")
     lose_run(waiting.aws)
     waiting.hold(message, RUN_UNKNOWN, NOW, lines_up=True)
     waiting.clock.advance(60)

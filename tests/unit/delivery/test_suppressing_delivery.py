@@ -20,26 +20,26 @@ def _bounced(recipient: str, channel: str = "mail") -> Suppression:
 
 
 def test_a_mail_to_a_recipient_on_the_suppression_list_is_suppressed_with_the_reason(
-    post: Make, list_: Suppressions, aws: Aws, log: Log, counted: Counted
+    make_post: Make, list_: Suppressions, aws: Aws, log: Log, counted: Counted
 ) -> None:
     list_.mark(_bounced(ADA))
-    worker = post(suppressions=list_)
+    worker = make_post(suppressions=list_)
     assert worker.handle(item(to="Ada <ADA@example.com>")) == {}
     assert worker.submitted == []
     stored = aws.item()
     assert (stored["status"], stored["error"]) == ("suppressed", {"code": "suppressed", "message": SENTENCE})
     assert "completedAt" in stored
-    assert "failed_as" not in stored  # it is no failure
+    assert "failed_as" not in stored  # the message did not fail
     assert counted() == {"Suppressed": 1}
     assert "example.com" not in str(log())
 
 
 def test_suppressed_recipients_are_left_out_of_a_mail_to_several_recipients(
-    post: Make, list_: Suppressions, aws: Aws, counted: Counted
+    make_post: Make, list_: Suppressions, aws: Aws, counted: Counted
 ) -> None:
     list_.mark(_bounced(ADA))
     list_.mark(_bounced(BOB))
-    worker = post(suppressions=list_)
+    worker = make_post(suppressions=list_)
     worker.handle(item(to=[ADA, EVE], cc="Carl <carl@example.com>", bcc=BOB))
     (mail,) = worker.adapter.submitted
     assert (mail.to, mail.cc, mail.bcc) == ([EVE], ["Carl <carl@example.com>"], [])
@@ -56,20 +56,20 @@ def test_suppressed_recipients_are_left_out_of_a_mail_to_several_recipients(
 
 
 def test_a_mail_whose_recipients_are_all_on_the_suppression_list_is_suppressed(
-    post: Make, list_: Suppressions, aws: Aws
+    make_post: Make, list_: Suppressions, aws: Aws
 ) -> None:
     for recipient in (ADA, EVE, BOB):
         list_.mark(_bounced(recipient))
-    worker = post(suppressions=list_)
+    worker = make_post(suppressions=list_)
     worker.handle(item(to=[ADA, EVE], bcc=BOB))
     assert worker.submitted == []
     assert aws.item()["status"] == "suppressed"
 
 
 def test_a_change_of_the_suppression_list_applies_from_the_next_batch_on(
-    post: Make, list_: Suppressions
+    make_post: Make, list_: Suppressions
 ) -> None:
-    worker = post(suppressions=list_)
+    worker = make_post(suppressions=list_)
     worker.handle(item(id="m-1", to=ADA))
     list_.mark(_bounced(ADA))
     worker.handle(item(id="m-2", to=ADA))
@@ -79,11 +79,11 @@ def test_a_change_of_the_suppression_list_applies_from_the_next_batch_on(
 
 
 def test_while_the_suppression_list_cannot_be_read_messages_are_retried_and_not_sent(
-    post: Make, aws: Aws, clock: FakeClock
+    make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     away = client_error("InternalServerError", status=500)
     client: Any = Meddler(aws.dynamodb, batch_get_item=failing(*[away] * 3))
-    worker = post(suppressions=Suppressions(client, SUPPRESSIONS, clock))
+    worker = make_post(suppressions=Suppressions(client, SUPPRESSIONS, clock))
     assert worker.handle(item(id="m-1"), item(id="m-2")).keys() == {"r-0", "r-1"}
     assert worker.submitted == []
     assert "startedAt" not in aws.item("m-1")  # proved unsent: the next delivery need not wait for a lease
@@ -92,19 +92,19 @@ def test_while_the_suppression_list_cannot_be_read_messages_are_retried_and_not_
 
 
 def test_a_message_that_the_provider_already_sent_is_recorded_as_sent_despite_a_suppression(
-    post: Make, list_: Suppressions, aws: Aws, clock: FakeClock, ledger: Ledger
+    make_post: Make, list_: Suppressions, aws: Aws, clock: FakeClock, ledger: Ledger
 ) -> None:
     crash(ledger, clock)
     list_.mark(_bounced("vincent@example.com"))
-    worker = post(suppressions=list_, evidence=Sent("p-0"))
+    worker = make_post(suppressions=list_, evidence=Sent("p-0"))
     worker.handle(item())
     assert (aws.item()["status"], aws.item()["provider_id"]) == ("sent", "p-0")
 
 
 def test_a_recipient_that_the_provider_reports_as_gone_is_added_to_the_suppression_list(
-    post: Make, list_: Suppressions, aws: Aws
+    make_post: Make, list_: Suppressions, aws: Aws
 ) -> None:
-    worker = post(Rejected("the endpoint is disabled", gone=True), suppressions=list_)
+    worker = make_post(Rejected("the endpoint is disabled", gone=True), suppressions=list_)
     assert worker.handle(item(to=ADA)) == {}
     assert aws.item()["status"] == "failed"
     assert list_.find("mail", [ADA]) == {
@@ -113,16 +113,16 @@ def test_a_recipient_that_the_provider_reports_as_gone_is_added_to_the_suppressi
 
 
 def test_an_opt_out_at_the_provider_suppresses_the_message_and_its_recipient(
-    post: Make, list_: Suppressions, aws: Aws, counted: Counted
+    make_post: Make, list_: Suppressions, aws: Aws, counted: Counted
 ) -> None:
-    worker = post(Rejected("it answered 21610", opted_out=True), suppressions=list_)
+    worker = make_post(Rejected("it answered 21610", opted_out=True), suppressions=list_)
     assert worker.handle(item(to=ADA)) == {}
     stored = aws.item()
     assert (stored["status"], stored["error"]) == (
         "suppressed",
         {"code": "suppressed", "message": "it answered 21610"},
     )
-    assert "failed_as" not in stored  # it is no failure
+    assert "failed_as" not in stored  # the message did not fail
     assert list_.find("mail", [ADA]) == {
         ADA: Suppression(ADA, "mail", "stop", NOW_MS, "it answered 21610", "m-1")
     }
@@ -130,9 +130,9 @@ def test_an_opt_out_at_the_provider_suppresses_the_message_and_its_recipient(
 
 
 def test_a_message_rejected_for_its_content_adds_no_recipient_to_the_suppression_list(
-    post: Make, list_: Suppressions
+    make_post: Make, list_: Suppressions
 ) -> None:
-    post(Rejected("too long"), suppressions=list_).handle(item(to=ADA))
+    make_post(Rejected("too long"), suppressions=list_).handle(item(to=ADA))
     assert list_.find("mail", [ADA]) == {}
 
 
@@ -144,12 +144,12 @@ def test_a_message_rejected_for_its_content_adds_no_recipient_to_the_suppression
     ],
 )
 def test_a_message_is_retried_if_its_recipient_could_not_be_added_to_the_suppression_list(
-    post: Make, aws: Aws, clock: FakeClock, outcome: Rejected, reason: str, status: str
+    make_post: Make, aws: Aws, clock: FakeClock, outcome: Rejected, reason: str, status: str
 ) -> None:
     away = client_error("InternalServerError", status=500)
     client: Any = Meddler(aws.dynamodb, update_item=failing(away))
     list_ = Suppressions(client, SUPPRESSIONS, clock)
-    worker = post(outcome, suppressions=list_)
+    worker = make_post(outcome, suppressions=list_)
     assert worker.handle(item(to=ADA)).keys() == {"r-0"}
     assert aws.item()["trouble"] == {"code": "unmarked", "message": "disabled"}
     assert worker.handle(item(to=ADA)) == {}

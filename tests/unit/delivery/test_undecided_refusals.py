@@ -17,16 +17,18 @@ UNDECIDED = Rejected("no number can send to this destination", undecided=True)
 SENT = Sent("p-1")
 
 
-def test_the_first_undecided_refusal_of_a_message_is_retried(post: Make, aws: Aws, counted: Counted) -> None:
-    assert post(UNDECIDED).handle(item()) == {"r-0": 4}
+def test_the_first_undecided_refusal_of_a_message_is_retried(
+    make_post: Make, aws: Aws, counted: Counted
+) -> None:
+    assert make_post(UNDECIDED).handle(item()) == {"r-0": 4}
     assert aws.item()["status"] == "sending"
     assert counted() == {"Retried": 1}
 
 
 def test_a_message_fails_if_others_were_accepted_between_its_three_undecided_refusals(
-    post: Make, aws: Aws
+    make_post: Make, aws: Aws
 ) -> None:
-    worker = post(UNDECIDED, SENT, UNDECIDED, SENT, UNDECIDED)
+    worker = make_post(UNDECIDED, SENT, UNDECIDED, SENT, UNDECIDED)
     worker.handle(item())
     worker.handle(item(id="m-2"))
     assert worker.handle(item(), receives=2) == {"r-0": 8}
@@ -37,10 +39,10 @@ def test_a_message_fails_if_others_were_accepted_between_its_three_undecided_ref
 
 
 def test_a_fault_of_the_configuration_that_ends_and_returns_fails_no_message(
-    post: Make, aws: Aws, counted: Counted
+    make_post: Make, aws: Aws, counted: Counted
 ) -> None:
     ids = ["m-1", "m-2", "m-3"]
-    worker = post(*[UNDECIDED] * 3, SENT, *[UNDECIDED] * 3, *[SENT] * 3)
+    worker = make_post(*[UNDECIDED] * 3, SENT, *[UNDECIDED] * 3, *[SENT] * 3)
     worker.handle(*(item(id=id_) for id_ in ids))
     worker.handle(item(id="between"))
     worker.handle(*(item(id=id_) for id_ in ids), receives=2)
@@ -50,9 +52,9 @@ def test_a_fault_of_the_configuration_that_ends_and_returns_fails_no_message(
 
 
 def test_without_newer_evidence_an_undecided_refusal_is_a_fault_of_the_configuration(
-    post: Make, aws: Aws, counted: Counted
+    make_post: Make, aws: Aws, counted: Counted
 ) -> None:
-    worker = post(SENT, UNDECIDED, UNDECIDED)
+    worker = make_post(SENT, UNDECIDED, UNDECIDED)
     worker.handle(item(id="m-2"))
     assert worker.handle(item()) == {"r-0": 4}
     assert worker.handle(item(), receives=2) == {"r-0": 20}
@@ -61,29 +63,29 @@ def test_without_newer_evidence_an_undecided_refusal_is_a_fault_of_the_configura
 
 
 def test_the_messages_of_a_deleted_pool_do_not_fail_although_earlier_ones_were_accepted(
-    post: Make, aws: Aws
+    make_post: Make, aws: Aws
 ) -> None:
     ids = ["m-1", "m-2", "m-3"]
-    worker = post(*[SENT] * 3, *[UNDECIDED] * 9)
+    worker = make_post(*[SENT] * 3, *[UNDECIDED] * 9)
     worker.handle(*(item(id=f"before-{id_}") for id_ in ids))
     for receives in (1, 2, 3):
         assert len(worker.handle(*(item(id=id_) for id_ in ids), receives=receives)) == len(ids)
     assert [aws.item(id_)["status"] for id_ in ids] == ["sending"] * 3
 
 
-def test_a_message_that_is_accepted_at_its_second_try_has_no_refusal_to_remember(
-    post: Make, aws: Aws
+def test_a_message_that_is_accepted_at_its_second_try_leaves_no_refusal_on_record(
+    make_post: Make, aws: Aws
 ) -> None:
-    worker = post(UNDECIDED, SENT)
+    worker = make_post(UNDECIDED, SENT)
     worker.handle(item())
     assert worker.handle(item(), receives=2) == {}
     assert aws.item()["status"] == "sent"
 
 
 def test_undecided_refusals_of_some_destinations_do_not_close_the_bulk_lane(
-    post: Make, aws: Aws, counted: Counted
+    make_post: Make, aws: Aws, counted: Counted
 ) -> None:
-    worker, many = post(UNDECIDED, SENT, bulk=True), range(2 * MOST_REFUSED)
+    worker, many = make_post(UNDECIDED, SENT, bulk=True), range(2 * MOST_REFUSED)
     for at in many:
         worker.handle(item(id=f"refused-{at}"), item(id=f"accepted-{at}"))
     for receives in (2, 3):
@@ -108,27 +110,27 @@ def during(worker: Post, monkeypatch: pytest.MonkeyPatch, message: Item) -> None
 
 
 def test_an_acceptance_during_the_second_refused_submit_is_no_evidence(
-    post: Make, monkeypatch: pytest.MonkeyPatch
+    make_post: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    worker = post(UNDECIDED, SENT, UNDECIDED)
+    worker = make_post(UNDECIDED, SENT, UNDECIDED)
     worker.handle(item())
     during(worker, monkeypatch, item(id="m-2"))
     assert worker.handle(item(), receives=2) == {"r-0": 20}
 
 
 def test_an_acceptance_whose_submit_began_before_the_first_refusal_is_no_evidence(
-    post: Make, monkeypatch: pytest.MonkeyPatch
+    make_post: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    worker = post(UNDECIDED, SENT, UNDECIDED)
+    worker = make_post(UNDECIDED, SENT, UNDECIDED)
     during(worker, monkeypatch, item())
     worker.handle(item(id="m-2"))
     assert worker.handle(item(), receives=2) == {"r-0": 20}
 
 
 def test_acceptances_before_a_second_fault_of_the_configuration_are_no_evidence(
-    post: Make, aws: Aws, counted: Counted
+    make_post: Make, aws: Aws, counted: Counted
 ) -> None:
-    worker = post(UNDECIDED, UNDECIDED, SENT, UNDECIDED)
+    worker = make_post(UNDECIDED, UNDECIDED, SENT, UNDECIDED)
     worker.handle(item())
     worker.handle(item(), receives=2)
     worker.handle(item(id="m-2"))
@@ -137,10 +139,12 @@ def test_acceptances_before_a_second_fault_of_the_configuration_are_no_evidence(
     assert counted() == {"Sent": 1, "Retried": 2, "Misconfigured": 1}
 
 
-def test_a_destination_that_the_own_provider_cannot_reach_goes_to_the_fallback(post: Make, aws: Aws) -> None:
+def test_a_destination_that_the_own_provider_cannot_reach_goes_to_the_fallback(
+    make_post: Make, aws: Aws
+) -> None:
     queue = aws.sqs.create_queue(QueueName="fallback")["QueueUrl"]
     other = OtherProvider(name="other", queue_url=queue, after_tries=4, after_seconds=600)
-    worker = post(UNDECIDED, SENT, UNDECIDED, SENT, UNDECIDED, other_provider=other)
+    worker = make_post(UNDECIDED, SENT, UNDECIDED, SENT, UNDECIDED, other_provider=other)
     worker.handle(item())
     worker.handle(item(id="m-2"))
     worker.handle(item(), receives=2)
@@ -235,7 +239,7 @@ def drawn(chance: random.Random) -> World:
 DRAWN = [drawn(random.Random(seed)) for seed in range(300)]
 
 
-def test_no_message_is_condemned_while_all_since_its_latest_but_one_refusal_were_refused() -> None:
+def test_no_message_is_rejected_while_every_submit_since_its_refusal_before_the_latest_was_refused() -> None:
     for world in DRAWN:
         for message in world.condemned:
             *_, before, latest = world.refused(message)
@@ -245,7 +249,7 @@ def test_no_message_is_condemned_while_all_since_its_latest_but_one_refusal_were
             )
 
 
-def test_a_good_message_is_condemned_only_if_three_faults_of_the_account_met_it() -> None:
+def test_a_valid_message_is_rejected_only_after_three_refusals_by_faults_of_the_account() -> None:
     condemned = [(world, message) for world in DRAWN for message in world.condemned]
     for world, message in condemned:
         if message % 2 == 1:
@@ -254,7 +258,7 @@ def test_a_good_message_is_condemned_only_if_three_faults_of_the_account_met_it(
 
 
 @pytest.mark.parametrize("threads", range(1, 7))
-def test_a_bad_destination_is_condemned_at_its_third_refusal_however_many_threads_submit(
+def test_a_bad_destination_is_rejected_at_its_third_refusal_for_any_number_of_threads(
     threads: int,
 ) -> None:
     world, chance = World(threads), random.Random(threads)

@@ -22,10 +22,10 @@ def other(aws: Aws, status: str, *, id_: str = "other", **attributes: Any) -> No
 
 
 def test_a_message_whose_condition_holds_is_cancelled_and_its_error_names_the_condition(
-    post: Make, aws: Aws, counted: Counted
+    make_post: Make, aws: Aws, counted: Counted
 ) -> None:
     other(aws, "delivered")
-    worker = post()
+    worker = make_post()
     assert worker.handle(follow_up({**OTHER, "id": "unknown"}, OTHER)) == {}
     ended = aws.item()
     assert (worker.submitted, ended["status"], ended["completedAt"]) == ([], "cancelled", NOW_MS)
@@ -37,10 +37,10 @@ def test_a_message_whose_condition_holds_is_cancelled_and_its_error_names_the_co
 
 
 @pytest.mark.parametrize("status", ["", "scheduled", "sending", "retrying", "undelivered", "failed"])
-def test_a_message_whose_condition_does_not_hold_is_sent(post: Make, aws: Aws, status: str) -> None:
+def test_a_message_whose_condition_does_not_hold_is_sent(make_post: Make, aws: Aws, status: str) -> None:
     if status:
         other(aws, status)
-    worker = post()
+    worker = make_post()
     worker.handle(follow_up())
     assert (worker.submitted, aws.item()["status"]) == (["m-1"], "sent")
     assert aws.item()["unless"] == [OTHER]
@@ -50,17 +50,17 @@ def test_a_message_whose_condition_does_not_hold_is_sent(post: Make, aws: Aws, s
     ("words", "ends"), [(["failed", "sent"], "sent"), (["outcome_unknown"], "cancelled")]
 )
 def test_an_unknown_outcome_fulfils_only_the_condition_outcome_unknown(
-    post: Make, aws: Aws, words: list[str], ends: str
+    make_post: Make, aws: Aws, words: list[str], ends: str
 ) -> None:
     other(aws, "failed", error={"code": "outcome_unknown", "message": "held"})
-    post().handle(follow_up({**OTHER, "status": words}))
+    make_post().handle(follow_up({**OTHER, "status": words}))
     assert aws.item()["status"] == ends
 
 
 def test_the_condition_of_a_retried_message_is_checked_again_before_its_next_submit(
-    post: Make, aws: Aws
+    make_post: Make, aws: Aws
 ) -> None:
-    worker = post(Retry("slow down"), Sent("p-1"))
+    worker = make_post(Retry("slow down"), Sent("p-1"))
     worker.handle(follow_up())
     other(aws, "sent")
     worker.handle(follow_up(), receives=2)
@@ -69,11 +69,11 @@ def test_the_condition_of_a_retried_message_is_checked_again_before_its_next_sub
 
 @pytest.mark.parametrize("evidence", [None, Repeatable(1e12, lambda message: message)])
 def test_a_message_that_may_have_been_sent_fails_as_outcome_unknown_even_if_its_condition_holds(
-    post: Make, aws: Aws, ledger: Ledger, clock: FakeClock, evidence: Any
+    make_post: Make, aws: Aws, ledger: Ledger, clock: FakeClock, evidence: Any
 ) -> None:
     crash(ledger, clock)
     other(aws, "delivered")
-    worker = post(evidence=evidence)
+    worker = make_post(evidence=evidence)
     assert worker.handle(follow_up(), receives=2) == {}
     assert (worker.submitted, aws.item()["status"]) == ([], "failed")
     assert aws.item()["error"]["code"] == "outcome_unknown"
@@ -81,10 +81,10 @@ def test_a_message_that_may_have_been_sent_fails_as_outcome_unknown_even_if_its_
 
 
 def test_all_conditions_of_a_message_are_read_in_one_call_and_other_messages_need_no_read(
-    post: Make, aws: Aws
+    make_post: Make, aws: Aws
 ) -> None:
     dynamodb = Meddler(aws.dynamodb)
-    worker = post(dynamodb=dynamodb)
+    worker = make_post(dynamodb=dynamodb)
     names = [{**OTHER, "id": f"other-{place % 3}"} for place in range(5)]
     worker.handle(follow_up(*names), item(id="m-2"))
     assert dynamodb.names().count("batch_get_item") == 1
@@ -93,9 +93,9 @@ def test_all_conditions_of_a_message_are_read_in_one_call_and_other_messages_nee
     assert call["RequestItems"][LEDGER]["ConsistentRead"]
 
 
-def test_a_message_whose_conditions_cannot_be_read_is_retried_and_not_sent(post: Make, aws: Aws) -> None:
+def test_a_message_whose_conditions_cannot_be_read_is_retried_and_not_sent(make_post: Make, aws: Aws) -> None:
     throttled = failing(client_error("ProvisionedThroughputExceededException"))
-    worker = post(dynamodb=Meddler(aws.dynamodb, batch_get_item=throttled))
+    worker = make_post(dynamodb=Meddler(aws.dynamodb, batch_get_item=throttled))
     assert worker.handle(follow_up()) == {"r-0": 4}
     assert (worker.submitted, aws.item()["trouble"]["code"]) == ([], "unprepared")
     worker.handle(follow_up(), receives=2)

@@ -15,9 +15,9 @@ from tests.support.unit.shared import Aws, FakeClock, crash, item
 
 @pytest.mark.parametrize("body", ["no", "", "[]", "{}", '{"id": "m-1"}', '{"id": 5, "event_type": "mail"}'])
 def test_a_malformed_queue_record_is_retried_at_once_and_the_rest_of_the_batch_is_sent(
-    post: Make, body: str, counted: Counted, log: Log
+    make_post: Make, body: str, counted: Counted, log: Log
 ) -> None:
-    worker = post()
+    worker = make_post()
     assert worker.handle(item(id="a"), body, item(id="b")) == {"r-1": 0}
     assert worker.submitted == ["a", "b"]
     assert counted() == {"Malformed": 1, "Sent": 2}
@@ -36,15 +36,15 @@ def test_while_the_ledger_is_down_no_message_is_sent_and_all_are_retried(
     assert counted() == {"Errors": 2}
 
 
-def test_the_metrics_of_a_batch_exclude_earlier_batches(post: Make, counted: Counted) -> None:
-    worker = post()
+def test_the_metrics_of_a_batch_exclude_earlier_batches(make_post: Make, counted: Counted) -> None:
+    worker = make_post()
     worker.handle(item(id="a"))
     worker.handle(item(id="b"))
     assert counted() == {"Sent": 2}
 
 
 def test_every_log_line_about_a_message_has_the_messages_key_and_no_address(
-    post: Make, log: Log, ledger: Ledger, clock: FakeClock
+    make_post: Make, log: Log, ledger: Ledger, clock: FakeClock
 ) -> None:
     crash(ledger, clock)
     says = (
@@ -52,7 +52,7 @@ def test_every_log_line_about_a_message_has_the_messages_key_and_no_address(
         OSError("vincent@example.com"),
         Rejected("vincent@example.com"),
     )
-    post(*says, Misconfigured("vincent@example.com"), Sent("p-1")).handle(
+    make_post(*says, Misconfigured("vincent@example.com"), Sent("p-1")).handle(
         *(item(id=f"m-{at}") for at in range(1, 6)),
         item(id="m-6", to="vincent@example.com\n"),
         item(id="m-5"),
@@ -64,14 +64,16 @@ def test_every_log_line_about_a_message_has_the_messages_key_and_no_address(
     assert "vincent@" not in json.dumps(lines)
 
 
-def test_a_log_line_written_after_a_message_was_handled_omits_the_messages_key(post: Make, log: Log) -> None:
-    post(Rejected("no")).handle(item())
+def test_a_log_line_written_after_a_message_was_handled_omits_the_messages_key(
+    make_post: Make, log: Log
+) -> None:
+    make_post(Rejected("no")).handle(item())
     telemetry.logger.info("the next invocation's")
     assert [line.get("id") for line in log()] == ["m-1", None]
 
 
-def test_records_received_before_are_handled_after_new_records(post: Make) -> None:
-    worker = post()
+def test_records_received_before_are_handled_after_new_records(make_post: Make) -> None:
+    worker = make_post()
     assert worker.handle(*(item(id=f"m-{at}") for at in range(4)), receives=[3, 1, 2, 1]) == {}
     assert worker.submitted == ["m-1", "m-3", "m-2", "m-0"]
 

@@ -16,7 +16,7 @@ TOGETHER, ALONE = "batch_execute_statement", "update_item"
 MAILS = [item(id=f"m-{at}") for at in range(3)]
 
 
-def posted(aws: Aws, clock: FakeClock, **changes: Any) -> tuple[Post, Meddler]:
+def post_with_meddler(aws: Aws, clock: FakeClock, **changes: Any) -> tuple[Post, Meddler]:
     answers = {name: changes.pop(name) for name in (TOGETHER, ALONE) if name in changes}
     client = Meddler(aws.dynamodb, **answers)
     return Post(aws, clock, FakeAdapter(Sent("p-1")), client, **changes), client
@@ -28,7 +28,7 @@ def until(clock: FakeClock, deadline: float) -> Callable[[], int]:
 
 
 def test_first_attempts_of_a_batch_are_claimed_in_one_call(aws: Aws, clock: FakeClock) -> None:
-    worker, client = posted(aws, clock)
+    worker, client = post_with_meddler(aws, clock)
     assert worker.handle(*MAILS) == {}
     assert client.names() == [TOGETHER, ALONE, ALONE, ALONE]
     assert worker.submitted == ["m-0", "m-1", "m-2"]
@@ -36,7 +36,7 @@ def test_first_attempts_of_a_batch_are_claimed_in_one_call(aws: Aws, clock: Fake
 
 
 def test_the_only_valid_message_of_a_batch_is_claimed_by_a_single_update(aws: Aws, clock: FakeClock) -> None:
-    worker, client = posted(aws, clock)
+    worker, client = post_with_meddler(aws, clock)
     worker.handle(MAILS[0], "not json", item(id="m-9", to="wrong\n"))
     assert TOGETHER not in client.names()
 
@@ -44,7 +44,7 @@ def test_the_only_valid_message_of_a_batch_is_claimed_by_a_single_update(aws: Aw
 def test_if_on_unknown_is_hold_each_message_is_claimed_just_before_it_is_submitted(
     aws: Aws, clock: FakeClock
 ) -> None:
-    worker, client = posted(aws, clock, on_unknown="hold")
+    worker, client = post_with_meddler(aws, clock, on_unknown="hold")
     worker.handle(*MAILS)
     assert client.names() == [ALONE] * 6
 
@@ -57,7 +57,7 @@ def test_if_on_unknown_is_hold_each_message_is_claimed_just_before_it_is_submitt
 def test_messages_that_may_already_have_a_ledger_item_are_claimed_one_by_one(
     aws: Aws, clock: FakeClock, change: dict[str, object], receives: int
 ) -> None:
-    worker, client = posted(aws, clock)
+    worker, client = post_with_meddler(aws, clock)
     worker.handle(*({**body, **change} for body in MAILS), receives=receives)
     assert TOGETHER not in client.names()
 
@@ -65,7 +65,7 @@ def test_messages_that_may_already_have_a_ledger_item_are_claimed_one_by_one(
 def test_a_message_that_is_twice_in_a_batch_is_claimed_separately_from_other_messages_and_sent_once(
     aws: Aws, clock: FakeClock
 ) -> None:
-    worker, client = posted(aws, clock)
+    worker, client = post_with_meddler(aws, clock)
     twin = {**MAILS[0], "subject": "another content"}
     assert worker.handle(*MAILS, twin) == {}
     assert worker.submitted == ["m-0", "m-1", "m-2"]
@@ -76,7 +76,7 @@ def test_a_message_that_another_worker_has_claimed_is_retried_and_the_rest_of_th
     aws: Aws, clock: FakeClock, ledger: Ledger
 ) -> None:
     claimed(ledger)
-    worker, _ = posted(aws, clock)
+    worker, _ = post_with_meddler(aws, clock)
     assert worker.handle(*MAILS) == {"r-1": int(LEASE) + 1}
     assert worker.submitted == ["m-0", "m-2"]
 
@@ -90,7 +90,7 @@ def test_if_the_call_that_claims_a_batch_fails_each_message_is_claimed_by_a_sepa
             real(**request)
         raise ReadTimeoutError(endpoint_url="https://dynamodb.example")
 
-    worker, _ = posted(aws, clock, batch_execute_statement=timed_out)
+    worker, _ = post_with_meddler(aws, clock, batch_execute_statement=timed_out)
     assert worker.handle(*MAILS) == {}
     assert worker.submitted == ["m-0", "m-1", "m-2"]
     assert [line["message"] for line in log()] == ["the batch was not claimed in one call"]
@@ -101,7 +101,7 @@ def test_the_reason_why_a_batch_could_not_be_claimed_in_one_call_is_logged(
     aws: Aws, clock: FakeClock, log: Log, code: str
 ) -> None:
     refused = {"Responses": [{"Error": {"Code": code, "Message": "no"}} for _ in MAILS]}
-    worker, _ = posted(aws, clock, batch_execute_statement=lambda _real, **_asked: refused)
+    worker, _ = post_with_meddler(aws, clock, batch_execute_statement=lambda _real, **_asked: refused)
     assert worker.handle(*MAILS) == {}
     assert [(line["message"], line["reasons"]) for line in log()] == [("not all claimed in one call", [code])]
 
@@ -149,7 +149,9 @@ def test_a_claim_that_cannot_be_released_is_logged_and_its_message_is_retried(
         clock.advance(21)
         return real(**request)
 
-    worker, client = posted(aws, clock, batch_execute_statement=slow, update_item=failing(OSError("no")))
+    worker, client = post_with_meddler(
+        aws, clock, batch_execute_statement=slow, update_item=failing(OSError("no"))
+    )
     assert worker.handle(*MAILS, remaining=until(clock, clock() + 30)) == {"r-0": 0, "r-1": 0, "r-2": 0}
     assert [line["message"] for line in log()] == ["a claim was not released; it ends with its lease"]
     assert worker.submitted == []
@@ -164,13 +166,13 @@ def test_claims_of_a_batch_are_released_even_if_the_response_to_the_claiming_cal
         clock.advance(21)
         raise ReadTimeoutError(endpoint_url="https://dynamodb.example")
 
-    worker, _ = posted(aws, clock, batch_execute_statement=lost)
+    worker, _ = post_with_meddler(aws, clock, batch_execute_statement=lost)
     assert worker.handle(*MAILS, remaining=until(clock, clock() + 30)) == {"r-0": 0, "r-1": 0, "r-2": 0}
     assert not any("startedAt" in aws.item(body["id"]) for body in MAILS)
 
 
 def test_claims_of_messages_for_which_no_time_remains_are_released(aws: Aws, clock: FakeClock) -> None:
-    worker, _ = posted(aws, clock, pace_seconds=10)
+    worker, _ = post_with_meddler(aws, clock, pace_seconds=10)
     waits = worker.handle(*MAILS, remaining=until(clock, clock() + 20))
     assert waits == {"r-1": 0, "r-2": 0}
     assert worker.submitted == ["m-0"]

@@ -32,9 +32,9 @@ def cut_off(ledger: Ledger, clock: FakeClock) -> Callable[..., list[Item]]:
 
 
 def test_one_message_of_a_cut_off_function_is_sent_and_the_others_are_returned_to_the_queue_at_once(
-    post: Make, cut_off: Callable[..., list[Item]]
+    make_post: Make, cut_off: Callable[..., list[Item]]
 ) -> None:
-    worker = post()
+    worker = make_post()
     returned = worker.handle(*cut_off(*NAMES), receives=2)
     assert len(worker.submitted) == 1
     assert returned == dict.fromkeys(
@@ -43,23 +43,23 @@ def test_one_message_of_a_cut_off_function_is_sent_and_the_others_are_returned_t
 
 
 def test_messages_of_a_cut_off_function_are_returned_to_the_queue_before_any_message_is_prepared(
-    post: Make, cut_off: Callable[..., list[Item]]
+    make_post: Make, cut_off: Callable[..., list[Item]]
 ) -> None:
     def die(_message: Message) -> Any:
         raise KeyboardInterrupt
 
-    worker = post(prepare=die)
+    worker = make_post(prepare=die)
     with pytest.raises(KeyboardInterrupt):
         worker.handle(*cut_off(*NAMES), receives=2)
     assert [*worker.visibilities.values()] == [0] * 9
 
 
 def test_messages_that_were_not_cut_off_are_sent_before_messages_of_a_cut_off_function(
-    post: Make, cut_off: Callable[..., list[Item]]
+    make_post: Make, cut_off: Callable[..., list[Item]]
 ) -> None:
-    throttled = post(Retry("busy"))
+    throttled = make_post(Retry("busy"))
     throttled.handle(item(id="throttled"))
-    worker = post()
+    worker = make_post()
     doubtful = cut_off("a", "b")
     bodies = [*doubtful, item(id="throttled"), item(id="unclaimed"), item(id="new")]
     assert list(worker.handle(*bodies, receives=[2, 3, 2, 2, 1]).values()) == [0]
@@ -68,24 +68,26 @@ def test_messages_that_were_not_cut_off_are_sent_before_messages_of_a_cut_off_fu
     assert worker.submitted[3:] == ["b"]
 
 
-def test_messages_whose_provider_did_not_respond_are_sent_in_one_batch(post: Make, clock: FakeClock) -> None:
-    post(TimeoutError()).handle(item(id="a"), item(id="b"))
+def test_messages_whose_provider_did_not_respond_are_sent_in_one_batch(
+    make_post: Make, clock: FakeClock
+) -> None:
+    make_post(TimeoutError()).handle(item(id="a"), item(id="b"))
     clock.now += LEASE + 1
-    worker = post()
+    worker = make_post()
     assert worker.handle(item(id="a"), item(id="b"), receives=2) == {}
     assert sorted(worker.submitted) == ["a", "b"]
 
 
 def test_messages_that_were_throttled_and_later_cut_off_are_not_sent_in_one_batch(
-    post: Make, cut_off: Callable[..., list[Item]]
+    make_post: Make, cut_off: Callable[..., list[Item]]
 ) -> None:
-    post(Retry("busy")).handle(item(id="a"), item(id="b"))
-    worker = post()
+    make_post(Retry("busy")).handle(item(id="a"), item(id="b"))
+    worker = make_post()
     assert len(worker.handle(*cut_off("a", "b"), receives=3)) == 1
 
 
 def test_a_message_of_a_cut_off_function_is_prepared_after_all_threads_have_ended(
-    post: Make, aws: Aws, clock: FakeClock, cut_off: Callable[..., list[Item]]
+    make_post: Make, aws: Aws, clock: FakeClock, cut_off: Callable[..., list[Item]]
 ) -> None:
     threads = dict[str, int]()
     before = active_count()
@@ -94,17 +96,17 @@ def test_a_message_of_a_cut_off_function_is_prepared_after_all_threads_have_ende
         threads[message.id] = active_count() - before
         return message
 
-    worker = post(prepare=note, submits_at_once=4)
+    worker = make_post(prepare=note, submits_at_once=4)
     worker.handle(*cut_off("a"), *(item(id=f"new-{number}") for number in range(8)), receives=[2] + [1] * 8)
     assert [*threads][-1] == "a"
     assert threads["a"] <= 1
 
 
 def test_all_messages_of_a_cut_off_function_are_sent_if_the_ledger_cannot_be_read(
-    post: Make, aws: Aws, cut_off: Callable[..., list[Item]], log: Log
+    make_post: Make, aws: Aws, cut_off: Callable[..., list[Item]], log: Log
 ) -> None:
     client = Meddler(aws.dynamodb, batch_get_item=failing(client_error("InternalServerError")))
-    worker = post(dynamodb=client)
+    worker = make_post(dynamodb=client)
     assert worker.handle(*cut_off("a", "b"), receives=2) == {}
     assert sorted(worker.submitted) == ["a", "b"]
     assert "could not be read" in str(log())
@@ -112,15 +114,15 @@ def test_all_messages_of_a_cut_off_function_are_sent_if_the_ledger_cannot_be_rea
 
 @pytest.mark.parametrize(("names", "receives"), [("abc", 1), ("a", 2)])
 def test_the_ledger_is_not_read_for_new_records_or_for_a_single_record(
-    post: Make, aws: Aws, names: str, receives: int
+    make_post: Make, aws: Aws, names: str, receives: int
 ) -> None:
     client = Meddler(aws.dynamodb)
-    post(dynamodb=client).handle(*(item(id=name) for name in names), receives=receives)
+    make_post(dynamodb=client).handle(*(item(id=name) for name in names), receives=receives)
     assert "batch_get_item" not in [name for name, _ in client.calls]
 
 
 def test_a_message_that_cuts_off_each_of_its_functions_delays_no_other_message_twice(
-    aws: Aws, clock: FakeClock, ledger: Ledger, post: Make
+    aws: Aws, clock: FakeClock, ledger: Ledger, make_post: Make
 ) -> None:
     """The queue is modelled here: a function that dies makes its records visible again after a while."""
     random = count()
@@ -130,7 +132,7 @@ def test_a_message_that_cuts_off_each_of_its_functions_delays_no_other_message_t
             raise KeyboardInterrupt
         return message
 
-    worker = post(prepare=prepare, jitter=lambda: next(random) * 0.37 % 1)
+    worker = make_post(prepare=prepare, jitter=lambda: next(random) * 0.37 % 1)
     receives, delays = dict.fromkeys(NAMES, 0), dict.fromkeys(NAMES, 0)
     while waiting := [name for name in NAMES if aws.item(name).get("status") != "sent"]:
         if waiting == ["m-3"]:

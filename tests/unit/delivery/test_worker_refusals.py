@@ -15,20 +15,20 @@ from tests.support.unit.shared import BUCKET, NOW, Aws, FakeClock, Item, claimed
 
 @pytest.mark.parametrize("done", ["complete", "fail"])
 def test_a_duplicate_of_a_sent_or_failed_message_is_dropped(
-    post: Make, ledger: Ledger, counted: Counted, aws: Aws, done: str
+    make_post: Make, ledger: Ledger, counted: Counted, aws: Aws, done: str
 ) -> None:
     arguments = {"complete": ("ses", "p-0"), "fail": ("rejected", "no")}[done]
     getattr(ledger, done)(claimed(ledger), *arguments)
     before = aws.item()
-    worker = post()
+    worker = make_post()
     assert worker.handle(item()) == {}
     assert (worker.submitted, aws.item()) == ([], before)
     assert counted() == {"Duplicates": 1}
 
 
-def test_a_duplicate_of_an_earlier_attempt_is_dropped(post: Make, ledger: Ledger) -> None:
+def test_a_duplicate_of_an_earlier_attempt_is_dropped(make_post: Make, ledger: Ledger) -> None:
     ledger.retry_later(claimed(ledger), "busy", "no")
-    worker = post()
+    worker = make_post()
     assert worker.handle(item()) == {}
     assert worker.submitted == []
     assert worker.handle(item(attempt=2)) == {}
@@ -37,17 +37,17 @@ def test_a_duplicate_of_an_earlier_attempt_is_dropped(post: Make, ledger: Ledger
 
 @pytest.mark.parametrize(("held", "seconds"), [(0, 121), (20, 101), (100.5, 21), (119.9, 2)])
 def test_a_message_that_another_worker_has_claimed_is_retried_when_the_lease_is_over(
-    post: Make, ledger: Ledger, clock: FakeClock, held: float, seconds: int
+    make_post: Make, ledger: Ledger, clock: FakeClock, held: float, seconds: int
 ) -> None:
     claimed(ledger)
     clock.advance(held)
-    worker = post()
+    worker = make_post()
     assert worker.handle(item()) == {"r-0": seconds}
     assert worker.submitted == []
 
 
-def test_an_expired_message_fails_and_is_not_sent(post: Make, aws: Aws, counted: Counted) -> None:
-    worker = post()
+def test_an_expired_message_fails_and_is_not_sent(make_post: Make, aws: Aws, counted: Counted) -> None:
+    worker = make_post()
     assert worker.handle(item(expires_at=iso(NOW))) == {}
     assert worker.submitted == []
     assert aws.item()["error"] == {
@@ -57,8 +57,8 @@ def test_an_expired_message_fails_and_is_not_sent(post: Make, aws: Aws, counted:
     assert counted() == {"Expired": 1}
 
 
-def test_a_message_that_expires_a_millisecond_later_is_sent(post: Make) -> None:
-    worker = post()
+def test_a_message_that_expires_a_millisecond_later_is_sent(make_post: Make) -> None:
+    worker = make_post()
     worker.handle(item(expires_at=iso(NOW + 0.001)))
     assert worker.submitted == ["m-1"]
 
@@ -72,9 +72,9 @@ def test_a_message_that_expires_a_millisecond_later_is_sent(post: Make) -> None:
     ],
 )
 def test_an_invalid_message_in_the_queue_fails_with_the_reason(
-    post: Make, aws: Aws, changes: Item, sentence: str
+    make_post: Make, aws: Aws, changes: Item, sentence: str
 ) -> None:
-    worker = post()
+    worker = make_post()
     assert worker.handle(item(**changes), item(id="m-2")) == {}
     stored = aws.item(event_type=changes.get("event_type", "mail"))
     assert stored["status"] == "failed"
@@ -83,12 +83,12 @@ def test_an_invalid_message_in_the_queue_fails_with_the_reason(
 
 
 def test_a_message_that_the_channels_adapter_finds_invalid_fails_with_the_reason(
-    post: Make, aws: Aws, counted: Counted
+    make_post: Make, aws: Aws, counted: Counted
 ) -> None:
     def prepare(message: Mail) -> None:
         raise Invalid("template", "'x' is unknown; use one of: default")
 
-    worker = post(prepare=prepare)
+    worker = make_post(prepare=prepare)
     assert worker.handle(item()) == {}
     assert aws.item()["error"] == {
         "code": "invalid",
@@ -99,21 +99,23 @@ def test_a_message_that_the_channels_adapter_finds_invalid_fails_with_the_reason
 
 
 def test_a_message_is_released_and_retried_after_an_aws_error_before_it_is_submitted(
-    post: Make, aws: Aws
+    make_post: Make, aws: Aws
 ) -> None:
     def prepare(message: Mail) -> None:
         raise client_error("SlowDown", status=503)
 
-    worker = post(prepare=prepare)
+    worker = make_post(prepare=prepare)
     assert worker.handle(item(), receives=2) == {"r-0": 8}
     assert "startedAt" not in aws.item()
     assert "completedAt" not in aws.item()
 
 
-def test_the_attributes_of_a_payload_in_s3_become_attributes_of_the_message(post: Make, aws: Aws) -> None:
+def test_the_attributes_of_a_payload_in_s3_become_attributes_of_the_message(
+    make_post: Make, aws: Aws
+) -> None:
     content = {"text": "a long one", "city": "Arles"}
     aws.s3.put_object(Bucket=BUCKET, Key="runs/7.json", Body=json.dumps(content).encode())
-    worker = post()
+    worker = make_post()
     assert worker.handle(item(text=..., payload_ref=f"s3://{BUCKET}/runs/7.json")) == {}
     (message,) = worker.adapter.submitted
     assert (message.text, message.variables["city"], message.subject) == ("a long one", "Arles", "Hello")
@@ -130,21 +132,21 @@ def test_the_attributes_of_a_payload_in_s3_become_attributes_of_the_message(post
     ],
 )
 def test_a_message_with_a_missing_or_invalid_payload_in_s3_fails_with_the_reason(
-    post: Make, aws: Aws, content: bytes | None, sentence: str
+    make_post: Make, aws: Aws, content: bytes | None, sentence: str
 ) -> None:
     aws.s3.delete_object(Bucket=BUCKET, Key="runs/8.json")
     if content is not None:
         aws.s3.put_object(Bucket=BUCKET, Key="runs/8.json", Body=content)
-    worker = post()
+    worker = make_post()
     assert worker.handle(item(text=..., payload_ref=f"s3://{BUCKET}/runs/8.json")) == {}
     assert aws.item()["error"]["message"].startswith(sentence)
     assert worker.submitted == []
 
 
 def test_an_invalid_message_is_retried_and_does_not_fail_while_another_worker_has_the_claim(
-    post: Make, ledger: Ledger, aws: Aws
+    make_post: Make, ledger: Ledger, aws: Aws
 ) -> None:
     claimed(ledger)
-    worker = post()
+    worker = make_post()
     assert worker.handle(item(subject=5)) != {}
     assert aws.item()["status"] == "sending"

@@ -91,7 +91,7 @@ def test_threads_of_a_worker_share_the_gap_between_submits(clock: FakeClock) -> 
 def test_messages_with_attachments_in_the_payload_bucket_are_delivered_one_at_a_time(
     aws: Aws, clock: FakeClock
 ) -> None:
-    """The test looks at the lock: threads that only rarely overlap would prove nothing."""
+    """The test looks at the lock, because threads that only rarely overlap would not prove anything."""
     aws.s3.put_object(Bucket=BUCKET, Key="terms.pdf", Body=b"%PDF")
     large = [{"ref": f"s3://{BUCKET}/terms.pdf"}]
     locked: list[bool] = []

@@ -23,7 +23,7 @@ from mailroom.message.outcome import (
     Sent,
     Unknowable,
 )
-from tests.support.told import told
+from tests.support.told import ses_event
 from tests.support.unit.events import lines_about
 from tests.support.unit.fakes import FakeAdapter, Meddler, client_error
 from tests.support.unit.post import Counted, Log, Make, Post
@@ -31,9 +31,9 @@ from tests.support.unit.shared import BUDGETS, KEY, LEASE, NOW, NOW_MS, Aws, Fak
 
 
 def test_a_message_with_an_unknown_outcome_keeps_its_claim_and_is_retried_after_the_lease(
-    post: Make, aws: Aws, clock: FakeClock, counted: Counted
+    make_post: Make, aws: Aws, clock: FakeClock, counted: Counted
 ) -> None:
-    worker = post(ConnectionResetError("gone"))
+    worker = make_post(ConnectionResetError("gone"))
     assert worker.handle(item()) == {"r-0": int(LEASE) + 1}
     assert aws.item()["startedAt"] == NOW_MS
     assert counted() == {"Unknown": 1}
@@ -46,10 +46,10 @@ A_HUNDRED_A_DAY = (("0001-01-01", 100),)
 
 
 def test_a_message_that_the_look_up_finds_after_a_crash_is_recorded_and_not_submitted(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted
+    make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted
 ) -> None:
     crash(ledger, clock)
-    worker = post(evidence=Sent("p-0"))
+    worker = make_post(evidence=Sent("p-0"))
     assert worker.handle(item()) == {}
     assert (worker.adapter.looked_up, worker.submitted) == ([NOW_MS], [])
     assert (aws.item()["status"], aws.item()["provider_id"]) == ("sent", "p-0")
@@ -58,20 +58,20 @@ def test_a_message_that_the_look_up_finds_after_a_crash_is_recorded_and_not_subm
 
 @pytest.mark.parametrize("account", [ANY_ACCOUNT, "another/account"])
 def test_a_message_that_the_look_up_does_not_find_after_a_crash_is_submitted_if_its_channel_has_no_accounts(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, account: str | None
+    make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, account: str | None
 ) -> None:
     """A webhook may come twice: its receiver drops the second one by its id."""
     crash(ledger, clock, account=account)
-    worker = post(evidence=NotFound(), on_unknown="hold")
+    worker = make_post(evidence=NotFound(), on_unknown="hold")
     assert worker.handle(item()) == {}
     assert (worker.submitted, aws.item()["provider_id"]) == (["m-1"], "p-1")
 
 
 def test_if_on_unknown_is_resend_a_message_whose_look_up_is_inconclusive_after_a_crash_is_sent_again(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted, log: Log
+    make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted, log: Log
 ) -> None:
     crash(ledger, clock)
-    worker = post(evidence=Unknowable(), on_unknown="resend")
+    worker = make_post(evidence=Unknowable(), on_unknown="resend")
     assert worker.handle(item()) == {}
     assert (worker.submitted, aws.item()["status"]) == (["m-1"], "sent")
     assert counted() == {"Resent": 1, "Sent": 1}
@@ -82,7 +82,7 @@ RECEIVES = 40
 """More receives than a queue allows before a dead letter, or than an outage of six hours takes."""
 
 
-def received(worker: Post, clock: FakeClock, times: int = RECEIVES) -> None:
+def receive_times(worker: Post, clock: FakeClock, times: int = RECEIVES) -> None:
     """Deliver the message each time that its visibility ends."""
     for _ in range(times):
         (wait,) = worker.handle(item()).values()
@@ -90,11 +90,11 @@ def received(worker: Post, clock: FakeClock, times: int = RECEIVES) -> None:
 
 
 def test_a_message_is_submitted_four_times_at_growing_intervals_if_the_providers_responses_are_lost(
-    post: Make, clock: FakeClock, aws: Aws, counted: Counted
+    make_post: Make, clock: FakeClock, aws: Aws, counted: Counted
 ) -> None:
     began = []
-    worker = post(ConnectionResetError("gone"), prepare=lambda _: began.append(clock() - NOW))
-    received(worker, clock)
+    worker = make_post(ConnectionResetError("gone"), prepare=lambda _: began.append(clock() - NOW))
+    receive_times(worker, clock)
     assert worker.submitted == ["m-1"] * 4
     lease = LEASE + 1
     assert began == [0, lease, pytest.approx(lease + 1_800, abs=2), pytest.approx(lease + 9_000, abs=4)]
@@ -106,41 +106,41 @@ def test_a_message_is_submitted_four_times_at_growing_intervals_if_the_providers
 
 
 def test_a_message_of_unknown_outcome_without_resends_left_is_received_again_at_once_and_not_submitted(
-    post: Make, ledger: Ledger, clock: FakeClock
+    make_post: Make, ledger: Ledger, clock: FakeClock
 ) -> None:
     crash(ledger, clock)
-    worker = post(resend_delays=())
+    worker = make_post(resend_delays=())
     assert worker.handle(item()) == {"r-0": 0}
     assert worker.handle(item()) == {"r-0": 0}
     assert worker.submitted == []
 
 
 def test_a_redriven_message_of_unknown_outcome_is_submitted_exactly_once_more(
-    post: Make, ledger: Ledger, clock: FakeClock
+    make_post: Make, ledger: Ledger, clock: FakeClock
 ) -> None:
     crash(ledger, clock)
-    worker = post(ConnectionResetError("gone"), resend_delays=())
+    worker = make_post(ConnectionResetError("gone"), resend_delays=())
     worker.handle(item())
     ledger.dead_lettered(KEY)
-    received(worker, clock)
+    receive_times(worker, clock)
     assert worker.submitted == ["m-1"]
 
 
 def test_a_try_that_a_look_up_did_not_find_is_not_looked_up_again(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+    make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     crash(ledger, clock)
-    post(Retry("throttled"), evidence=NotFound()).handle(item())
-    worker = post()
+    make_post(Retry("throttled"), evidence=NotFound()).handle(item())
+    worker = make_post()
     assert worker.handle(item()) == {}
     assert (worker.submitted, worker.adapter.looked_up) == (["m-1"], [])
 
 
 def test_if_on_unknown_is_hold_a_message_whose_look_up_is_inconclusive_after_a_crash_fails_with_advice(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted
+    make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted
 ) -> None:
     crash(ledger, clock)
-    worker = post(evidence=Unknowable(), on_unknown="hold")
+    worker = make_post(evidence=Unknowable(), on_unknown="hold")
     assert worker.handle(item()) == {}
     assert worker.submitted == []
     assert (aws.item()["status"], aws.item()["error"]["code"]) == ("failed", "outcome_unknown")
@@ -149,22 +149,22 @@ def test_if_on_unknown_is_hold_a_message_whose_look_up_is_inconclusive_after_a_c
 
 
 def test_a_message_whose_delivery_event_is_in_the_ledger_after_a_crash_is_not_submitted_again(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+    make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     crash(ledger, clock)
-    observe(ledger, [told(KEY, "delivered", provider_id="p-0")])
-    worker = post()
+    observe(ledger, [ses_event(KEY, "delivered", provider_id="p-0")])
+    worker = make_post()
     assert worker.handle(item()) == {}
     assert (worker.submitted, worker.adapter.looked_up) == ([], [])
     assert (aws.item()["status"], aws.item()["provider_id"]) == ("delivered", "p-0")
 
 
 def test_a_message_whose_provider_id_is_in_the_ledger_after_a_crash_is_not_submitted_again(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+    make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     ledger.checkpoint(claimed(ledger), "fake", "p-0")
     clock.advance(LEASE)
-    worker = post(on_unknown="hold")
+    worker = make_post(on_unknown="hold")
     assert worker.handle(item()) == {}
     assert (worker.submitted, worker.adapter.looked_up) == ([], [])
     assert (aws.item()["status"], aws.item()["provider_id"]) == ("sent", "p-0")
@@ -172,14 +172,14 @@ def test_a_message_whose_provider_id_is_in_the_ledger_after_a_crash_is_not_submi
 
 @pytest.mark.parametrize("on_unknown", ["resend", "hold"])
 def test_a_failed_look_up_neither_uses_the_days_budget_nor_adds_an_unsettled_try(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted, on_unknown: str
+    make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted, on_unknown: str
 ) -> None:
-    """One submit, then an outage of the provider's list: three receives whose look-ups fail."""
+    """Run a submit, then an outage of the provider's list: three receives whose look-ups fail."""
     crash(ledger, clock, account="p/1")
     budget = Budget(aws.dynamodb, BUDGETS, "mail", A_HUNDRED_A_DAY, 0.1, clock)
     of_day = {"budgets_table": BUDGETS, "per_day": A_HUNDRED_A_DAY, "reserve": 0.1}
     for number in range(3):
-        worker = post(evidence=ConnectionError("the list is down"), on_unknown=on_unknown, **of_day)
+        worker = make_post(evidence=ConnectionError("the list is down"), on_unknown=on_unknown, **of_day)
         worker.adapter.account = "p/1"
         assert worker.handle(item()) == {"r-0": int(LEASE) + 1}
         clock.advance(LEASE)
@@ -187,7 +187,7 @@ def test_a_failed_look_up_neither_uses_the_days_budget_nor_adds_an_unsettled_try
         assert sum(budget.spent()) == 0
         assert (len(aws.item()["unsettled_tries"]), "startedAt" in aws.item()) == (1, False)
         assert aws.item()["trouble"] == {"code": "look_up_failed", "message": "ConnectionError"}
-    worker = post(evidence=Unknowable(), on_unknown=on_unknown)
+    worker = make_post(evidence=Unknowable(), on_unknown=on_unknown)
     worker.adapter.account = "p/1"
     assert worker.handle(item()) == {}
     assert worker.submitted == (["m-1"] if on_unknown == "resend" else [])
@@ -195,11 +195,11 @@ def test_a_failed_look_up_neither_uses_the_days_budget_nor_adds_an_unsettled_try
 
 @pytest.mark.parametrize("crashed", [False, True])
 def test_invalid_credentials_are_reported_as_a_configuration_error_before_and_after_a_crash(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted, crashed: bool
+    make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted, crashed: bool
 ) -> None:
     if crashed:
         crash(ledger, clock)
-    worker = post(evidence=NotFound())
+    worker = make_post(evidence=NotFound())
     worker.adapter.refusal = Misconfigured("the secret is empty")
     assert worker.handle(item()) == {"r-0": 20}
     assert (worker.submitted, counted()) == ([], {"Misconfigured": 1})
@@ -214,9 +214,9 @@ def test_invalid_credentials_are_reported_as_a_configuration_error_before_and_af
     ],
 )
 def test_an_outages_error_is_recorded_in_the_ledger_item_and_in_the_cause_of_the_dead_letter(
-    post: Make, aws: Aws, error: Exception, cause: str
+    make_post: Make, aws: Aws, error: Exception, cause: str
 ) -> None:
-    post(error).handle(item())
+    make_post(error).handle(item())
     assert aws.item()["trouble"] == {"code": "no_outcome", "message": cause}
     letter = DeadLetter("mail-dlq", "id", "receipt", "", receives=9, sent_at=1)
     assert cause in cause_of(letter, Subject("message", KEY), aws.item()).message
@@ -235,7 +235,7 @@ def test_a_message_whose_acceptance_could_not_be_recorded_is_not_sent_by_the_nex
 
     dynamodb._changes["update_item"] = down_after_the_claim
     assert worker.handle(item()) == {"r-0": int(LEASE) + 1}
-    # In an outage each further call could take as long as the first, and the batch has no time for it.
+    # In an outage each further call could take as long as the first, and the batch lacks the time for it.
     assert dynamodb.names() == ["update_item"] * 2
     assert worker.handle(item()) == {"r-0": 4}
     assert worker.submitted == ["m-1"]
@@ -266,18 +266,18 @@ def test_a_worker_that_lost_its_claim_logs_the_provider_id_and_leaves_the_ledger
     ],
 )
 def test_an_error_that_proves_that_the_message_was_not_sent_releases_the_claim(
-    post: Make, aws: Aws, error: NotSent, trouble: dict[str, str]
+    make_post: Make, aws: Aws, error: NotSent, trouble: dict[str, str]
 ) -> None:
     """An adapter of one's own may let such an error through."""
-    assert post(error, on_unknown="hold").handle(item()).keys() == {"r-0"}
+    assert make_post(error, on_unknown="hold").handle(item()).keys() == {"r-0"}
     assert aws.item().keys().isdisjoint({"startedAt", "unsettled_tries"})
     assert aws.item()["trouble"] == trouble
 
 
 def test_an_error_after_the_submit_keeps_the_claim_whatever_it_is(
-    post: Make, aws: Aws, monkeypatch: pytest.MonkeyPatch
+    make_post: Make, aws: Aws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    worker = post(ConnectionResetError("gone"))
+    worker = make_post(ConnectionResetError("gone"))
     monkeypatch.setattr(Attempt, "_answer", lambda *_: 1 / 0)
     assert worker.handle(item()) == {"r-0": int(LEASE) + 1}
     assert (aws.item()["startedAt"], len(aws.item()["unsettled_tries"])) == (NOW_MS, 1)

@@ -1,5 +1,5 @@
-"""However much somebody writes into a field, the work that it makes is no more than the text is long: one
-message must not hold up the others of its shard or batch."""
+"""The work that a field causes is never more than its text is long, whatever a producer writes: one message
+must not hold up the others of its shard or batch."""
 
 import json
 from collections.abc import Callable
@@ -72,7 +72,7 @@ HOSTILE: list[Shape] = [
 
 @pytest.fixture
 def dispatcher(aws: Aws, clock: FakeClock) -> Dispatcher:
-    """One for all channels."""
+    """Limit of all channels."""
     queue: Any = Taking()
     routes = {channel: {"normal": "https://sqs.example/queue"} for channel in CONTRACTS}
     made = Dispatcher(

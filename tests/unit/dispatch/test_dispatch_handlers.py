@@ -82,7 +82,7 @@ def test_release_queues_due_messages_and_cancels_messages_whose_item_was_deleted
             UpdateExpression="SET waits_at = :due",
             ExpressionAttributeValues={":due": due},
         )
-    aws.put(MAILBOX, **item(id="a", send_at=iso(time.time() - 1)))  # its time has come
+    aws.put(MAILBOX, **item(id="a", send_at=iso(time.time() - 1)))  # the time of the message has come
     release = load("release")
     for shard in range(SHARDS):
         release({"shard": shard}, lambda_context())

@@ -11,7 +11,7 @@ from mailroom.aws.dynamo_values import plain
 from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import CampaignStart, Key
-from tests.support.unit.dispatching import Counted, Log, at, made, numbered
+from tests.support.unit.dispatching import Counted, Log, dispatcher_of, iso_after, numbered
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.shared import KEY, LEDGER, NOW, Aws, FakeClock, image, item
 
@@ -52,7 +52,9 @@ def test_a_hundred_items_take_ten_calls_and_keep_their_order(
 ) -> None:
     client = Meddler(aws.sqs)
     assert (
-        made(aws, clock, sqs=client).dispatch(numbered(*(item(id=f"m-{each}") for each in range(100))))
+        dispatcher_of(aws, clock, sqs=client).dispatch(
+            numbered(*(item(id=f"m-{each}") for each in range(100)))
+        )
         == set()
     )
     sent = [json.loads(each["MessageBody"])["id"] for _, call in client.calls for each in call["Entries"]]
@@ -103,7 +105,7 @@ def test_a_send_at_within_two_minutes_becomes_the_delay_of_the_queue_message(
     aws: Aws, clock: FakeClock, wait: float, delay: int
 ) -> None:
     client = Meddler(aws.sqs)
-    assert made(aws, clock, sqs=client).dispatch(numbered(item(send_at=at(wait)))) == set()
+    assert dispatcher_of(aws, clock, sqs=client).dispatch(numbered(item(send_at=iso_after(wait)))) == set()
     ((_, call),) = client.calls
     assert call["Entries"][0].get("DelaySeconds", 0) == delay
     assert aws.item() == {}
@@ -113,10 +115,10 @@ def test_a_send_at_within_two_minutes_becomes_the_delay_of_the_queue_message(
 def test_a_message_with_a_later_send_at_waits_in_the_ledger_and_in_no_queue(
     dispatcher: Dispatcher, aws: Aws, counted: Counted, wait: float
 ) -> None:
-    assert dispatcher.dispatch(numbered(item(send_at=at(wait))), {"100": NOW - 5}) == set()
+    assert dispatcher.dispatch(numbered(item(send_at=iso_after(wait))), {"100": NOW - 5}) == set()
     found = aws.item()
     assert (found["status"], found["scheduledFor"], found["wait"]["reason"]) == (
-        *("scheduled", at(wait)),
+        *("scheduled", iso_after(wait)),
         "send_at",
     )
     assert (found["waits_at"], found["putAt"]) == (math.ceil(NOW + wait), int((NOW - 5) * 1000))
@@ -127,8 +129,8 @@ def test_a_message_with_a_later_send_at_waits_in_the_ledger_and_in_no_queue(
 @pytest.mark.parametrize(
     "times",
     [
-        {"send_at": at(3600), "ttl": int(NOW) + 3600 + 15 * 86_400},
-        {"send_at": at(120), "ttl": int(NOW) + 121},
+        {"send_at": iso_after(3600), "ttl": int(NOW) + 3600 + 15 * 86_400},
+        {"send_at": iso_after(120), "ttl": int(NOW) + 121},
         {"ttl": int(NOW) + 1},
     ],
     ids=["kept for long enough", "in its queue as a whole", "sent at once"],
@@ -144,15 +146,15 @@ def test_messages_of_a_batch_are_held_in_one_call_for_every_twenty_five_messages
     aws: Aws, clock: FakeClock, counted: Counted
 ) -> None:
     client = Meddler(aws.dynamodb)
-    items = numbered(*(item(id=f"m-{number}", send_at=at(3600)) for number in range(60)))
-    assert made(aws, clock, dynamodb=client).dispatch(items) == set()
+    items = numbered(*(item(id=f"m-{number}", send_at=iso_after(3600)) for number in range(60)))
+    assert dispatcher_of(aws, clock, dynamodb=client).dispatch(items) == set()
     assert client.names() == ["batch_execute_statement"] * 3
     assert counted() == {"Scheduled": 60}
 
 
 def test_a_message_that_is_dispatched_twice_waits_once(dispatcher: Dispatcher, aws: Aws) -> None:
     for _ in range(2):
-        assert dispatcher.dispatch(numbered(item(send_at=at(3600)))) == set()
+        assert dispatcher.dispatch(numbered(item(send_at=iso_after(3600)))) == set()
     (found,) = aws.dynamodb.scan(TableName=LEDGER)["Items"]
     assert found["waits_at"] == {"N": str(int(NOW) + 3600)}
 
@@ -161,7 +163,7 @@ def test_a_cancelled_message_does_not_wait_again_if_its_record_is_repeated(
     dispatcher: Dispatcher, aws: Aws, ledger: Ledger
 ) -> None:
     assert ledger.cancel(KEY)
-    assert dispatcher.dispatch(numbered(item(send_at=at(3600)))) == set()
+    assert dispatcher.dispatch(numbered(item(send_at=iso_after(3600)))) == set()
     assert (aws.item()["status"], "wait" in aws.item()) == ("cancelled", False)
 
 
@@ -169,8 +171,8 @@ def test_an_outage_of_the_ledger_returns_only_the_records_of_messages_that_are_t
     aws: Aws, clock: FakeClock, log: Log
 ) -> None:
     down = Meddler(aws.dynamodb, batch_execute_statement=failing(client_error("ThrottlingException")))
-    items = numbered(item(id="a"), item(id="b", send_at=at(3600)), item(id="c"))
-    assert made(aws, clock, dynamodb=down).dispatch(items) == {"101"}
+    items = numbered(item(id="a"), item(id="b", send_at=iso_after(3600)), item(id="c"))
+    assert dispatcher_of(aws, clock, dynamodb=down).dispatch(items) == {"101"}
     assert sorted(each["id"] for each in aws.bodies()) == ["a", "c"]
     assert aws.item("b") == {}
     assert [line["message"] for line in log()] == ["waits for send_at were not written; they are tried again"]
@@ -191,7 +193,7 @@ def test_a_composed_item_is_queued_with_its_start_even_if_it_is_a_later_attempt(
 def test_a_composed_item_of_a_later_attempt_waits_for_its_send_at(
     dispatcher: Dispatcher, ledger: Ledger, aws: Aws
 ) -> None:
-    composed = item(id="weekly#r#ada", campaign_start=START, attempt=2, send_at=at(3600))
+    composed = item(id="weekly#r#ada", campaign_start=START, attempt=2, send_at=iso_after(3600))
     ledger.restart(Key("weekly#r#ada", "mail"), {}, CampaignStart(**START))
     assert dispatcher.dispatch(numbered(composed)) == set()
     found = aws.item("weekly#r#ada")

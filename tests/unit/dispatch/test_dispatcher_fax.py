@@ -1,4 +1,4 @@
-"""Dispatch of faxes: by line, delayed by the queue that can, told of where the stage allows it."""
+"""Dispatch of faxes: by line, delayed by a queue that can delay, reported if the stage allows it."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from mailroom.ledger.change import LedgerChange
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.waits import Waits
 from mailroom.outcomes import callback_of
-from tests.support.unit.dispatching import at, numbered
+from tests.support.unit.dispatching import iso_after, numbered
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.fax import FAX_KEY, LINE, OTHER_LINE, TOLD, fax, fax_item
 from tests.support.unit.fax import entry as ledger_item
@@ -30,7 +30,7 @@ def sqs(aws: Aws) -> Meddler:
 
 
 @pytest.fixture
-def made(aws: Aws, clock: FakeClock, sqs: Meddler) -> MakeDispatcher:
+def make_dispatcher(aws: Aws, clock: FakeClock, sqs: Meddler) -> MakeDispatcher:
 
     def make(callbacks: UrlPolicy | None = None) -> Dispatcher:
         routes = {"mail": {"normal": aws.urls["mail"]}, "fax": {"normal": aws.urls["fax.fifo"]}}
@@ -56,7 +56,7 @@ def made(aws: Aws, clock: FakeClock, sqs: Meddler) -> MakeDispatcher:
     return make
 
 
-def entries(sqs: Meddler, queue: str) -> list[dict[str, Any]]:
+def entries_in(sqs: Meddler, queue: str) -> list[dict[str, Any]]:
     return [
         entry
         for _, call in sqs.calls
@@ -65,49 +65,55 @@ def entries(sqs: Meddler, queue: str) -> list[dict[str, Any]]:
     ]
 
 
-def test_a_fax_is_queued_in_the_group_of_its_line(made: MakeDispatcher, aws: Aws, sqs: Meddler) -> None:
+def test_a_fax_is_queued_in_the_group_of_its_line(
+    make_dispatcher: MakeDispatcher, aws: Aws, sqs: Meddler
+) -> None:
     given = fax_item(to="+1 (617) 555-1234", callback_url=TOLD)
-    assert made().dispatch(numbered(given)) == set()
+    assert make_dispatcher().dispatch(numbered(given)) == set()
     (sent,) = aws.receive("fax.fifo")
     assert json.loads(sent["Body"]) == given
-    (entry,) = entries(sqs, "fax.fifo")
+    (entry,) = entries_in(sqs, "fax.fifo")
     assert (entry["MessageGroupId"], entry["MessageDeduplicationId"]) == (LINE, fax().duplicate)
     assert "DelaySeconds" not in entry
     assert ledger_item(aws) == {}
 
 
 def test_each_line_has_a_group_and_each_fax_its_own_deduplication_id(
-    made: MakeDispatcher, sqs: Meddler
+    make_dispatcher: MakeDispatcher, sqs: Meddler
 ) -> None:
-    made().dispatch(numbered(fax_item(id="a"), fax_item(id="b"), fax_item(id="c", to=OTHER_LINE)))
-    sent = entries(sqs, "fax.fifo")
+    make_dispatcher().dispatch(numbered(fax_item(id="a"), fax_item(id="b"), fax_item(id="c", to=OTHER_LINE)))
+    sent = entries_in(sqs, "fax.fifo")
     assert [each["MessageGroupId"] for each in sent] == [LINE, LINE, OTHER_LINE]
     assert len({each["MessageDeduplicationId"] for each in sent}) == 3
 
 
 @pytest.mark.parametrize(("wait", "delay"), [(1, 1), (60.5, 61), (120, 120)])
 def test_a_fax_that_is_due_soon_waits_in_the_queue_that_supports_delays(
-    made: MakeDispatcher, sqs: Meddler, wait: float, delay: int
+    make_dispatcher: MakeDispatcher, sqs: Meddler, wait: float, delay: int
 ) -> None:
-    assert made().dispatch(numbered(fax_item(send_at=at(wait)))) == set()
-    (entry,) = entries(sqs, "fax-retry")
+    assert make_dispatcher().dispatch(numbered(fax_item(send_at=iso_after(wait)))) == set()
+    (entry,) = entries_in(sqs, "fax-retry")
     assert entry["DelaySeconds"] == delay
     assert "MessageDeduplicationId" not in entry
     assert json.loads(entry["MessageBody"])["id"] == "f-1"
-    assert entries(sqs, "fax.fifo") == []
+    assert entries_in(sqs, "fax.fifo") == []
 
 
 @pytest.mark.parametrize("wait", [0, -3600])
-def test_a_due_fax_is_queued_without_a_delay(made: MakeDispatcher, sqs: Meddler, wait: float) -> None:
-    made().dispatch(numbered(fax_item(send_at=at(wait))))
-    assert len(entries(sqs, "fax.fifo")) == 1
-    assert entries(sqs, "fax-retry") == []
+def test_a_due_fax_is_queued_without_a_delay(
+    make_dispatcher: MakeDispatcher, sqs: Meddler, wait: float
+) -> None:
+    make_dispatcher().dispatch(numbered(fax_item(send_at=iso_after(wait))))
+    assert len(entries_in(sqs, "fax.fifo")) == 1
+    assert entries_in(sqs, "fax-retry") == []
 
 
 def test_a_scheduled_fax_has_its_callback_url_in_the_ledger_for_the_case_of_a_cancellation(
-    made: MakeDispatcher, fax_ledger: Ledger, aws: Aws
+    make_dispatcher: MakeDispatcher, fax_ledger: Ledger, aws: Aws
 ) -> None:
-    assert made().dispatch(numbered(fax_item(send_at=at(86_400), callback_url=TOLD))) == set()
+    assert (
+        make_dispatcher().dispatch(numbered(fax_item(send_at=iso_after(86_400), callback_url=TOLD))) == set()
+    )
     before = ledger_item(aws)
     assert (before["status"], before["callback_url"], before["to"]) == ("scheduled", TOLD, LINE)
     assert fax_ledger.cancel(FAX_KEY, "the item was deleted from the mailbox before its send_at")
@@ -117,16 +123,20 @@ def test_a_scheduled_fax_has_its_callback_url_in_the_ledger_for_the_case_of_a_ca
 
 
 @pytest.mark.parametrize("given", [fax_item, item], ids=["fax", "mail"])
-def test_a_callback_over_http_is_refused(made: MakeDispatcher, aws: Aws, given: Callable[..., Item]) -> None:
+def test_a_callback_over_http_is_refused(
+    make_dispatcher: MakeDispatcher, aws: Aws, given: Callable[..., Item]
+) -> None:
     refused = given(callback_url="http://app.example/faxes")
-    assert made().dispatch(numbered(refused)) == set()
+    assert make_dispatcher().dispatch(numbered(refused)) == set()
     record = aws.item(refused["id"], refused["event_type"])
     assert record["error"]["message"] == "callback_url: has the scheme 'http'; use https"
     assert (aws.receive("fax.fifo"), aws.receive()) == ([], [])
 
 
-def test_a_callback_over_http_is_accepted_if_the_stage_allows_it(made: MakeDispatcher, aws: Aws) -> None:
-    dispatcher = made(callbacks=UrlPolicy(schemes=["https", "http"], ports=[]))
+def test_a_callback_over_http_is_accepted_if_the_stage_allows_it(
+    make_dispatcher: MakeDispatcher, aws: Aws
+) -> None:
+    dispatcher = make_dispatcher(callbacks=UrlPolicy(schemes=["https", "http"], ports=[]))
     assert dispatcher.dispatch(numbered(fax_item(callback_url="http://127.0.0.1:8080/"))) == set()
     assert len(aws.receive("fax.fifo")) == 1
 
@@ -143,10 +153,10 @@ def test_a_callback_over_http_is_accepted_if_the_stage_allows_it(made: MakeDispa
     ],
 )
 def test_an_invalid_fax_fails_with_its_reason_and_does_not_stop_other_faxes(
-    made: MakeDispatcher, aws: Aws, changes: dict[str, Any], sentence: str
+    make_dispatcher: MakeDispatcher, aws: Aws, changes: dict[str, Any], sentence: str
 ) -> None:
     items = (fax_item(callback_url=TOLD, **changes), fax_item(id="good"))
-    assert made().dispatch(numbered(*items)) == set()
+    assert make_dispatcher().dispatch(numbered(*items)) == set()
     assert ledger_item(aws)["error"]["message"].startswith(sentence)
     assert ledger_item(aws)["callback_url"] == TOLD
     assert [each["id"] for each in aws.bodies("fax.fifo")] == ["good"]
@@ -157,7 +167,7 @@ def test_a_fax_for_a_stage_without_fax_is_refused(aws: Aws, dispatcher: Dispatch
     assert ledger_item(aws)["error"]["message"] == "event_type: 'fax' is not allowed here; use mail"
 
 
-def test_the_attribute_not_before_is_refused(made: MakeDispatcher, aws: Aws) -> None:
-    assert made().dispatch(numbered(fax_item(send_at=at(60), not_before=2**40))) == set()
+def test_the_attribute_not_before_is_refused(make_dispatcher: MakeDispatcher, aws: Aws) -> None:
+    assert make_dispatcher().dispatch(numbered(fax_item(send_at=iso_after(60), not_before=2**40))) == set()
     assert ledger_item(aws)["error"]["message"] == "not_before: is reserved for Mailroom; use send_at"
     assert (aws.receive("fax-retry"), aws.receive("fax.fifo")) == ([], [])

@@ -1,4 +1,4 @@
-"""Dispatch: a bad item is failed with its reason and stops nothing else."""
+"""Dispatch: an invalid item fails with its reason and stops no other item."""
 
 import json
 import re
@@ -9,7 +9,7 @@ import pytest
 
 from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.ledger.ledger import Ledger
-from tests.support.unit.dispatching import Counted, Log, at, made, numbered
+from tests.support.unit.dispatching import Counted, Log, dispatcher_of, iso_after, numbered
 from tests.support.unit.shared import BUCKET, NOW, Aws, FakeClock, claimed, item
 
 ADDRESS = "is not a mail address; use name@domain.example"
@@ -50,7 +50,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         "send_at: 2028-01-01T00:00:00Z is over a year ahead; put the item later",
     ),
     "a ttl that may take the item before it is read back": (
-        {"send_at": at(3600), "ttl": int(NOW) + 86_400},
+        {"send_at": iso_after(3600), "ttl": int(NOW) + 86_400},
         "ttl: 1795338000 is under 15 days after send_at; the item might expire before its message can be "
         "sent after an outage; use 1796551200 or more, or leave it out",
     ),
@@ -124,7 +124,7 @@ def test_an_invalid_item_fails_with_its_reason_and_does_not_stop_other_items(
 
 
 def test_an_unconfigured_lane_is_refused(aws: Aws, clock: FakeClock) -> None:
-    assert made(aws, clock, lanes="normal").dispatch(numbered(item(lane="bulk"))) == set()
+    assert dispatcher_of(aws, clock, lanes="normal").dispatch(numbered(item(lane="bulk"))) == set()
     assert aws.item()["error"]["message"] == "lane: 'bulk' is not set up for mail; use normal"
 
 
@@ -157,7 +157,7 @@ def test_a_sent_item_is_not_refused_if_its_record_is_repeated(
 ) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
     clock.advance(7200)
-    dispatcher.dispatch(numbered(item(expires_at=at(3600))))
+    dispatcher.dispatch(numbered(item(expires_at=iso_after(3600))))
     assert aws.item()["status"] == "sent"
 
 
@@ -171,7 +171,7 @@ def test_an_item_without_a_key_is_logged_and_does_not_stop_other_items(
 
 def test_a_condition_on_a_channel_that_the_stage_lacks_is_refused(dispatcher: Dispatcher, aws: Aws) -> None:
     unless = {"id": "code-17", "event_type": "sms", "status": "delivered"}
-    dispatcher.dispatch(numbered(item(send_at=at(3600), unless=[unless])))
+    dispatcher.dispatch(numbered(item(send_at=iso_after(3600), unless=[unless])))
     assert aws.item()["error"] == {
         "code": "invalid",
         "message": "unless: event_type 'sms' is not allowed here; use mail",

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from tests.support.unit.dispatching import Counted, Log, made, numbered
+from tests.support.unit.dispatching import Counted, Log, dispatcher_of, numbered
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.shared import Aws, FakeClock, item
 
@@ -17,7 +17,7 @@ def test_only_the_entry_that_sqs_refuses_is_returned_as_failed(aws: Aws, clock: 
 
     client = Meddler(aws.sqs, send_message_batch=refusing)
     items = numbered(item(id="a"), item(id="b"), item(id="c"))
-    assert made(aws, clock, sqs=client).dispatch(items) == {"101"}
+    assert dispatcher_of(aws, clock, sqs=client).dispatch(items) == {"101"}
     assert sorted(each["id"] for each in aws.bodies()) == ["a", "c"]
 
 
@@ -31,7 +31,7 @@ def test_an_outage_of_one_queue_does_not_stop_another_queue(
 
     client = Meddler(aws.sqs, send_message_batch=down)
     items = numbered(item(id="a", lane="bulk"), item(id="b"))
-    assert made(aws, clock, sqs=client).dispatch(items) == {"100"}
+    assert dispatcher_of(aws, clock, sqs=client).dispatch(items) == {"100"}
     assert [each["id"] for each in aws.bodies()] == ["b"]
     assert counted()["Dispatched"] == 1
 
@@ -43,7 +43,7 @@ def test_only_the_refusal_that_the_ledger_cannot_record_is_returned_as_failed(
         aws.dynamodb, update_item=failing(client_error("ProvisionedThroughputExceededException"))
     )
     items = numbered(item(id="a", to="wrong"), item(id="b", to="wrong"), item(id="c"))
-    assert made(aws, clock, dynamodb=dynamodb).dispatch(items) == {"100"}
+    assert dispatcher_of(aws, clock, dynamodb=dynamodb).dispatch(items) == {"100"}
     assert (aws.item("a"), aws.item("b")["status"]) == ({}, "failed")
     assert [each["id"] for each in aws.bodies()] == ["c"]
     assert log()[0]["message"] == "not dispatched; it is tried again"
@@ -54,5 +54,5 @@ def test_dispatch_writes_no_ledger_item_for_a_message_that_is_queued_at_once(
     aws: Aws, clock: FakeClock
 ) -> None:
     dynamodb = Meddler(aws.dynamodb)
-    made(aws, clock, dynamodb=dynamodb).dispatch(numbered(item(id="a"), item(id="b")))
+    dispatcher_of(aws, clock, dynamodb=dynamodb).dispatch(numbered(item(id="a"), item(id="b")))
     assert dynamodb.calls == []

@@ -12,7 +12,7 @@ from mailroom.ledger.observer import observe
 from mailroom.message.message import Key
 from mailroom.message.outcome import Status
 from tests.support.docs_pages import Page
-from tests.support.told import told
+from tests.support.told import ses_event
 from tests.support.unit.post import Make
 from tests.support.unit.releasing import Waiting
 from tests.support.unit.shared import MAILBOX, Item, claimed, mail
@@ -70,17 +70,17 @@ class Stage:
             worker = self._post(channel=channel, contract=CONTRACTS[channel])
             worker.handle(body)
             if worker.submitted and channel in self._reports:
-                observe(self._waiting.ledger, [told(Key(body["id"], channel), self._reports[channel])])
+                observe(self._waiting.ledger, [ses_event(Key(body["id"], channel), self._reports[channel])])
 
 
 @pytest.mark.parametrize("receipt", [None, "sent", "delivered", "undelivered", "bounced"])
 def test_the_reminder_of_an_order_is_cancelled_if_its_receipt_was_sent(
-    waiting: Waiting, post: Make, monkeypatch: pytest.MonkeyPatch, receipt: Status | None
+    waiting: Waiting, make_post: Make, monkeypatch: pytest.MonkeyPatch, receipt: Status | None
 ) -> None:
-    stage = Stage(waiting, post, {})
+    stage = Stage(waiting, make_post, {})
     if receipt is not None:
         claimed(waiting.ledger, mail("order-88-receipt"))
-        observe(waiting.ledger, [told(Key("order-88-receipt", "mail"), receipt)])
+        observe(waiting.ledger, [ses_event(Key("order-88-receipt", "mail"), receipt)])
     assert stage.run(items_of(REMINDER, monkeypatch)) == {"mail": "sent" if receipt is None else "cancelled"}
 
 
@@ -97,10 +97,10 @@ def test_the_reminder_of_an_order_is_cancelled_if_its_receipt_was_sent(
 )
 def test_a_code_or_a_recall_uses_its_next_channel_only_if_the_channel_before_has_not_delivered(
     waiting: Waiting,
-    post: Make,
+    make_post: Make,
     monkeypatch: pytest.MonkeyPatch,
     recipe: str,
     reports: Mapping[str, Status],
     ends: dict[str, str],
 ) -> None:
-    assert Stage(waiting, post, reports).run(items_of(recipe, monkeypatch)) == {**reports, **ends}
+    assert Stage(waiting, make_post, reports).run(items_of(recipe, monkeypatch)) == {**reports, **ends}

@@ -48,7 +48,7 @@ def composing(aws: Aws, clock: FakeClock) -> MailboxWriter:
     return MailboxWriter(aws.dynamodb, MAILBOX, 3600, clock=clock, composes=True)
 
 
-def composed(start: int, **changes: Any) -> dict[str, Any]:
+def composed_item(start: int, **changes: Any) -> dict[str, Any]:
     return item(
         id="weekly#r#ada", campaign_start={"campaign": "weekly", "run": "r", "start": start}, **changes
     )
@@ -67,16 +67,16 @@ def test_a_producers_item_with_the_start_of_a_campaigns_run_is_refused(
 
 
 def test_an_item_of_another_start_of_the_run_is_the_same_item(composing: MailboxWriter) -> None:
-    assert composing.put(composed(1)).state == "accepted"
-    assert composing.put(composed(2)).state == "existed"
-    assert composing.put(composed(2, text="No")).state == "conflict"
+    assert composing.put(composed_item(1)).state == "accepted"
+    assert composing.put(composed_item(2)).state == "existed"
+    assert composing.put(composed_item(2, text="No")).state == "conflict"
 
 
 def test_an_item_of_a_later_start_replaces_an_item_of_an_earlier_start(
     composing: MailboxWriter, aws: Aws
 ) -> None:
-    composing.put(composed(1))
-    result, queued = composing.replace(composed(2, text="No", attempt=2))
+    composing.put(composed_item(1))
+    result, queued = composing.replace(composed_item(2, text="No", attempt=2))
     stored = aws.item("weekly#r#ada", table=MAILBOX)
     assert (result.state, queued) == ("existed", stored)
     assert (stored["text"], stored["attempt"], stored["campaign_start"]["start"]) == ("No", 2, 2)
@@ -87,25 +87,27 @@ def test_an_item_of_a_later_start_replaces_an_item_of_an_earlier_start(
 def test_an_item_of_the_same_start_stays_and_is_returned_to_be_queued(
     composing: MailboxWriter, aws: Aws, text: str, state: str
 ) -> None:
-    composing.put(composed(2, text="Yes"))
-    result, queued = composing.replace(composed(2, text=text))
+    composing.put(composed_item(2, text="Yes"))
+    result, queued = composing.replace(composed_item(2, text=text))
     assert (result.state, queued) == (state, aws.item("weekly#r#ada", table=MAILBOX))
     assert queued is not None
     assert queued["text"] == "Yes"
 
 
 def test_an_item_of_a_later_start_is_accepted_if_the_mailbox_lacks_an_item(composing: MailboxWriter) -> None:
-    result, queued = composing.replace(composed(2))
+    result, queued = composing.replace(composed_item(2))
     assert (result.state, queued) == ("accepted", None)
 
 
-@pytest.mark.parametrize("stored", [composed(3), item(id="weekly#r#ada")], ids=["newer", "of a producer"])
+@pytest.mark.parametrize(
+    "stored", [composed_item(3), item(id="weekly#r#ada")], ids=["newer", "of a producer"]
+)
 def test_an_item_of_a_newer_start_or_of_a_producer_is_not_replaced(
     composing: MailboxWriter, aws: Aws, stored: dict[str, Any]
 ) -> None:
     composing.put(stored)
     before = aws.item("weekly#r#ada", table=MAILBOX)
-    result, queued = composing.replace(composed(2, text="No"))
+    result, queued = composing.replace(composed_item(2, text="No"))
     assert (result.state, queued) == ("conflict", None)
     assert aws.item("weekly#r#ada", table=MAILBOX) == before
 
@@ -117,15 +119,15 @@ def test_a_replacement_during_an_outage_gets_the_state_failed(
         raise ClientError({"Error": {"Code": "ThrottlingException"}}, "PutItem")
 
     before_each_call(monkeypatch, fail)
-    assert composing.replace(composed(2))[0].state == "failed"
+    assert composing.replace(composed_item(2))[0].state == "failed"
 
 
 def test_a_large_item_keeps_its_start_beside_its_content(aws: Aws, clock: FakeClock) -> None:
     oversize = Oversize(aws.s3, lambda: BUCKET, clock=clock)
     writer = MailboxWriter(aws.dynamodb, MAILBOX, oversize=oversize, clock=clock, composes=True)
-    assert writer.put(composed(1, text="x" * 420_000)).state == "accepted"
+    assert writer.put(composed_item(1, text="x" * 420_000)).state == "accepted"
     stored = aws.item("weekly#r#ada", table=MAILBOX)
-    assert (stored["campaign_start"], "text" in stored) == (composed(1)["campaign_start"], False)
+    assert (stored["campaign_start"], "text" in stored) == (composed_item(1)["campaign_start"], False)
 
 
 # Items that cannot be stored

@@ -33,7 +33,7 @@ def attributes(entry: Any) -> dict[str, str]:
     return {name: value["StringValue"] for name, value in entry["MessageAttributes"].items()}
 
 
-# What is due
+# Due messages.
 
 
 def test_a_message_is_read_back_from_the_mailbox_at_its_send_at(waiting: Waiting) -> None:
@@ -108,7 +108,7 @@ def test_a_message_that_expires_during_its_wait_fails_with_its_reason(waiting: W
     assert waiting.marked == []
 
 
-# What is gone
+# Deleted messages.
 
 
 @pytest.mark.parametrize("late", [0, 3600])

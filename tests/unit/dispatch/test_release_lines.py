@@ -25,13 +25,13 @@ FORENOON = Window(from_="08:00", to="10:00", zone="UTC")
 AFTERNOON = Window(from_="14:00", to="16:00", zone="UTC")
 
 
-def ids(waiting: Waiting) -> list[str]:
+def ids_sent(waiting: Waiting) -> list[str]:
     """Return the ids of the messages that SQS was given, in order."""
     return [decode(entry["MessageBody"])["id"] for entry in waiting.sent]
 
 
 def is_closed(waiting: Waiting) -> bool:
-    """Whether nobody has to wait because others wait."""
+    """Return whether no message has to wait behind others."""
     return waiting.budget.line().at == math.inf
 
 
@@ -42,7 +42,7 @@ def test_the_messages_that_were_put_first_are_released_first_within_the_daily_li
     waiting.limit(3)
     waiting.line_up("a", "b", "c", "d")
     waiting.release_line()
-    assert ids(waiting) == ["a", "b", "c"]
+    assert ids_sent(waiting) == ["a", "b", "c"]
     assert (waiting.marked, waiting.held) == (["d"], ["wait of d"])
     assert not is_closed(waiting)
 
@@ -52,7 +52,7 @@ def test_a_smaller_message_does_not_overtake_a_larger_message_in_the_line(waitin
     waiting.line_up("a", "b", to=["a@example.com", "b@example.com"])
     waiting.hold(mail("c", lane="bulk"), DAY_USED_UP, NOW, put_at=NOW, lines_up=True)
     waiting.release_line()
-    assert ids(waiting) == ["a"]
+    assert ids_sent(waiting) == ["a"]
 
 
 def test_a_released_message_may_use_the_daily_limit_before_a_message_that_was_put_later(
@@ -74,7 +74,7 @@ def test_a_lane_gets_at_most_two_minutes_of_its_pace_minus_the_messages_in_its_q
     waiting.aws.sqs.send_message(QueueUrl=waiting.aws.urls["mail-bulk"], MessageBody="{}")
     waiting.line_up("a", "b", "c", "d", "e", "f")
     waiting.release_line()
-    assert ids(waiting) == ["a", "b", "c", "d"]
+    assert ids_sent(waiting) == ["a", "b", "c", "d"]
     assert not is_closed(waiting)
 
 
@@ -82,7 +82,7 @@ def test_an_empty_line_is_closed_so_that_every_message_may_use_the_daily_limit(w
     waiting.limit(10)
     waiting.line_up("a", "b")
     waiting.release_line()
-    assert (ids(waiting), is_closed(waiting)) == (["a", "b"], True)
+    assert (ids_sent(waiting), is_closed(waiting)) == (["a", "b"], True)
     assert waiting.budget.ask(1, NOW).recipients == 1
 
 
@@ -112,7 +112,7 @@ def test_no_message_is_released_and_the_line_stays_open_if_the_daily_limit_is_us
     waiting.budget.ask(2)
     waiting.line_up("a")
     waiting.release_line()
-    assert (ids(waiting), waiting.marked, is_closed(waiting)) == ([], ["a"], False)
+    assert (ids_sent(waiting), waiting.marked, is_closed(waiting)) == ([], ["a"], False)
 
 
 def test_a_line_without_its_mark_is_opened_again_if_messages_wait_in_it(waiting: Waiting) -> None:
@@ -133,7 +133,7 @@ def test_a_message_with_more_recipients_than_the_daily_limit_is_released_to_its_
     waiting.limit(4)
     waiting.line_up("b")
     waiting.release_line()
-    assert ids(waiting) == ["b", "a"] or ids(waiting) == ["a", "b"]
+    assert ids_sent(waiting) == ["b", "a"] or ids_sent(waiting) == ["a", "b"]
     assert waiting.marked == []
 
 
@@ -142,7 +142,7 @@ def test_messages_that_wait_for_a_removed_limit_are_released(waiting: Waiting) -
     waiting.line_up("a", "b")
     waiting.settings = type(waiting.settings)(per_second=1000)
     waiting.release_line()
-    assert ids(waiting) == ["a", "b"]
+    assert ids_sent(waiting) == ["a", "b"]
 
 
 def test_messages_in_a_line_fail_with_their_reason_if_the_lane_was_removed(waiting: Waiting) -> None:
@@ -172,16 +172,16 @@ def test_a_due_bulk_message_joins_the_line_at_the_place_of_its_put(waiting: Wait
         mail("a", lane="bulk"), OUTSIDE_WINDOW, NOW, put_at=NOW - 2000, window=FORENOON, lines_up=True
     )
     waiting.release_due()
-    assert ids(waiting) == []
+    assert ids_sent(waiting) == []
     waiting.release_line()
-    assert ids(waiting) == ["a"]
+    assert ids_sent(waiting) == ["a"]
 
 
 def test_a_bulk_message_does_not_join_the_line_before_its_time(waiting: Waiting) -> None:
     waiting.hold(mail(lane="bulk"), OUTSIDE_WINDOW, NOW + 60, window=FORENOON, lines_up=True)
     waiting.release_due()
     waiting.release_line()
-    assert (ids(waiting), waiting.marked) == ([], ["m-1"])
+    assert (ids_sent(waiting), waiting.marked) == ([], ["m-1"])
 
 
 def test_a_message_that_was_cancelled_in_the_line_does_not_count_against_the_daily_limit(
@@ -191,7 +191,7 @@ def test_a_message_that_was_cancelled_in_the_line_does_not_count_against_the_dai
     waiting.line_up("a", "b")
     assert waiting.ledger.cancel(mail("a").key)
     waiting.release_line()
-    assert (ids(waiting), waiting.marked, waiting.held) == (["b"], [], [])
+    assert (ids_sent(waiting), waiting.marked, waiting.held) == (["b"], [], [])
 
 
 # Windows
@@ -203,34 +203,34 @@ def test_a_message_keeps_its_place_in_the_line_during_a_closed_window(waiting: W
     waiting.hold(mail("b", lane="bulk"), DAY_USED_UP, NOW, put_at=NOW - 900, lines_up=True)
     waiting.hold(mail("c", lane="bulk"), DAY_USED_UP, NOW, put_at=NOW - 800, lines_up=True)
     waiting.release_line()
-    assert ids(waiting) == ["b"]  # the window of the first is closed
+    assert ids_sent(waiting) == ["b"]  # the window of the first is closed
     assert waiting.aws.item("a")["scheduledFor"] == iso(NOW + 5 * HOUR)
     waiting.clock.advance(29 * HOUR)  # the next day's
     waiting.meddle()
     waiting.release_due()
     waiting.release_line()
-    assert ids(waiting) == ["a"]
+    assert ids_sent(waiting) == ["a"]
     assert waiting.marked == ["c"]
 
 
 def test_a_message_whose_window_closes_while_it_waits_for_the_day_waits_for_its_recipients_next_opening(
-    waiting: Waiting, post: Make
+    waiting: Waiting, make_post: Make
 ) -> None:
     waiting.limit(1)
     assert waiting.budget.ask(1).recipients == 1
-    evening = {"from": "17:00", "to": "19:00", "zone": "UTC"}  # in Tokyo it is 18:00
+    evening = {"from": "17:00", "to": "19:00", "zone": "UTC"}  # 18:00 in Tokyo
     message = item(lane="bulk", window=evening, time_zone="Asia/Tokyo")
-    bulk = post(budgets_table=BUDGETS, per_day=waiting.settings.per_day, bulk=True)
+    bulk = make_post(budgets_table=BUDGETS, per_day=waiting.settings.per_day, bulk=True)
     assert bulk.handle(message, waited={"m-1": NOW}) == {}
     assert waiting.aws.item()["wait"]["reason"] == DAY_USED_UP
     waiting.limit(10)
     waiting.clock.advance(2 * HOUR)
     waiting.release_line()
-    assert (ids(waiting), waiting.aws.item()["scheduledFor"]) == ([], iso(NOW + 23 * HOUR))
+    assert (ids_sent(waiting), waiting.aws.item()["scheduledFor"]) == ([], iso(NOW + 23 * HOUR))
     waiting.clock.advance(21 * HOUR)
     waiting.release_due()
     waiting.release_line()
-    assert ids(waiting) == ["m-1"]
+    assert ids_sent(waiting) == ["m-1"]
 
 
 def test_a_message_with_a_closed_window_is_not_read_again_before_the_opening(waiting: Waiting) -> None:
@@ -243,14 +243,14 @@ def test_a_message_with_a_closed_window_is_not_read_again_before_the_opening(wai
         waiting.release_due()
         waiting.release_line()
         assert rows.count == 0
-    assert (ids(waiting), waiting.marked) == ([], ["a", "b"])
+    assert (ids_sent(waiting), waiting.marked) == ([], ["a", "b"])
 
 
 def test_a_message_with_an_unknown_time_zone_is_released_to_its_worker(waiting: Waiting) -> None:
     waiting.limit(10)
     waiting.line_up("a", window=Window(from_="08:00", to="10:00", zone="Mars/Olympus"))
     waiting.release_line()
-    assert ids(waiting) == ["a"]
+    assert ids_sent(waiting) == ["a"]
 
 
 def test_a_round_that_runs_out_of_time_among_closed_windows_ends_and_leaves_the_line_open(
@@ -346,7 +346,7 @@ def test_ten_million_messages_behind_closed_windows_add_no_reads_to_a_round(wait
     waiting.meddle(query=index.query)
     waiting.release_due()
     waiting.release_line()
-    assert (ids(waiting), index.read) == (["c", "a"], 0)
+    assert (ids_sent(waiting), index.read) == (["c", "a"], 0)
     # The round of the due messages reads two lists, and the round of the line three.
     assert waiting.dynamodb.names().count("query") == 5 * SHARDS
 
@@ -370,5 +370,5 @@ def test_ten_million_messages_whose_windows_open_at_once_delay_no_other_due_mess
     for shard in range(SHARDS):
         times = iter([60_000, 60_000, 60_000, 15_000])
         waiting.release().handle({"shard": shard}, lambda times=times: next(times))  # type: ignore[misc]
-    assert ids(waiting) == ["c"]
+    assert ids_sent(waiting) == ["c"]
     assert index.read <= SHARDS * PAGE

@@ -26,8 +26,8 @@ LINE = {"line": "mail"}
 
 @pytest.fixture(autouse=True)
 def _after_the_full_hour(waiting: Waiting) -> None:
-    """Let it be a minute in which the lists of removed channels are not read, and the names of the channels
-    are stored."""
+    """Set a minute in which the lists of removed channels are not read, and the names of the channels are
+    stored."""
     waiting.clock.advance(MINUTE)
     waiting.release()._removed_channels()
     waiting.meddle()
@@ -37,7 +37,7 @@ def shards(events: list[dict[str, Any]]) -> list[int]:
     return [event["shard"] for event in events if "shard" in event]
 
 
-def text() -> Message:
+def bulk_text() -> Message:
     item = {"id": "t-1", "event_type": "sms", "to": "+16175551234", "text": "Hi", "lane": "bulk"}
     return parse(item, {"sms": Sms})
 
@@ -105,7 +105,7 @@ def test_a_round_ends_the_messages_of_a_removed_channel_even_if_it_starts_after_
     waiting: Waiting,
 ) -> None:
     once_with_sms(waiting)
-    waiting.hold(text(), DAY_USED_UP, NOW, lines_up=True)
+    waiting.hold(bulk_text(), DAY_USED_UP, NOW, lines_up=True)
     waiting.clock.advance(REMOVED_SECONDS + HOUR - 1)
     waiting.release().handle({"parts": "all"}, plenty)
     (event,) = waiting.started
@@ -122,11 +122,11 @@ def test_one_row_of_each_list_is_read_before_the_rounds(waiting: Waiting) -> Non
 
 
 @pytest.mark.parametrize("event", [{"shard": 0}, {"removed": "sms", "shard": 0}, LINE])
-def test_a_round_invokes_no_function(waiting: Waiting, event: dict[str, Any]) -> None:
+def test_a_round_of_release_invokes_no_further_function(waiting: Waiting, event: dict[str, Any]) -> None:
     for id_ in IDS:
         waiting.hold(id_, OUTSIDE_WINDOW, NOW)
     waiting.line_up("1", "2")
-    waiting.hold(text(), DAY_USED_UP, NOW, lines_up=True)
+    waiting.hold(bulk_text(), DAY_USED_UP, NOW, lines_up=True)
     waiting.release().handle(event, plenty)
     assert waiting.started == []
 
@@ -152,7 +152,7 @@ def test_a_message_that_is_queued_ahead_of_its_time_is_not_late(waiting: Waiting
     assert timed()["ReleaseLate"] == [0]
 
 
-def test_the_lateness_grows_while_rounds_fail(waiting: Waiting, timed: Timed) -> None:
+def test_the_reported_lateness_grows_while_rounds_of_release_fail(waiting: Waiting, timed: Timed) -> None:
     waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
     for _ in range(3):
         waiting.release().handle({"parts": "all"}, plenty)

@@ -13,7 +13,7 @@ def test_resending_a_message_clears_every_ledger_attribute_that_an_event_can_add
     details: dict[str, Any] = {"ErrorCode": "30003", "RawDlrDoneDate": "2611210900"}
     statuses = ("sent", "delivered", "read", "undelivered")
     records = [fixture.read_text() for fixture in FIXTURES]
-    records += [bodies.twilio(status, "s-1", **details) for status in statuses]
+    records += [bodies.twilio_callback(status, "s-1", **details) for status in statuses]
     facts = {name for record in records for event in events(record, "US") for name in event.facts}
     assert len(facts) > 12
     assert facts <= {*PROVIDER_FACTS}

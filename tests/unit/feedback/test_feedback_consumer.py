@@ -14,7 +14,7 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import CANARY
 from mailroom.recipients.choices import Addressee, Choices, Preferences, Suppressions
 from tests.support import bodies
-from tests.support.bodies import TOPIC, by_sns, ses, twilio
+from tests.support.bodies import TOPIC, by_sns, ses_body, twilio_callback
 from tests.support.unit.events import failures, plenty, sqs_event
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.post import Counted, Log
@@ -51,7 +51,7 @@ class Desk:
 
 
 @pytest.fixture
-def desk(aws: Aws, clock: FakeClock) -> Desk:
+def consumer_desk(aws: Aws, clock: FakeClock) -> Desk:
     return Desk(aws, clock)
 
 
@@ -59,24 +59,26 @@ def _sent(ledger: Ledger, id_: str = "m-1", **attributes: Any) -> None:
     ledger.complete(claimed(ledger, mail(id_, **{"to": ADA, **attributes})), "ses", "ses-1")
 
 
-def _text(ledger: Ledger, id_: str = "s-1") -> None:
+def _send_text(ledger: Ledger, id_: str = "s-1") -> None:
     claim = claimed(ledger, Sms(id=id_, event_type="sms", to="+16175551234", text="Hi"))
     ledger.complete(claim, "twilio", "SM1")
 
 
-def test_the_ledger_gets_a_delivery_event_with_its_times(desk: Desk, ledger: Ledger, aws: Aws) -> None:
+def test_the_ledger_gets_a_delivery_event_with_its_times(
+    consumer_desk: Desk, ledger: Ledger, aws: Aws
+) -> None:
     _sent(ledger)
-    assert desk.handle(by_sns(ses("Delivery", "m-1", second=2))) == []
+    assert consumer_desk.handle(by_sns(ses_body("Delivery", "m-1", second=2))) == []
     row = aws.item()
     assert row["status"] == "delivered"
     assert row["deliveredAt"] == row["sentAt"] + 2000
 
 
 def test_an_account_at_fault_for_a_failed_delivery_is_logged_and_counted(
-    desk: Desk, ledger: Ledger, aws: Aws, log: Log, counted: Counted
+    consumer_desk: Desk, ledger: Ledger, aws: Aws, log: Log, counted: Counted
 ) -> None:
-    _text(ledger)
-    assert desk.handle(twilio("undelivered", "s-1", ErrorCode="30034")) == []
+    _send_text(ledger)
+    assert consumer_desk.handle(twilio_callback("undelivered", "s-1", ErrorCode="30034")) == []
     assert aws.item("s-1", event_type="sms")["status"] == "undelivered"
     (line,) = [line for line in log() if line["level"] == "ERROR"]
     assert line["message"] == "not delivered: the configuration is invalid"
@@ -85,57 +87,61 @@ def test_an_account_at_fault_for_a_failed_delivery_is_logged_and_counted(
 
 
 def test_a_recipient_at_fault_for_a_failed_delivery_does_not_count_as_a_misconfiguration(
-    desk: Desk, ledger: Ledger, counted: Counted
+    consumer_desk: Desk, ledger: Ledger, counted: Counted
 ) -> None:
-    _text(ledger)
-    assert desk.handle(twilio("undelivered", "s-1", ErrorCode="30003")) == []
+    _send_text(ledger)
+    assert consumer_desk.handle(twilio_callback("undelivered", "s-1", ErrorCode="30003")) == []
     assert counted() == {"Events": 1}
 
 
-def test_a_hard_bounce_is_recorded_and_suppresses_its_recipient(desk: Desk, ledger: Ledger, aws: Aws) -> None:
+def test_a_hard_bounce_is_recorded_and_suppresses_its_recipient(
+    consumer_desk: Desk, ledger: Ledger, aws: Aws
+) -> None:
     _sent(ledger)
-    assert desk.handle(by_sns(ses("Bounce", "m-1"))) == []
+    assert consumer_desk.handle(by_sns(ses_body("Bounce", "m-1"))) == []
     row = aws.item()
     assert (row["status"], row["bounce_type"]) == ("bounced", "Permanent")
     assert row["error"]["message"] == "hard bounce (General): smtp; 550 5.1.1"
-    (mark,) = desk.list.find("mail", [ADA]).values()
+    (mark,) = consumer_desk.list.find("mail", [ADA]).values()
     assert (mark.reason, mark.message_id) == ("bounce", "m-1")
 
 
 @pytest.mark.parametrize("to", [ADA, EVE, [ADA, EVE]])
 @pytest.mark.parametrize("kind", ["Bounce", "Complaint"])
 def test_events_of_a_redirected_mail_are_recorded_without_suppressing_a_recipient(
-    desk: Desk, ledger: Ledger, aws: Aws, to: str | list[str], kind: str
+    consumer_desk: Desk, ledger: Ledger, aws: Aws, to: str | list[str], kind: str
 ) -> None:
     claim = ledger.claim(mail(to=to), redirected_to=EVE)
     assert isinstance(claim, Claimed)
     ledger.complete(claim, "ses", "ses-1")
-    assert desk.handle(by_sns(ses(kind, "m-1", EVE, to=[EVE]))) == []
+    assert consumer_desk.handle(by_sns(ses_body(kind, "m-1", EVE, to=[EVE]))) == []
     assert aws.item()["status"] == {"Bounce": "bounced", "Complaint": "complained"}[kind]
-    assert desk.list.find("mail", [ADA, EVE]) == {}
+    assert consumer_desk.list.find("mail", [ADA, EVE]) == {}
 
 
 def test_a_landline_that_got_a_redirected_text_is_not_suppressed(
-    desk: Desk, ledger: Ledger, aws: Aws
+    consumer_desk: Desk, ledger: Ledger, aws: Aws
 ) -> None:
     text = Sms(id="s-1", event_type="sms", to="+16175551234", text="Hi")
     claim = ledger.claim(text, redirected_to="+12025550199")
     assert isinstance(claim, Claimed)
     ledger.complete(claim, "twilio", "SM1", line="+12025550199")
     for to in ("+12025550199", "+16175551234"):
-        assert desk.handle(bodies.twilio("undelivered", "s-1", To=to, ErrorCode="30006")) == []
+        assert (
+            consumer_desk.handle(bodies.twilio_callback("undelivered", "s-1", To=to, ErrorCode="30006")) == []
+        )
     assert aws.item("s-1", "sms")["status"] == "undelivered"
-    assert desk.list.find("sms", ["+12025550199", "+16175551234"]) == {}
+    assert consumer_desk.list.find("sms", ["+12025550199", "+16175551234"]) == {}
 
 
 def test_an_out_of_office_reply_neither_undoes_a_delivery_nor_suppresses_the_recipient(
-    desk: Desk, ledger: Ledger, aws: Aws
+    consumer_desk: Desk, ledger: Ledger, aws: Aws
 ) -> None:
     _sent(ledger)
-    reply = by_sns(ses("Bounce", "m-1", bounceType="Transient"))
-    desk.handle(reply, by_sns(ses("Delivery", "m-1")))
+    reply = by_sns(ses_body("Bounce", "m-1", bounceType="Transient"))
+    consumer_desk.handle(reply, by_sns(ses_body("Delivery", "m-1")))
     assert aws.item()["status"] == "delivered"
-    assert desk.list.find("mail", [ADA]) == {}
+    assert consumer_desk.list.find("mail", [ADA]) == {}
 
 
 def test_all_events_of_a_batch_about_one_mail_are_recorded_in_one_write(
@@ -143,56 +149,56 @@ def test_all_events_of_a_batch_about_one_mail_are_recorded_in_one_write(
 ) -> None:
     _sent(ledger)
     client = Meddler(aws.dynamodb)
-    records = [by_sns(ses(kind, "m-1")) for kind in ("Delivery", "Send", "Open", "Send")]
+    records = [by_sns(ses_body(kind, "m-1")) for kind in ("Delivery", "Send", "Open", "Send")]
     Desk(aws, clock, client).handle(*records)
     assert client.names() == ["update_item"]
 
 
 def test_an_event_about_an_unknown_message_is_dropped_logged_and_counted(
-    desk: Desk, aws: Aws, log: Log, counted: Counted
+    consumer_desk: Desk, aws: Aws, log: Log, counted: Counted
 ) -> None:
-    assert desk.handle(by_sns(ses("Bounce", "unknown"))) == []
+    assert consumer_desk.handle(by_sns(ses_body("Bounce", "unknown"))) == []
     assert aws.item("unknown") == {}
-    assert desk.list.find("mail", [ADA]) == {}
+    assert consumer_desk.list.find("mail", [ADA]) == {}
     assert counted() == {"Events": 1, "EventsForeign": 1}
     assert [line["found"] for line in log()] == ["Foreign"]
 
 
 def test_a_complaint_about_an_earlier_attempt_suppresses_the_recipient_and_keeps_the_status(
-    desk: Desk, ledger: Ledger, aws: Aws, counted: Counted
+    consumer_desk: Desk, ledger: Ledger, aws: Aws, counted: Counted
 ) -> None:
     _sent(ledger)
     ledger.reopen(mail().key, aws.item())
-    assert desk.handle(by_sns(ses("Complaint", "m-1"))) == []
+    assert consumer_desk.handle(by_sns(ses_body("Complaint", "m-1"))) == []
     assert aws.item()["status"] == "retrying"
-    assert list(desk.list.find("mail", [ADA])) == [ADA]
+    assert list(consumer_desk.list.find("mail", [ADA])) == [ADA]
     assert counted()["EventsOutdated"] == 1
 
 
 def test_a_repeated_callback_does_not_undo_an_operators_removal_from_the_suppression_list(
-    desk: Desk, ledger: Ledger, clock: FakeClock
+    consumer_desk: Desk, ledger: Ledger, clock: FakeClock
 ) -> None:
-    _text(ledger)
-    desk.handle(bodies.twilio("undelivered", "s-1", at=0, ErrorCode="30006"))
+    _send_text(ledger)
+    consumer_desk.handle(bodies.twilio_callback("undelivered", "s-1", at=0, ErrorCode="30006"))
     clock.now = bodies.SENT.timestamp() + 3600
-    assert desk.list.lift(NUMBER, "sms")
-    # Twilio's callbacks have no time of their own, so a repeated one counts as of its repetition.
-    desk.handle(bodies.twilio("undelivered", "s-1", at=7_200_000, ErrorCode="30006"))
-    assert desk.list.find("sms", [NUMBER]) == {}
+    assert consumer_desk.list.lift(NUMBER, "sms")
+    # Twilio's callbacks lack a time, so a repeated one counts as of its repetition.
+    consumer_desk.handle(bodies.twilio_callback("undelivered", "s-1", at=7_200_000, ErrorCode="30006"))
+    assert consumer_desk.list.find("sms", [NUMBER]) == {}
 
 
 def test_a_stop_puts_its_sender_on_the_suppression_list_and_a_later_start_removes_it(
-    desk: Desk, aws: Aws, counted: Counted
+    consumer_desk: Desk, aws: Aws, counted: Counted
 ) -> None:
-    assert desk.handle(bodies.text("stop")) == []
-    (mark,) = desk.list.find("sms", [NUMBER]).values()
+    assert consumer_desk.handle(bodies.keyword_text("stop")) == []
+    (mark,) = consumer_desk.list.find("sms", [NUMBER]).values()
     assert (mark.reason, mark.detail, mark.message_id) == ("stop", "STOP sent to +12025550123", "")
     assert mark.at == bodies.SENT.timestamp() * 1000
     assert counted() == {"TextsStop": 1}
-    assert desk.handle(bodies.text("start", at=-1)) == []  # an older START, posted again
-    assert NUMBER in desk.list.find("sms", [NUMBER])
-    assert desk.handle(bodies.text("start", at=1)) == []
-    assert desk.list.find("sms", [NUMBER]) == {}
+    assert consumer_desk.handle(bodies.keyword_text("start", at=-1)) == []  # an older START, posted again
+    assert NUMBER in consumer_desk.list.find("sms", [NUMBER])
+    assert consumer_desk.handle(bodies.keyword_text("start", at=1)) == []
+    assert consumer_desk.list.find("sms", [NUMBER]) == {}
     assert aws.dynamodb.scan(TableName=LEDGER)["Items"] == []
 
 
@@ -207,29 +213,29 @@ FORMS = [
 
 @pytest.mark.parametrize(("sender", "to"), FORMS)
 def test_a_stop_suppresses_all_spellings_of_the_number_until_a_start(
-    desk: Desk, aws: Aws, sender: str, to: str
+    consumer_desk: Desk, aws: Aws, sender: str, to: str
 ) -> None:
     addressee = Addressee(sms_in("US")(id="s-1", event_type="sms", to=to, text="Hi").recipient)
-    choices = Choices(desk.list, Preferences(aws.dynamodb, "unused"))
-    assert desk.handle(bodies.text("stop", number=sender)) == []
+    choices = Choices(consumer_desk.list, Preferences(aws.dynamodb, "unused"))
+    assert consumer_desk.handle(bodies.keyword_text("stop", number=sender)) == []
     assert choices.find("sms", [addressee])[addressee].code == "suppressed"
-    assert desk.handle(bodies.text("start", number=sender, at=1)) == []
+    assert consumer_desk.handle(bodies.keyword_text("start", number=sender, at=1)) == []
     assert choices.find("sms", [addressee]) == {}
 
 
 @pytest.mark.parametrize(("sender", "to"), FORMS)
 def test_a_start_ends_an_opt_out_reported_for_another_spelling_of_the_number(
-    desk: Desk, aws: Aws, ledger: Ledger, sender: str, to: str
+    consumer_desk: Desk, aws: Aws, ledger: Ledger, sender: str, to: str
 ) -> None:
     message = sms_in("US")(id="s-1", event_type="sms", to=to, text="Hi")
     ledger.complete(claimed(ledger, message), "twilio", "SM1")
-    desk.handle(bodies.twilio("failed", "s-1", ErrorCode="21610", To=sender))
+    consumer_desk.handle(bodies.twilio_callback("failed", "s-1", ErrorCode="21610", To=sender))
     assert aws.item("s-1", "sms")["status"] == "undelivered"
     addressee = Addressee(message.recipient)
-    choices = Choices(desk.list, Preferences(aws.dynamodb, "unused"))
+    choices = Choices(consumer_desk.list, Preferences(aws.dynamodb, "unused"))
     blocked = choices.find("sms", [addressee])[addressee]
     assert (blocked.code, "the recipient opted out" in blocked.sentence) == ("suppressed", True)
-    desk.handle(bodies.text("start", number=sender, at=1000))
+    consumer_desk.handle(bodies.keyword_text("start", number=sender, at=1000))
     assert choices.find("sms", [addressee]) == {}
 
 
@@ -257,19 +263,19 @@ def test_a_stop_or_start_that_cannot_be_recorded_is_retried_and_all_others_are_r
 ) -> None:
     _sent(ledger)
     desk = Desk(aws, clock, _suppressions_down_once(aws))
-    assert desk.handle(bodies.text(wish), by_sns(ses("Delivery", "m-1"))) == ["r-0"]
+    assert desk.handle(bodies.keyword_text(wish), by_sns(ses_body("Delivery", "m-1"))) == ["r-0"]
     assert aws.item()["status"] == "delivered"
     assert NUMBER not in str(log())
-    assert desk.handle(bodies.text(wish)) == []
+    assert desk.handle(bodies.keyword_text(wish)) == []
 
 
 def test_a_complaint_about_several_recipients_suppresses_none_of_them(
-    desk: Desk, ledger: Ledger, aws: Aws
+    consumer_desk: Desk, ledger: Ledger, aws: Aws
 ) -> None:
     _sent(ledger, to=[ADA, EVE])
-    desk.handle(by_sns(ses("Complaint", "m-1", ADA, EVE, to=[ADA, EVE])))
+    consumer_desk.handle(by_sns(ses_body("Complaint", "m-1", ADA, EVE, to=[ADA, EVE])))
     assert aws.item()["status"] == "complained"
-    assert desk.list.find("mail", [ADA, EVE]) == {}
+    assert consumer_desk.list.find("mail", [ADA, EVE]) == {}
 
 
 @pytest.mark.parametrize(
@@ -277,20 +283,22 @@ def test_a_complaint_about_several_recipients_suppresses_none_of_them(
     [
         "not json",
         '{"eventType": 7}',
-        by_sns({name: value for name, value in ses("Delivery", "m-1").items() if name != "delivery"}),
-        by_sns(ses("Bounce", "m-1"), topic=TOPIC.replace("123456789012", "999999999999")),
-        bodies.text("stop", number="hidden-4711"),
-        bodies.text("stop", number=""),
+        by_sns({name: value for name, value in ses_body("Delivery", "m-1").items() if name != "delivery"}),
+        by_sns(ses_body("Bounce", "m-1"), topic=TOPIC.replace("123456789012", "999999999999")),
+        bodies.keyword_text("stop", number="hidden-4711"),
+        bodies.keyword_text("stop", number=""),
     ],
 )
 def test_a_malformed_or_foreign_record_is_retried_at_once_and_all_others_are_recorded(
-    desk: Desk, ledger: Ledger, aws: Aws, log: Log, record: str
+    consumer_desk: Desk, ledger: Ledger, aws: Aws, log: Log, record: str
 ) -> None:
     _sent(ledger)
-    assert desk.handle(record, by_sns(ses("Delivery", "m-1")), bodies.text("stop")) == ["r-0"]
+    assert consumer_desk.handle(record, by_sns(ses_body("Delivery", "m-1")), bodies.keyword_text("stop")) == [
+        "r-0"
+    ]
     assert aws.item()["status"] == "delivered"
-    assert [mark.recipient for mark in desk.list.listed()] == [NUMBER]
-    waits = [entry["VisibilityTimeout"] for _, call in desk.sqs.calls for entry in call["Entries"]]
+    assert [mark.recipient for mark in consumer_desk.list.listed()] == [NUMBER]
+    waits = [entry["VisibilityTimeout"] for _, call in consumer_desk.sqs.calls for entry in call["Entries"]]
     assert waits == [0]
     assert not any(text in str(log()) for text in (ADA, "4711"))
 
@@ -299,7 +307,7 @@ def test_all_records_are_retried_while_dynamodb_is_down(aws: Aws, clock: FakeClo
     _sent(ledger)
     down = client_error("InternalServerError", status=500)
     desk = Desk(aws, clock, Meddler(aws.dynamodb, update_item=failing(down)))
-    records = [by_sns(ses(kind, "m-1")) for kind in ("Delivery", "Send")]
+    records = [by_sns(ses_body(kind, "m-1")) for kind in ("Delivery", "Send")]
     assert desk.handle(*records) == ["r-0", "r-1"]
     assert desk.sqs.calls == []  # the records return after the queue's visibility time-out
     assert desk.handle(*records) == []
@@ -311,57 +319,67 @@ def test_a_bounce_is_retried_and_suppresses_the_recipient_after_the_first_suppre
 ) -> None:
     _sent(ledger)
     desk = Desk(aws, clock, _suppressions_down_once(aws))
-    bounce = by_sns(ses("Bounce", "m-1"))
+    bounce = by_sns(ses_body("Bounce", "m-1"))
     assert desk.handle(bounce) == ["r-0"]
     assert desk.handle(bounce) == []
     assert list(desk.list.find("mail", [ADA])) == [ADA]
 
 
-def test_an_event_is_retried_near_the_functions_deadline(desk: Desk, ledger: Ledger, aws: Aws) -> None:
+def test_an_event_is_retried_near_the_functions_deadline(
+    consumer_desk: Desk, ledger: Ledger, aws: Aws
+) -> None:
     for id_ in ("m-1", "m-2"):
         _sent(ledger, id_)
     reserve_ms = FEEDBACK_KEPT_BACK_SECONDS * 1000
     remaining = iter([reserve_ms, reserve_ms - 1, reserve_ms - 1])
-    records = [*(by_sns(ses("Delivery", id_)) for id_ in ("m-1", "m-2")), bodies.text("stop")]
-    assert desk.handle(*records, remaining=lambda: next(remaining)) == ["r-1", "r-2"]
+    records = [*(by_sns(ses_body("Delivery", id_)) for id_ in ("m-1", "m-2")), bodies.keyword_text("stop")]
+    assert consumer_desk.handle(*records, remaining=lambda: next(remaining)) == ["r-1", "r-2"]
     assert (aws.item("m-1")["status"], aws.item("m-2")["status"]) == ("delivered", "sent")
-    assert desk.list.find("sms", [NUMBER]) == {}
+    assert consumer_desk.list.find("sms", [NUMBER]) == {}
 
 
 def test_an_event_does_not_suppress_an_address_that_its_message_was_not_sent_to(
-    desk: Desk, ledger: Ledger
+    consumer_desk: Desk, ledger: Ledger
 ) -> None:
     _sent(ledger, to=[ADA, EVE])
-    desk.handle(by_sns(ses("Bounce", "m-1", "victim@example.com", to=["victim@example.com", ADA])))
-    desk.handle(by_sns(ses("Complaint", "m-1", "victim@example.com")))
-    assert desk.list.find("mail", ["victim@example.com", ADA, EVE]) == {}
+    consumer_desk.handle(
+        by_sns(ses_body("Bounce", "m-1", "victim@example.com", to=["victim@example.com", ADA]))
+    )
+    consumer_desk.handle(by_sns(ses_body("Complaint", "m-1", "victim@example.com")))
+    assert consumer_desk.list.find("mail", ["victim@example.com", ADA, EVE]) == {}
 
 
 def test_only_the_recipient_that_bounced_is_suppressed_if_a_mail_has_several_recipients(
-    desk: Desk, ledger: Ledger, aws: Aws
+    consumer_desk: Desk, ledger: Ledger, aws: Aws
 ) -> None:
     _sent(ledger, to=[f"Ada <{ADA.upper()}>", EVE])
     to = [ADA, EVE]
-    desk.handle(by_sns(ses("Bounce", "m-1", EVE, to=to)), by_sns(ses("Delivery", "m-1", ADA, to=to)))
-    assert list(desk.list.find("mail", to)) == [EVE]
+    consumer_desk.handle(
+        by_sns(ses_body("Bounce", "m-1", EVE, to=to)), by_sns(ses_body("Delivery", "m-1", ADA, to=to))
+    )
+    assert list(consumer_desk.list.find("mail", to)) == [EVE]
     statuses = {recipient: entry["status"] for recipient, entry in aws.item()["recipients"].items()}
     assert statuses == {ADA: "delivered", EVE: "bounced"}
 
 
-def test_a_landline_is_suppressed_after_an_undelivered_text(desk: Desk, ledger: Ledger, aws: Aws) -> None:
-    _text(ledger)
-    desk.handle(bodies.twilio("undelivered", "s-1", ErrorCode="30006"), bodies.twilio("sent", "s-1"))
+def test_a_landline_is_suppressed_after_an_undelivered_text(
+    consumer_desk: Desk, ledger: Ledger, aws: Aws
+) -> None:
+    _send_text(ledger)
+    consumer_desk.handle(
+        bodies.twilio_callback("undelivered", "s-1", ErrorCode="30006"), bodies.twilio_callback("sent", "s-1")
+    )
     row = aws.item("s-1", "sms")
     assert (row["status"], row["error_code"]) == ("undelivered", "30006")
-    assert list(desk.list.find("sms", ["+16175551234"])) == ["+16175551234"]
+    assert list(consumer_desk.list.find("sms", ["+16175551234"])) == ["+16175551234"]
 
 
 def test_a_callback_does_not_suppress_a_number_that_its_message_was_not_sent_to(
-    desk: Desk, ledger: Ledger
+    consumer_desk: Desk, ledger: Ledger
 ) -> None:
-    _text(ledger)
-    desk.handle(bodies.twilio("undelivered", "s-1", ErrorCode="30006", To="+12025550123"))
-    assert desk.list.find("sms", ["+12025550123", "+16175551234"]) == {}
+    _send_text(ledger)
+    consumer_desk.handle(bodies.twilio_callback("undelivered", "s-1", ErrorCode="30006", To="+12025550123"))
+    assert consumer_desk.list.find("sms", ["+12025550123", "+16175551234"]) == {}
 
 
 @pytest.mark.parametrize(
@@ -369,10 +387,10 @@ def test_a_callback_does_not_suppress_a_number_that_its_message_was_not_sent_to(
     [(f"{CANARY}1", "Delivery", 1), (f"{CANARY}1", "Send", 0), ("m-1", "Delivery", 0)],
 )
 def test_a_canary_is_counted_only_if_its_provider_has_delivered_it(
-    desk: Desk, ledger: Ledger, counted: Counted, id_: str, kind: str, canaries: int
+    consumer_desk: Desk, ledger: Ledger, counted: Counted, id_: str, kind: str, canaries: int
 ) -> None:
     _sent(ledger, id_)
-    desk.handle(by_sns(ses(kind, id_)))
+    consumer_desk.handle(by_sns(ses_body(kind, id_)))
     assert counted().get("CanaryDelivered", 0) == canaries
 
 
@@ -386,21 +404,21 @@ def test_a_canary_is_counted_only_if_its_provider_has_delivered_it(
     ],
 )
 def test_a_mail_is_counted_when_its_provider_has_delivered_it(
-    desk: Desk, ledger: Ledger, counted: Counted, kinds: tuple[str, ...], mails: int
+    consumer_desk: Desk, ledger: Ledger, counted: Counted, kinds: tuple[str, ...], mails: int
 ) -> None:
     _sent(ledger)
-    _text(ledger)
-    desk.handle(twilio("delivered", "s-1"))
-    desk.handle(by_sns(ses("Delivery", "unknown")))
+    _send_text(ledger)
+    consumer_desk.handle(twilio_callback("delivered", "s-1"))
+    consumer_desk.handle(by_sns(ses_body("Delivery", "unknown")))
     for kind in kinds:
-        desk.handle(by_sns(ses(kind, "m-1")))
+        consumer_desk.handle(by_sns(ses_body(kind, "m-1")))
     assert counted().get("MailsDelivered", 0) == mails
 
 
 def test_a_mail_to_several_recipients_is_counted_once_when_all_of_them_have_it(
-    desk: Desk, ledger: Ledger, counted: Counted
+    consumer_desk: Desk, ledger: Ledger, counted: Counted
 ) -> None:
     _sent(ledger, to=[ADA, EVE])
     for recipient, mails in ((ADA, 0), (EVE, 1)):
-        desk.handle(by_sns(ses("Delivery", "m-1", recipient, to=[ADA, EVE])))
+        consumer_desk.handle(by_sns(ses_body("Delivery", "m-1", recipient, to=[ADA, EVE])))
         assert counted().get("MailsDelivered", 0) == mails

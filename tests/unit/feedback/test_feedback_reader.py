@@ -14,19 +14,19 @@ from mailroom.message.message import Reference
 from mailroom.message.outcome import Status
 from mailroom.providers.keywords import KeywordText, Wish
 from mailroom.providers.received import FeedbackItem
-from tests.support.fuzz.inputs import bent, written
+from tests.support.fuzz.inputs import bent, json_of
 from tests.support.unit.feedback_words import (
     PUBLISHED,
     TOPIC,
     TOPICS,
     VALIDATED,
     events,
-    fault,
-    ses,
-    sms,
+    malformed_words,
+    ses_example,
+    sms_event,
     sns,
     texted,
-    twilio,
+    twilio_event,
     two_way,
 )
 from tests.support.unit.post import Counted, Log
@@ -40,7 +40,7 @@ FACTS = {
 
 
 def test_an_event_is_read_identically_with_and_without_an_sns_envelope() -> None:
-    bounce = ses("bounce")
+    bounce = ses_example("bounce")
     for body in (bounce, sns(bounce), sns(json.dumps(bounce))):
         assert events(body) == events(bounce)
     assert len(events(bounce)) == 1
@@ -50,8 +50,8 @@ def test_an_event_is_read_identically_with_and_without_an_sns_envelope() -> None
     "topic", ["arn:aws:sns:eu-central-1:999999999999:mailroom-test-feedback", "", TOPIC + "x"]
 )
 def test_an_sns_envelope_from_a_foreign_topic_is_refused(topic: str) -> None:
-    assert "topic" in fault(sns(ses("send"), TopicArn=topic))
-    assert "topic" in fault(sns("hello", TopicArn=topic, Type="SubscriptionConfirmation"))
+    assert "topic" in malformed_words(sns(ses_example("send"), TopicArn=topic))
+    assert "topic" in malformed_words(sns("hello", TopicArn=topic, Type="SubscriptionConfirmation"))
 
 
 @pytest.mark.parametrize("body", [sns(VALIDATED), sns(VALIDATED + "\n"), VALIDATED, f"{VALIDATED}\n"])
@@ -109,7 +109,7 @@ def test_a_feedback_event_of_an_unknown_type_is_logged_and_counted(
         json.dumps(sns("null")),
         json.dumps({**sns("{}"), "Message": 7}),
         json.dumps({**sns("{}"), "TopicArn": [TOPIC]}),
-        json.dumps(sns(sns(ses("send")))),
+        json.dumps(sns(sns(ses_example("send")))),
     ],
 )
 def test_a_queue_body_that_is_not_an_event_is_malformed(body: str) -> None:
@@ -119,12 +119,12 @@ def test_a_queue_body_that_is_not_an_event_is_malformed(body: str) -> None:
 
 def test_the_error_about_a_malformed_event_does_not_quote_the_body() -> None:
     secret = "vincent@example.com"
-    in_mail = {**ses("send"), "mail": {secret: secret, "timestamp": secret, "headers": [secret]}}
+    in_mail = {**ses_example("send"), "mail": {secret: secret, "timestamp": secret, "headers": [secret]}}
     for body in (secret, {secret: 1}, {"eventType": [secret]}, sns(secret), sns(in_mail), in_mail):
-        assert secret not in fault(body)
+        assert secret not in malformed_words(body)
 
 
-def check(item: FeedbackItem, references: set[str]) -> None:
+def check_item(item: FeedbackItem, references: set[str]) -> None:
     """Check the invariants of every event and every text, even of a forged one."""
     if isinstance(item, KeywordText):
         assert E164.fullmatch(item.number)
@@ -140,7 +140,14 @@ def check(item: FeedbackItem, references: set[str]) -> None:
     assert len(item.detail) <= 300
 
 
-BASES = [*(ses(name) for name in PUBLISHED), ses("notice_of_bounce"), twilio(), sms(), two_way(), texted()]
+BASES = [
+    *(ses_example(name) for name in PUBLISHED),
+    ses_example("notice_of_bounce"),
+    twilio_event(),
+    sms_event(),
+    two_way(),
+    texted(),
+]
 
 
 def references_in(value: Any) -> set[str]:
@@ -161,8 +168,8 @@ def test_a_corrupted_event_is_rejected_or_affects_only_the_messages_that_the_eve
     event: Any, wrapped: bool
 ) -> None:
     try:
-        items = read(written(sns(event) if wrapped else event), TOPICS)
+        items = read(json_of(sns(event) if wrapped else event), TOPICS)
     except Malformed:
         return
     for item in items:
-        check(item, references_in(event))
+        check_item(item, references_in(event))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mailroom.providers.keywords import KNOWN, MAX_TEXT, START, STOP, Keywords, KeywordText, folded
 from tests.support.fuzz.work import assert_linear
-from tests.support.unit.feedback_words import NUMBER, OURS, fault, items_of, texted, two_way
+from tests.support.unit.feedback_words import NUMBER, OURS, items_of, malformed_words, texted, two_way
 from tests.support.unit.post import Counted, Log
 from tests.support.unit.shared import NOW_MS
 
@@ -120,7 +120,7 @@ def test_an_inbound_text_without_a_keyword_yields_no_stop_or_start(counted: Coun
     ],
 )
 def test_a_stop_or_start_with_an_invalid_field_is_malformed(body: dict[str, Any], problem: str) -> None:
-    assert fault(body) == problem
+    assert malformed_words(body) == problem
 
 
 @pytest.mark.parametrize("number", ["whatsapp:hello", "VERIFY", "", "12345", "+49 30 123456 hello"])
@@ -128,7 +128,9 @@ def test_a_stop_or_start_with_an_invalid_number_is_malformed_and_the_number_is_n
     log: Log, number: str
 ) -> None:
     for body in (texted(number=number), two_way(originationNumber=number)):
-        assert fault(body) == "the number of a STOP or START is invalid; change the suppression list"
+        assert (
+            malformed_words(body) == "the number of a STOP or START is invalid; change the suppression list"
+        )
     assert "hello" not in str(log())
 
 
@@ -144,4 +146,4 @@ def test_an_inbound_text_longer_than_providers_deliver_is_ignored() -> None:
 
 
 def test_the_error_about_an_invalid_keyword_quotes_a_long_word_only_in_part() -> None:
-    assert len(fault(texted(wish="x" * 100_000))) < 300
+    assert len(malformed_words(texted(wish="x" * 100_000))) < 300

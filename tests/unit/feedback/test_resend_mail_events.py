@@ -10,14 +10,14 @@ from mailroom.feedback.reader import read
 from mailroom.message.message import Key, encode
 from mailroom.message.outcome import Event
 from tests.support.unit.post import Log
-from tests.support.unit.resend_mail import EMAIL_ID, event
+from tests.support.unit.resend_mail import EMAIL_ID, resend_event
 
 AT = 1795251540000
 BOUNCE = {"type": "Permanent", "subType": "General", "message": "550 no such user eve@example.com"}
 
 
 def events(kind: str, **changes: Any) -> list[Any]:
-    return read(encode({"source": "resend", "event": event(kind, **changes)}), ())
+    return read(encode({"source": "resend", "event": resend_event(kind, **changes)}), ())
 
 
 def one(kind: str, **changes: Any) -> Event:
@@ -88,7 +88,7 @@ def test_each_type_of_resend_event_is_read_like_the_corresponding_event_of_ses(
 
 @pytest.mark.parametrize("kind", ["email.bounced", "email.complained", "email.delivered"])
 def test_a_resend_event_about_a_mail_to_several_recipients_only_marks_the_mail_as_sent(kind: str) -> None:
-    tags = {**event()["data"]["tags"], "several": "true"}
+    tags = {**resend_event()["data"]["tags"], "several": "true"}
     sent = one(kind, tags=tags, bounce=BOUNCE)
     assert (sent.status, sent.suppress, sent.several) == ("sent", None, True)
 
@@ -108,8 +108,8 @@ def test_a_resend_event_of_an_unknown_type_is_logged_and_dropped(log: Log) -> No
     [
         {"source": "resend"},
         {"source": "resend", "event": {"type": 5}},
-        {"source": "resend", "event": {**event(), "created_at": "yesterday"}},
-        {"source": "resend", "event": event("email.bounced")},
+        {"source": "resend", "event": {**resend_event(), "created_at": "yesterday"}},
+        {"source": "resend", "event": resend_event("email.bounced")},
     ],
 )
 def test_a_resend_event_with_an_invalid_field_is_malformed(body: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from botocore.exceptions import EndpointConnectionError
 from tests.support.unit.events import lambda_context
 from tests.support.unit.functions import Load
 from tests.support.unit.post import Counted, Log
-from tests.support.unit.resend_mail import SECRET, WEBHOOK_SECRET, Door, event, post
+from tests.support.unit.resend_mail import SECRET, WEBHOOK_SECRET, Door, resend_event, webhook_request
 from tests.support.unit.shared import NOW, Aws, FakeClock
 from tests.support.unit.webhooks import DENIED
 
@@ -19,56 +19,63 @@ OTHER = "whsec_" + "QW5vdGhlciBzaWduaW5nIHNlY3JldA=="
 
 
 @pytest.fixture
-def door(clock: FakeClock) -> Door:
+def resend_webhooks(clock: FakeClock) -> Door:
     return Door(clock)
 
 
-def test_a_signed_resend_event_is_queued_without_the_recipients_address(door: Door, counted: Counted) -> None:
-    assert door.answers(post(event("email.bounced", bounce={"type": "Permanent"}))) == 204
-    (body,) = map(json.loads, door.queue.bodies)
+def test_a_signed_resend_event_is_queued_without_the_recipients_address(
+    resend_webhooks: Door, counted: Counted
+) -> None:
+    assert (
+        resend_webhooks.answers(webhook_request(resend_event("email.bounced", bounce={"type": "Permanent"})))
+        == 204
+    )
+    (body,) = map(json.loads, resend_webhooks.queue.bodies)
     assert body["source"] == "resend"
-    assert body["event"]["data"]["tags"] == event()["data"]["tags"]
+    assert body["event"]["data"]["tags"] == resend_event()["data"]["tags"]
     assert body["event"]["data"]["bounce"]["type"] == "Permanent"
-    assert "ada@example.com" not in door.queue.bodies[0]
+    assert "ada@example.com" not in resend_webhooks.queue.bodies[0]
     assert counted() == {"ResendMailEvents": 1}
 
 
 @pytest.mark.parametrize(
     "request_",
     [
-        post(event(), key=OTHER),
-        post(event(), svix_signature=None),
-        post(event(), svix_signature="v1,ü v2,x"),
-        post(event(), svix_id="msg_2"),
-        post(event(), svix_timestamp=str(int(NOW) + 1)),
-        post(event(), svix_timestamp="soon"),
-        post(event(), svix_timestamp=None),
-        {**post(event()), "body": json.dumps(event(id_="m-2"))},
-        post(event(), at=NOW - 301),
-        post(event(), at=NOW + 301),
+        webhook_request(resend_event(), key=OTHER),
+        webhook_request(resend_event(), svix_signature=None),
+        webhook_request(resend_event(), svix_signature="v1,ü v2,x"),
+        webhook_request(resend_event(), svix_id="msg_2"),
+        webhook_request(resend_event(), svix_timestamp=str(int(NOW) + 1)),
+        webhook_request(resend_event(), svix_timestamp="soon"),
+        webhook_request(resend_event(), svix_timestamp=None),
+        {**webhook_request(resend_event()), "body": json.dumps(resend_event(id_="m-2"))},
+        webhook_request(resend_event(), at=NOW - 301),
+        webhook_request(resend_event(), at=NOW + 301),
     ],
 )
 def test_a_resend_webhook_without_a_valid_and_recent_signature_is_refused(
-    door: Door, request_: Any, counted: Counted
+    resend_webhooks: Door, request_: Any, counted: Counted
 ) -> None:
-    assert door.answers(request_) == 401
-    assert door.queue.bodies == []
+    assert resend_webhooks.answers(request_) == 401
+    assert resend_webhooks.queue.bodies == []
     assert counted() == {"ResendMailEventsRefused": 1}
 
 
-def test_a_webhook_with_several_signatures_is_valid_if_one_of_them_is_valid(door: Door) -> None:
-    ours = post(event())["headers"]["svix-signature"]
-    replaced = post(event(), key=OTHER)["headers"]["svix-signature"]
-    assert door.answers(post(event(), svix_signature=f"{replaced} {ours}")) == 204
+def test_a_webhook_with_several_signatures_is_valid_if_one_of_them_is_valid(resend_webhooks: Door) -> None:
+    ours = webhook_request(resend_event())["headers"]["svix-signature"]
+    replaced = webhook_request(resend_event(), key=OTHER)["headers"]["svix-signature"]
+    assert (
+        resend_webhooks.answers(webhook_request(resend_event(), svix_signature=f"{replaced} {ours}")) == 204
+    )
 
 
 @pytest.mark.parametrize("body", ["{", "[]", "null", '{"type": 5}', "[" * 100_000])
-def test_a_signed_webhook_body_that_is_not_an_event_is_refused(door: Door, body: str) -> None:
-    assert door.answers(post(body)) == 400
+def test_a_signed_webhook_body_that_is_not_an_event_is_refused(resend_webhooks: Door, body: str) -> None:
+    assert resend_webhooks.answers(webhook_request(body)) == 400
 
 
-def test_a_webhook_body_over_the_size_limit_is_refused(door: Door) -> None:
-    assert door.answers(post("x" * 300_000)) == 413
+def test_a_webhook_body_over_the_size_limit_is_refused(resend_webhooks: Door) -> None:
+    assert resend_webhooks.answers(webhook_request("x" * 300_000)) == 413
 
 
 @pytest.mark.parametrize(
@@ -77,17 +84,19 @@ def test_a_webhook_body_over_the_size_limit_is_refused(door: Door) -> None:
 def test_with_an_invalid_secret_the_response_is_a_server_error_so_that_resend_retries(
     clock: FakeClock, text: str, log: Log
 ) -> None:
-    assert Door(clock, text).answers(post(event())) == 500
+    assert Door(clock, text).answers(webhook_request(resend_event())) == 500
     assert "cannot be checked" in log()[-1]["message"]
     assert not text or text not in str(log())
 
 
-def test_while_sqs_or_the_secret_is_unavailable_the_response_makes_resend_retry(door: Door) -> None:
-    door.secrets.trouble = DENIED
-    assert door.answers(post(event())) == 500
-    door.secrets.trouble = None
-    door.queue.trouble = EndpointConnectionError(endpoint_url="https://sqs")
-    assert door.answers(post(event())) == 503
+def test_while_sqs_or_the_secret_is_unavailable_the_response_makes_resend_retry(
+    resend_webhooks: Door,
+) -> None:
+    resend_webhooks.secrets.trouble = DENIED
+    assert resend_webhooks.answers(webhook_request(resend_event())) == 500
+    resend_webhooks.secrets.trouble = None
+    resend_webhooks.queue.trouble = EndpointConnectionError(endpoint_url="https://sqs")
+    assert resend_webhooks.answers(webhook_request(resend_event())) == 503
 
 
 def test_the_handler_puts_an_event_of_a_resend_webhook_into_the_feedback_queue(
@@ -96,7 +105,9 @@ def test_the_handler_puts_an_event_of_a_resend_webhook_into_the_feedback_queue(
     created = boto3.client("secretsmanager").create_secret(Name="mailroom-test-resend", SecretString=SECRET)
     monkeypatch.setenv("RESEND_SECRET_ARN", created["ARN"])
     monkeypatch.setenv("FEEDBACK_QUEUE_URL", aws.urls["feedback"])
-    assert load("resend_mail_events")(post(event(), at=time.time()), lambda_context()) == {"statusCode": 204}
+    assert load("resend_mail_events")(webhook_request(resend_event(), at=time.time()), lambda_context()) == {
+        "statusCode": 204
+    }
     (body,) = aws.bodies("feedback")
     assert body["event"]["type"] == "email.delivered"
     assert WEBHOOK_SECRET not in json.dumps(body)

@@ -22,19 +22,18 @@ from tests.support.unit.feedback_callbacks import (
     SECRET,
     TOKEN,
     Door,
-    headers,
-    post,
+    callback_request,
     sign,
+    signed_headers,
 )
-from tests.support.unit.feedback_words import NUMBER, SID
-from tests.support.unit.feedback_words import event as event_of
+from tests.support.unit.feedback_words import NUMBER, SID, one_event
 from tests.support.unit.post import Counted, Log
 from tests.support.unit.shared import NOW, NOW_MS, FakeClock
 from tests.support.unit.webhooks import DENIED, DOWN
 
 
 @pytest.fixture
-def door(clock: FakeClock) -> Door:
+def twilio_callbacks(clock: FakeClock) -> Door:
     return Door(clock)
 
 
@@ -42,9 +41,11 @@ def without(name: str) -> dict[str, str]:
     return {field: value for field, value in FIELDS.items() if field != name}
 
 
-def test_a_signed_callback_is_queued_without_the_content_of_the_text(door: Door, counted: Counted) -> None:
-    assert door.answers(post({**FIELDS, "Body": "secret"})) == 204
-    (body,) = door.queue.bodies
+def test_a_signed_callback_is_queued_without_the_content_of_the_text(
+    twilio_callbacks: Door, counted: Counted
+) -> None:
+    assert twilio_callbacks.answers(callback_request({**FIELDS, "Body": "secret"})) == 204
+    (body,) = twilio_callbacks.queue.bodies
     assert json.loads(body) == {
         "source": "twilio",
         "reference": Reference("s-1").text,
@@ -60,41 +61,53 @@ def test_a_signed_callback_is_queued_without_the_content_of_the_text(door: Door,
     assert counted() == {"TwilioCallbacks": 1}
 
 
-def test_the_feedback_reader_reads_a_queued_twilio_callback(door: Door) -> None:
+def test_the_feedback_reader_reads_a_queued_twilio_callback(twilio_callbacks: Door) -> None:
     path = f"/callbacks/twilio/{Reference('order 7 / ä', 3).text}"
     fields = {**FIELDS, "MessageStatus": "undelivered", "ErrorCode": "30006"}
-    assert door.answers(post(fields, path=path)) == 204
-    event = event_of(door.queue.bodies[0])
+    assert twilio_callbacks.answers(callback_request(fields, path=path)) == 204
+    event = one_event(twilio_callbacks.queue.bodies[0])
     assert (event.key, event.attempt) == (Key("order 7 / ä", "sms"), 3)
     assert (event.status, event.suppress, event.recipients) == ("undelivered", "bounce", (NUMBER,))
 
 
-def test_twilios_signature_covers_the_callback_url_without_its_fragment(door: Door) -> None:
+def test_twilios_signature_covers_the_callback_url_without_its_fragment(twilio_callbacks: Door) -> None:
     url = f"{PUBLIC_URL}{PATH}{RETRIED}"
-    assert door.answers(post(signature=sign(urldefrag(url).url, FIELDS))) == 204
-    assert door.answers(post(signature=sign(url, FIELDS))) == 403
+    assert twilio_callbacks.answers(callback_request(signature=sign(urldefrag(url).url, FIELDS))) == 204
+    assert twilio_callbacks.answers(callback_request(signature=sign(url, FIELDS))) == 403
 
 
-def test_a_callback_body_may_arrive_without_base64(door: Door) -> None:
-    assert door.answers(post(body=None, isBase64Encoded=False) | {"body": urlencode(FIELDS)}) == 204
+def test_a_callback_body_may_arrive_without_base64(twilio_callbacks: Door) -> None:
+    assert (
+        twilio_callbacks.answers(
+            callback_request(body=None, isBase64Encoded=False) | {"body": urlencode(FIELDS)}
+        )
+        == 204
+    )
 
 
-def test_twilios_signature_covers_an_empty_field(door: Door) -> None:
+def test_twilios_signature_covers_an_empty_field(twilio_callbacks: Door) -> None:
     fields = {**FIELDS, "ErrorMessage": ""}
-    assert door.answers(post(fields)) == 204
-    assert door.answers(post(fields, signature=sign(PUBLIC_URL + PATH, FIELDS))) == 403
+    assert twilio_callbacks.answers(callback_request(fields)) == 204
+    assert (
+        twilio_callbacks.answers(callback_request(fields, signature=sign(PUBLIC_URL + PATH, FIELDS))) == 403
+    )
 
 
-def test_twilios_signature_covers_the_query_of_the_url(door: Door) -> None:
-    assert door.answers(post(query="a=1&b=%20")) == 204
-    assert door.answers(post(signature=sign(PUBLIC_URL + PATH, FIELDS)) | {"rawQueryString": "a=1"}) == 403
+def test_twilios_signature_covers_the_query_of_the_url(twilio_callbacks: Door) -> None:
+    assert twilio_callbacks.answers(callback_request(query="a=1&b=%20")) == 204
+    assert (
+        twilio_callbacks.answers(
+            callback_request(signature=sign(PUBLIC_URL + PATH, FIELDS)) | {"rawQueryString": "a=1"}
+        )
+        == 403
+    )
 
 
 @pytest.mark.parametrize("origin", ["https://api.mailroom.example", "https://api.mailroom.example:443"])
 def test_twilios_signature_may_be_over_the_url_with_or_without_a_port(clock: FakeClock, origin: str) -> None:
     for public_url in ("https://api.mailroom.example", "https://api.mailroom.example:443"):
         door = Door(clock, public_url=public_url)
-        assert door.answers(post(signature=sign(origin + PATH, FIELDS))) == 204
+        assert door.answers(callback_request(signature=sign(origin + PATH, FIELDS))) == 204
 
 
 OWN = "a1b2c3d4e5.execute-api.eu-central-1.amazonaws.com"
@@ -103,32 +116,40 @@ OWN = "a1b2c3d4e5.execute-api.eu-central-1.amazonaws.com"
 def came_by(host: Any, signature: str | None = None, **changes: Any) -> dict[str, Any]:
     """Return a callback that API Gateway received for this host, signed for the host unless `signature`
     replaces that."""
-    event = post(signature=sign(f"https://{host}{PATH}", FIELDS) if signature is None else signature)
+    event = callback_request(
+        signature=sign(f"https://{host}{PATH}", FIELDS) if signature is None else signature
+    )
     event["requestContext"]["domainName"] = host
     return {**event, **changes}
 
 
 @pytest.mark.parametrize("origin", [f"https://{OWN}", f"https://{OWN}:443"])
 def test_a_callback_to_the_apis_default_host_stays_valid_after_a_change_of_the_public_url(
-    door: Door, origin: str
+    twilio_callbacks: Door, origin: str
 ) -> None:
-    assert door.answers(came_by(OWN, sign(origin + PATH, FIELDS))) == 204
-    assert door.answers(came_by(OWN, sign(PUBLIC_URL + PATH, FIELDS))) == 204  # as before
+    assert twilio_callbacks.answers(came_by(OWN, sign(origin + PATH, FIELDS))) == 204
+    assert twilio_callbacks.answers(came_by(OWN, sign(PUBLIC_URL + PATH, FIELDS))) == 204  # as before
 
 
-def test_a_callback_signed_for_another_host_is_refused_even_if_its_headers_name_that_host(door: Door) -> None:
+def test_a_callback_signed_for_another_host_is_refused_even_if_its_headers_name_that_host(
+    twilio_callbacks: Door,
+) -> None:
     captured = sign(f"https://other-stage.example{PATH}", FIELDS)
-    assert door.answers(came_by(OWN, captured)) == 403
+    assert twilio_callbacks.answers(came_by(OWN, captured)) == 403
     event = came_by(OWN, captured)
     event["headers"] |= {"host": "other-stage.example", "x-forwarded-host": "other-stage.example"}
-    assert door.answers(event) == 403
-    assert door.queue.bodies == []
+    assert twilio_callbacks.answers(event) == 403
+    assert twilio_callbacks.queue.bodies == []
 
 
 @pytest.mark.parametrize("host", [OWN, "api.mailroom.example"])
-def test_a_callback_signed_by_another_token_or_for_http_is_refused_at_any_host(door: Door, host: str) -> None:
-    assert door.answers(came_by(host, sign(f"https://{host}{PATH}", FIELDS, "another token"))) == 403
-    assert door.answers(came_by(host, sign(f"http://{host}{PATH}", FIELDS))) == 403
+def test_a_callback_signed_by_another_token_or_for_http_is_refused_at_any_host(
+    twilio_callbacks: Door, host: str
+) -> None:
+    assert (
+        twilio_callbacks.answers(came_by(host, sign(f"https://{host}{PATH}", FIELDS, "another token"))) == 403
+    )
+    assert twilio_callbacks.answers(came_by(host, sign(f"http://{host}{PATH}", FIELDS))) == 403
 
 
 @pytest.mark.parametrize(
@@ -138,24 +159,24 @@ def test_a_callback_signed_by_another_token_or_for_http_is_refused_at_any_host(d
         *("a.example\n", "ä.example", "x" * 64 + ".example", "x." * 127 + "example"),
     ],
 )
-def test_a_callback_signed_for_an_invalid_host_is_refused(door: Door, host: str) -> None:
-    assert door.answers(came_by(host)) == 403
-    assert door.answers(came_by(host, sign(PUBLIC_URL + PATH, FIELDS))) == 204
+def test_a_callback_signed_for_an_invalid_host_is_refused(twilio_callbacks: Door, host: str) -> None:
+    assert twilio_callbacks.answers(came_by(host)) == 403
+    assert twilio_callbacks.answers(came_by(host, sign(PUBLIC_URL + PATH, FIELDS))) == 204
 
 
-def test_a_callback_without_a_host_is_checked_against_the_public_url_only(door: Door) -> None:
-    assert door.answers(came_by(None, sign(PUBLIC_URL + PATH, FIELDS))) == 204
-    assert door.answers(came_by(None)) == 403
-    bare = post()
+def test_a_callback_without_a_host_is_checked_against_the_public_url_only(twilio_callbacks: Door) -> None:
+    assert twilio_callbacks.answers(came_by(None, sign(PUBLIC_URL + PATH, FIELDS))) == 204
+    assert twilio_callbacks.answers(came_by(None)) == 403
+    bare = callback_request()
     del bare["requestContext"]
-    assert door.answers(bare) == 204
+    assert twilio_callbacks.answers(bare) == 204
 
 
 def test_twilios_signature_covers_the_port_and_the_path_of_the_public_url(clock: FakeClock) -> None:
     public_url = "http://127.0.0.1:4566/restapis/a1/$default/_user_request_"
     door = Door(clock, public_url=public_url)
-    assert door.answers(post(signature=sign(public_url + PATH, FIELDS))) == 204
-    assert door.answers(post(signature=sign("http://127.0.0.1:4566" + PATH, FIELDS))) == 403
+    assert door.answers(callback_request(signature=sign(public_url + PATH, FIELDS))) == 204
+    assert door.answers(callback_request(signature=sign("http://127.0.0.1:4566" + PATH, FIELDS))) == 403
 
 
 @pytest.mark.parametrize(
@@ -176,51 +197,58 @@ def test_twilios_signature_covers_the_port_and_the_path_of_the_public_url(clock:
     ],
 )
 def test_a_callback_with_a_missing_or_invalid_signature_is_refused(
-    door: Door, counted: Counted, signature: str | None
+    twilio_callbacks: Door, counted: Counted, signature: str | None
 ) -> None:
-    assert door.answers(post(headers=headers(x_twilio_signature=signature))) == 403
-    assert (door.queue.bodies, counted()) == ([], {"TwilioCallbacksRefused": 1})
+    assert (
+        twilio_callbacks.answers(callback_request(headers=signed_headers(x_twilio_signature=signature)))
+        == 403
+    )
+    assert (twilio_callbacks.queue.bodies, counted()) == ([], {"TwilioCallbacksRefused": 1})
 
 
-def test_the_headers_of_a_callback_are_read_in_upper_and_lower_case(door: Door) -> None:
-    event = post()
+def test_the_headers_of_a_callback_are_read_in_upper_and_lower_case(twilio_callbacks: Door) -> None:
+    event = callback_request()
     event["headers"] = {name.title(): value for name, value in event["headers"].items()}
-    assert door.answers(event) == 204
+    assert twilio_callbacks.answers(event) == 204
 
 
-def test_a_captured_callback_is_refused_for_another_message_or_attempt(door: Door) -> None:
+def test_a_captured_callback_is_refused_for_another_message_or_attempt(twilio_callbacks: Door) -> None:
     for reference in (Reference("s-2"), Reference("s-1", 2)):
         path = f"/callbacks/twilio/{reference.text}"
-        assert door.answers({**post(), "rawPath": path}) == 403
-    assert door.queue.bodies == []
+        assert twilio_callbacks.answers({**callback_request(), "rawPath": path}) == 403
+    assert twilio_callbacks.queue.bodies == []
 
 
-def test_a_repeated_callback_is_queued_as_the_same_event(door: Door) -> None:
+def test_a_repeated_callback_is_queued_as_the_same_event(twilio_callbacks: Door) -> None:
     for _ in range(2):
-        assert door.answers(post()) == 204
-    first, second = map(event_of, door.queue.bodies)
+        assert twilio_callbacks.answers(callback_request()) == 204
+    first, second = map(one_event, twilio_callbacks.queue.bodies)
     assert first == second
 
 
 @pytest.mark.parametrize("fields", [without("AccountSid"), {**FIELDS, "AccountSid": ACCOUNT[:-1] + "1"}])
-def test_a_callback_of_another_twilio_account_is_refused(door: Door, fields: dict[str, str]) -> None:
-    assert door.answers(post(fields)) == 403
-    assert door.queue.bodies == []
+def test_a_callback_of_another_twilio_account_is_refused(
+    twilio_callbacks: Door, fields: dict[str, str]
+) -> None:
+    assert twilio_callbacks.answers(callback_request(fields)) == 403
+    assert twilio_callbacks.queue.bodies == []
 
 
 @pytest.mark.parametrize("name", ["MessageSid", "MessageStatus"])
-def test_a_signed_callback_without_a_message_id_or_a_status_is_refused(door: Door, name: str) -> None:
-    assert door.answers(post(without(name))) == 400
-    assert door.answers(post({**FIELDS, name: ""})) == 400
-    assert door.queue.bodies == []
+def test_a_signed_callback_without_a_message_id_or_a_status_is_refused(
+    twilio_callbacks: Door, name: str
+) -> None:
+    assert twilio_callbacks.answers(callback_request(without(name))) == 400
+    assert twilio_callbacks.answers(callback_request({**FIELDS, name: ""})) == 400
+    assert twilio_callbacks.queue.bodies == []
 
 
 @pytest.mark.parametrize("trouble", [DOWN, EndpointConnectionError(endpoint_url="https://sqs")])
 def test_if_a_callback_cannot_be_queued_the_response_makes_twilio_retry(
-    door: Door, log: Log, counted: Counted, trouble: Exception
+    twilio_callbacks: Door, log: Log, counted: Counted, trouble: Exception
 ) -> None:
-    door.queue.trouble = trouble
-    assert door.answers(post()) == 503
+    twilio_callbacks.queue.trouble = trouble
+    assert twilio_callbacks.answers(callback_request()) == 503
     assert counted() == {"TwilioCallbacksFailed": 1}
     (line,) = log()
     assert (line["level"], line["message"]) == ("ERROR", "request not accepted")
@@ -243,7 +271,7 @@ def test_with_an_invalid_secret_every_callback_is_refused_and_the_log_has_the_re
     clock: FakeClock, log: Log, text: str
 ) -> None:
     door = Door(clock, text)
-    assert door.answers(post(signature=sign(PUBLIC_URL + PATH, FIELDS, ""))) == 500
+    assert door.answers(callback_request(signature=sign(PUBLIC_URL + PATH, FIELDS, ""))) == 500
     (line,) = log()
     assert line["level"] == "ERROR"
     assert 'not {"account_sid": "AC…", "auth_token": "…"}' in line["reason"]
@@ -252,44 +280,50 @@ def test_with_an_invalid_secret_every_callback_is_refused_and_the_log_has_the_re
 
 @pytest.mark.parametrize("trouble", [DENIED, DOWN, EndpointConnectionError(endpoint_url="https://secrets")])
 def test_every_callback_is_refused_while_the_secret_cannot_be_read(
-    door: Door, log: Log, counted: Counted, trouble: Exception
+    twilio_callbacks: Door, log: Log, counted: Counted, trouble: Exception
 ) -> None:
-    door.secrets.trouble = trouble
-    assert door.answers(post()) == 500
+    twilio_callbacks.secrets.trouble = trouble
+    assert twilio_callbacks.answers(callback_request()) == 500
     assert counted() == {"TwilioCallbacksFailed": 1}
     (line,) = log()
     assert "cannot be read" in line["reason"]
-    door.secrets.trouble = None
-    assert door.answers(post()) == 204
+    twilio_callbacks.secrets.trouble = None
+    assert twilio_callbacks.answers(callback_request()) == 204
 
 
-def test_with_an_empty_secret_all_callbacks_are_refused(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_an_empty_secret_all_callbacks_are_refused(
+    twilio_callbacks: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def none(_: CachedSecret) -> None:
         raise LookupError("the secret has no current value; add one")
 
     monkeypatch.setattr(CachedSecret, "current", none)
-    assert door.answers(post()) == 500
+    assert twilio_callbacks.answers(callback_request()) == 500
 
 
-def test_a_replaced_auth_token_is_used_after_half_a_minute(door: Door, clock: FakeClock) -> None:
-    new = post(signature=sign(PUBLIC_URL + PATH, FIELDS, "another token"))
-    assert (door.answers(post()), door.answers(new)) == (204, 403)
-    door.secrets.rotate(SECRET.replace(TOKEN, "another token"), NOW)
+def test_a_replaced_auth_token_is_used_after_half_a_minute(twilio_callbacks: Door, clock: FakeClock) -> None:
+    new = callback_request(signature=sign(PUBLIC_URL + PATH, FIELDS, "another token"))
+    assert (twilio_callbacks.answers(callback_request()), twilio_callbacks.answers(new)) == (204, 403)
+    twilio_callbacks.secrets.rotate(SECRET.replace(TOKEN, "another token"), NOW)
     clock.advance(30)
-    assert (door.answers(new), door.answers(post())) == (204, 403)
-    assert len(door.secrets.asked) == 2
+    assert (twilio_callbacks.answers(new), twilio_callbacks.answers(callback_request())) == (204, 403)
+    assert len(twilio_callbacks.secrets.asked) == 2
 
 
 def test_the_twilio_secret_may_contain_further_fields(clock: FakeClock) -> None:
     door = Door(clock, SECRET.replace("}", ', "api_key": "SK1", "api_key_secret": "x"}'))
-    assert door.answers(post()) == 204
+    assert door.answers(callback_request()) == 204
 
 
-def test_the_log_contains_only_the_id_and_the_status_of_a_callback(door: Door, log: Log) -> None:
-    for event in (post(), post(signature="no"), post(body="Body=secret&Body=secret")):
-        door.answers(event)
-    door.queue.trouble = DOWN
-    door.answers(post())
+def test_the_log_contains_only_the_id_and_the_status_of_a_callback(twilio_callbacks: Door, log: Log) -> None:
+    for event in (
+        callback_request(),
+        callback_request(signature="no"),
+        callback_request(body="Body=secret&Body=secret"),
+    ):
+        twilio_callbacks.answers(event)
+    twilio_callbacks.queue.trouble = DOWN
+    twilio_callbacks.answers(callback_request())
     lines = log()
     assert [line["message"] for line in lines] == [
         "callback queued",
@@ -311,7 +345,7 @@ changed = st.dictionaries(
 )
 
 
-def signed(event: Any) -> bool:
+def is_signed(event: Any) -> bool:
     """Return whether Twilio's own validator accepts the whole request."""
     form = base64.b64decode(event["body"]).decode() if event["isBase64Encoded"] else event["body"]
     url = PUBLIC_URL + event["rawPath"] + ("?" if event["rawQueryString"] else "") + event["rawQueryString"]
@@ -322,10 +356,10 @@ def signed(event: Any) -> bool:
 @given(changed, st.booleans())
 def test_any_request_gets_a_response_and_only_a_signed_callback_is_queued(changes: Any, bare: bool) -> None:
     door = Door(FakeClock())
-    event = changes if bare else {**post(), **changes}
+    event = changes if bare else {**callback_request(), **changes}
     queued = door.answers(event) == 204
     assert len(door.queue.bodies) == queued
-    assert not queued or signed(event)
+    assert not queued or is_signed(event)
 
 
 @given(st.dictionaries(texts, texts, max_size=6), texts, st.binary(max_size=40))
@@ -335,5 +369,5 @@ def test_a_callback_signed_without_the_auth_token_is_refused(
     door = Door(FakeClock())
     form = {**FIELDS, **fields}
     for forged in (sign(PUBLIC_URL + PATH, form, token), signature.decode("latin-1")):
-        assert door.answers(post(form, signature=forged)) in {400, 403}
+        assert door.answers(callback_request(form, signature=forged)) in {400, 403}
     assert door.queue.bodies == []

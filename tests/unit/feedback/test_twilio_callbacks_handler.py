@@ -7,7 +7,7 @@ import boto3
 import pytest
 
 from tests.support.unit.events import lambda_context
-from tests.support.unit.feedback_callbacks import PUBLIC_URL, SECRET, post
+from tests.support.unit.feedback_callbacks import PUBLIC_URL, SECRET, callback_request
 from tests.support.unit.functions import Load
 from tests.support.unit.shared import Aws, refuse_calls
 
@@ -23,7 +23,7 @@ def test_the_handler_puts_a_twilio_callback_into_the_feedback_queue(
     with monkeypatch.context() as cold_start:
         refuse_calls(cold_start)
         handler = load("twilio_callbacks")
-    assert handler(post(), lambda_context()) == {"statusCode": 204}
+    assert handler(callback_request(), lambda_context()) == {"statusCode": 204}
     (body,) = aws.bodies("feedback")
     assert (body["source"], body["fields"]["MessageStatus"]) == ("twilio", "delivered")
 

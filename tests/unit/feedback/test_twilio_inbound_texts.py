@@ -8,8 +8,8 @@ from mailroom.errors import InvalidRequest, NotSent, OutcomeUnknown
 from mailroom.providers.keywords import KeywordText
 from mailroom.providers.twilio.account import TwilioAccount
 from mailroom.providers.twilio.callbacks import message_created
-from tests.support.unit.feedback_callbacks import ACCOUNT, TOKEN, Door, sign, text
-from tests.support.unit.feedback_words import NUMBER, OURS, SID, fault, items_of
+from tests.support.unit.feedback_callbacks import ACCOUNT, TOKEN, Door, inbound_text, sign
+from tests.support.unit.feedback_words import NUMBER, OURS, SID, items_of, malformed_words
 from tests.support.unit.post import Counted, Log
 from tests.support.unit.scripted_server import Answer, scripted
 from tests.support.unit.shared import NOW, NOW_MS, FakeClock
@@ -18,15 +18,17 @@ OTHER = "SM" + "f" * 32
 
 
 @pytest.fixture
-def door(clock: FakeClock) -> Door:
+def inbound_texts(clock: FakeClock) -> Door:
     door = Door(clock)
     door.created = {SID: NOW - 60, OTHER: NOW - 30}
     return door
 
 
-def test_a_signed_stop_text_is_queued_with_the_time_at_which_twilio_created_the_text(door: Door) -> None:
-    assert door.answers(text("Stop.")) == 200
-    (body,) = door.queue.bodies
+def test_a_signed_stop_text_is_queued_with_the_time_at_which_twilio_created_the_text(
+    inbound_texts: Door,
+) -> None:
+    assert inbound_texts.answers(inbound_text("Stop.")) == 200
+    (body,) = inbound_texts.queue.bodies
     assert json.loads(body) == {
         "source": "twilio-text",
         "number": NUMBER,
@@ -36,15 +38,17 @@ def test_a_signed_stop_text_is_queued_with_the_time_at_which_twilio_created_the_
     }
 
 
-def test_the_feedback_reader_reads_a_queued_stop_or_start(door: Door) -> None:
-    assert door.answers(text("Unstop")) == 200
-    assert items_of(door.queue.bodies[0]) == [KeywordText(NUMBER, OURS, "start", NOW_MS - 60_000)]
+def test_the_feedback_reader_reads_a_queued_stop_or_start(inbound_texts: Door) -> None:
+    assert inbound_texts.answers(inbound_text("Unstop")) == 200
+    assert items_of(inbound_texts.queue.bodies[0]) == [KeywordText(NUMBER, OURS, "start", NOW_MS - 60_000)]
 
 
 @pytest.mark.parametrize(("words", "wish"), [("ARRÊT", "stop"), ("oui", "start")])
-def test_the_stages_configured_keywords_are_recognized_in_texts(door: Door, words: str, wish: str) -> None:
-    assert door.answers(text(words)) == 200
-    assert json.loads(door.queue.bodies[0])["wish"] == wish
+def test_the_stages_configured_keywords_are_recognized_in_texts(
+    inbound_texts: Door, words: str, wish: str
+) -> None:
+    assert inbound_texts.answers(inbound_text(words)) == 200
+    assert json.loads(inbound_texts.queue.bodies[0])["wish"] == wish
 
 
 @pytest.mark.parametrize(
@@ -57,19 +61,19 @@ def test_the_stages_configured_keywords_are_recognized_in_texts(door: Door, word
     ],
 )
 def test_a_stop_or_start_that_twilios_messaging_service_recognized_is_queued(
-    door: Door, body: str, type_: str, wish: str
+    inbound_texts: Door, body: str, type_: str, wish: str
 ) -> None:
-    assert door.answers(text(body, fields={"OptOutType": type_})) == 200
-    assert json.loads(door.queue.bodies[0])["wish"] == wish
+    assert inbound_texts.answers(inbound_text(body, fields={"OptOutType": type_})) == 200
+    assert json.loads(inbound_texts.queue.bodies[0])["wish"] == wish
 
 
 def test_a_text_without_stop_or_start_is_counted_and_neither_queued_nor_looked_up(
-    door: Door, counted: Counted, log: Log
+    inbound_texts: Door, counted: Counted, log: Log
 ) -> None:
-    door.created = {}
-    assert door.answers(text("Where is my parcel?")) == 200
-    assert door.answers(text("info", fields={"OptOutType": "HELP"})) == 200
-    assert (door.queue.bodies, counted(), log()) == ([], {"TextsIgnored": 2}, [])
+    inbound_texts.created = {}
+    assert inbound_texts.answers(inbound_text("Where is my parcel?")) == 200
+    assert inbound_texts.answers(inbound_text("info", fields={"OptOutType": "HELP"})) == 200
+    assert (inbound_texts.queue.bodies, counted(), log()) == ([], {"TextsIgnored": 2}, [])
 
 
 @pytest.mark.parametrize(
@@ -80,32 +84,42 @@ def test_a_text_without_stop_or_start_is_counted_and_neither_queued_nor_looked_u
         {"fields": {"AccountSid": ACCOUNT[:-1] + "1"}},
     ],
 )
-def test_a_forged_inbound_text_is_refused(door: Door, counted: Counted, changes: dict[str, str]) -> None:
-    assert door.answers(text(**changes)) == 403  # type: ignore[arg-type]
-    assert (door.queue.bodies, counted()) == ([], {"TwilioCallbacksRefused": 1})
+def test_a_forged_inbound_text_is_refused(
+    inbound_texts: Door, counted: Counted, changes: dict[str, str]
+) -> None:
+    assert inbound_texts.answers(inbound_text(**changes)) == 403  # type: ignore[arg-type]
+    assert (inbound_texts.queue.bodies, counted()) == ([], {"TwilioCallbacksRefused": 1})
 
 
-def test_a_captured_inbound_text_is_refused_if_its_body_or_its_path_was_changed(door: Door) -> None:
-    captured = text("START")
-    for forged in (text("STOP"), text("START", fields={"From": "+16175559999"}), text("START", OTHER)):
-        assert door.answers({**captured, "body": forged["body"]}) == 403
-    assert door.answers({**captured, "rawPath": "/callbacks/twilio/bS0x"}) == 403
-    assert door.queue.bodies == []
+def test_a_captured_inbound_text_is_refused_if_its_body_or_its_path_was_changed(inbound_texts: Door) -> None:
+    captured = inbound_text("START")
+    for forged in (
+        inbound_text("STOP"),
+        inbound_text("START", fields={"From": "+16175559999"}),
+        inbound_text("START", OTHER),
+    ):
+        assert inbound_texts.answers({**captured, "body": forged["body"]}) == 403
+    assert inbound_texts.answers({**captured, "rawPath": "/callbacks/twilio/bS0x"}) == 403
+    assert inbound_texts.queue.bodies == []
 
 
-def test_a_text_posted_again_later_is_queued_with_the_same_time(door: Door, clock: FakeClock) -> None:
-    door.answers(text("START"))
+def test_a_text_posted_again_later_is_queued_with_the_same_time(
+    inbound_texts: Door, clock: FakeClock
+) -> None:
+    inbound_texts.answers(inbound_text("START"))
     clock.advance(3600)
-    door.answers(text("START"))
-    first, second = door.queue.bodies
+    inbound_texts.answers(inbound_text("START"))
+    first, second = inbound_texts.queue.bodies
     assert first == second
 
 
-def test_a_stop_text_created_in_the_same_second_as_a_start_text_gets_a_later_time(door: Door) -> None:
-    door.created[OTHER] = door.created[SID]
-    door.answers(text("START", OTHER))
-    door.answers(text("STOP"))
-    start, stop = (json.loads(body)["at"] for body in door.queue.bodies)
+def test_a_stop_text_created_in_the_same_second_as_a_start_text_gets_a_later_time(
+    inbound_texts: Door,
+) -> None:
+    inbound_texts.created[OTHER] = inbound_texts.created[SID]
+    inbound_texts.answers(inbound_text("START", OTHER))
+    inbound_texts.answers(inbound_text("STOP"))
+    start, stop = (json.loads(body)["at"] for body in inbound_texts.queue.bodies)
     assert stop - start == 999
 
 
@@ -118,38 +132,45 @@ TROUBLES = [
 
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_a_stop_text_gets_the_current_time_if_its_creation_time_cannot_be_looked_up(
-    door: Door, trouble: Exception
+    inbound_texts: Door, trouble: Exception
 ) -> None:
-    door.created[SID] = trouble
-    assert door.answers(text()) == 200
-    assert json.loads(door.queue.bodies[0])["at"] == NOW_MS
+    inbound_texts.created[SID] = trouble
+    assert inbound_texts.answers(inbound_text()) == 200
+    assert json.loads(inbound_texts.queue.bodies[0])["at"] == NOW_MS
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_if_a_start_texts_creation_time_cannot_be_looked_up_the_response_makes_twilio_retry(
-    door: Door, counted: Counted, log: Log, trouble: Exception
+    inbound_texts: Door, counted: Counted, log: Log, trouble: Exception
 ) -> None:
-    door.created[SID] = trouble
-    assert door.answers(text("START")) == 503
-    assert (door.queue.bodies, counted()) == ([], {"TwilioCallbacksFailed": 1})
+    inbound_texts.created[SID] = trouble
+    assert inbound_texts.answers(inbound_text("START")) == 503
+    assert (inbound_texts.queue.bodies, counted()) == ([], {"TwilioCallbacksFailed": 1})
     (line,) = log()
     assert (line["level"], line["reason"]) == ("ERROR", str(trouble))
 
 
 @pytest.mark.parametrize("fields", [{"MessageSid": ""}, {"MessageSid": f"{SID[:-3]}/.."}, {"To": ""}])
-def test_a_signed_text_without_a_valid_id_or_number_is_refused(door: Door, fields: dict[str, str]) -> None:
-    assert door.answers(text(fields=fields)) == 400
+def test_a_signed_text_without_a_valid_id_or_number_is_refused(
+    inbound_texts: Door, fields: dict[str, str]
+) -> None:
+    assert inbound_texts.answers(inbound_text(fields=fields)) == 400
 
 
-def test_a_signed_stop_without_a_number_is_queued_and_then_rejected_as_malformed(door: Door) -> None:
-    assert door.answers(text(fields={"From": ""})) == 200
-    (body,) = door.queue.bodies
-    assert fault(json.loads(body)).startswith("the number of a STOP or START is invalid")
+def test_a_signed_stop_without_a_number_is_queued_and_then_rejected_as_malformed(inbound_texts: Door) -> None:
+    assert inbound_texts.answers(inbound_text(fields={"From": ""})) == 200
+    (body,) = inbound_texts.queue.bodies
+    assert malformed_words(json.loads(body)).startswith("the number of a STOP or START is invalid")
 
 
-def test_the_log_contains_only_the_id_and_the_keyword_of_a_text(door: Door, log: Log) -> None:
-    for event in (text(), text("my secret"), text(signature="no"), text(fields={"To": ""})):
-        door.answers(event)
+def test_the_log_contains_only_the_id_and_the_keyword_of_a_text(inbound_texts: Door, log: Log) -> None:
+    for event in (
+        inbound_text(),
+        inbound_text("my secret"),
+        inbound_text(signature="no"),
+        inbound_text(fields={"To": ""}),
+    ):
+        inbound_texts.answers(event)
     assert [line["message"] for line in log()] == ["text queued", "request refused", "request refused"]
     assert (log()[0]["message_sid"], log()[0]["wish"]) == (SID, "stop")
     lines = json.dumps(log())

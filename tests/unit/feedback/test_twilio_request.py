@@ -5,36 +5,43 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.support.unit.feedback_callbacks import FIELDS, PATH, Door, headers, post
+from tests.support.unit.feedback_callbacks import FIELDS, PATH, Door, callback_request, signed_headers
 from tests.support.unit.shared import FakeClock
 
 
 @pytest.fixture
-def door(clock: FakeClock) -> Door:
+def twilio_requests(clock: FakeClock) -> Door:
     return Door(clock)
 
 
-def test_a_request_body_over_the_size_limit_is_refused_before_decoding(door: Door) -> None:
+def test_a_request_body_over_the_size_limit_is_refused_before_decoding(twilio_requests: Door) -> None:
     largest = {**FIELDS, "Body": ""}
     largest["Body"] = "x" * (65_536 - len(urlencode(largest)))
-    assert door.answers(post(largest)) == 204
+    assert twilio_requests.answers(callback_request(largest)) == 204
     largest["Body"] += "xxx"
-    assert door.answers(post(largest)) == 413
-    assert door.answers(post(body="", isBase64Encoded=False) | {"body": urlencode(largest)}) == 413
-    assert door.answers(post() | {"body": "!" * 90_000}) == 413
+    assert twilio_requests.answers(callback_request(largest)) == 413
+    assert (
+        twilio_requests.answers(
+            callback_request(body="", isBase64Encoded=False) | {"body": urlencode(largest)}
+        )
+        == 413
+    )
+    assert twilio_requests.answers(callback_request() | {"body": "!" * 90_000}) == 413
 
 
 @pytest.mark.parametrize("kind", [None, "", "application/json", "multipart/form-data; boundary=x"])
-def test_a_request_whose_media_type_is_not_a_form_is_refused(door: Door, kind: str | None) -> None:
-    assert door.answers(post(headers=headers(content_type=kind))) == 415
-    assert door.queue.bodies == []
+def test_a_request_whose_media_type_is_not_a_form_is_refused(twilio_requests: Door, kind: str | None) -> None:
+    assert twilio_requests.answers(callback_request(headers=signed_headers(content_type=kind))) == 415
+    assert twilio_requests.queue.bodies == []
 
 
 @pytest.mark.parametrize(
     "kind", ["Application/X-WWW-Form-Urlencoded", "application/x-www-form-urlencoded ;a=1"]
 )
-def test_the_media_type_of_a_request_may_have_parameters_and_capital_letters(door: Door, kind: str) -> None:
-    assert door.answers(post(headers=headers(content_type=kind))) == 204
+def test_the_media_type_of_a_request_may_have_parameters_and_capital_letters(
+    twilio_requests: Door, kind: str
+) -> None:
+    assert twilio_requests.answers(callback_request(headers=signed_headers(content_type=kind))) == 204
 
 
 @pytest.mark.parametrize(
@@ -45,40 +52,45 @@ def test_the_media_type_of_a_request_may_have_parameters_and_capital_letters(doo
         *("/callbacks/twilio/" + "x" * 300, PATH.replace("twilio", "telnyx"), PATH.upper()),
     ],
 )
-def test_a_request_whose_path_does_not_name_a_message_is_refused(door: Door, path: str) -> None:
-    assert door.answers(post(path=path)) == 404
+def test_a_request_whose_path_does_not_name_a_message_is_refused(twilio_requests: Door, path: str) -> None:
+    assert twilio_requests.answers(callback_request(path=path)) == 404
 
 
 @pytest.mark.parametrize("body", ["!", "é", "====", "gA=="])
-def test_a_request_body_that_is_not_base64_of_utf_8_is_refused(door: Door, body: str) -> None:
-    assert door.answers(post() | {"body": body}) == 400
+def test_a_request_body_that_is_not_base64_of_utf_8_is_refused(twilio_requests: Door, body: str) -> None:
+    assert twilio_requests.answers(callback_request() | {"body": body}) == 400
 
 
 @pytest.mark.parametrize("query", ["\ud800", "ä", "a b", "\n"])
-def test_a_request_with_invalid_characters_in_the_query_is_refused(door: Door, query: str) -> None:
-    assert door.answers(post() | {"rawQueryString": query}) == 400
+def test_a_request_with_invalid_characters_in_the_query_is_refused(twilio_requests: Door, query: str) -> None:
+    assert twilio_requests.answers(callback_request() | {"rawQueryString": query}) == 400
 
 
-def test_a_request_with_a_malformed_form_is_refused(door: Door) -> None:
-    assert door.answers(post(body="a=%ff")) == 400
-    assert door.answers(post(body="&".join(f"a{number}=1" for number in range(101)))) == 400
-    assert door.answers(post(isBase64Encoded=False) | {"body": "a=\ud800"}) == 400
+def test_a_request_with_a_malformed_form_is_refused(twilio_requests: Door) -> None:
+    assert twilio_requests.answers(callback_request(body="a=%ff")) == 400
+    assert (
+        twilio_requests.answers(callback_request(body="&".join(f"a{number}=1" for number in range(101))))
+        == 400
+    )
+    assert twilio_requests.answers(callback_request(isBase64Encoded=False) | {"body": "a=\ud800"}) == 400
 
 
-def test_a_request_with_a_repeated_form_field_is_refused(door: Door) -> None:
+def test_a_request_with_a_repeated_form_field_is_refused(twilio_requests: Door) -> None:
     doubled = urlencode([*FIELDS.items(), ("MessageStatus", "failed")])
-    assert door.answers(post(body=doubled)) == 400
-    assert door.queue.bodies == []
+    assert twilio_requests.answers(callback_request(body=doubled)) == 400
+    assert twilio_requests.queue.bodies == []
 
 
 @pytest.mark.parametrize(
     "changes", [{"rawPath": None}, {"headers": None}, {"headers": {"a": 1}}, {"body": 7}]
 )
-def test_a_lambda_event_that_is_not_an_http_request_is_refused(door: Door, changes: dict[str, Any]) -> None:
-    assert door.answers({**post(), **changes}) == 400
-    assert door.answers({}) == 400
+def test_a_lambda_event_that_is_not_an_http_request_is_refused(
+    twilio_requests: Door, changes: dict[str, Any]
+) -> None:
+    assert twilio_requests.answers({**callback_request(), **changes}) == 400
+    assert twilio_requests.answers({}) == 400
 
 
 @pytest.mark.parametrize("body", [None, ""])
-def test_a_callback_request_without_a_body_is_refused(door: Door, body: str | None) -> None:
-    assert door.answers(post({}) | {"body": body}) == 403
+def test_a_callback_request_without_a_body_is_refused(twilio_requests: Door, body: str | None) -> None:
+    assert twilio_requests.answers(callback_request({}) | {"body": body}) == 403

@@ -68,7 +68,7 @@ CARRIERS = [
 ]
 
 
-def url(address: str) -> str:
+def url_of_address(address: str) -> str:
     return f"https://[{address}]/" if ":" in address else f"https://{address}/"
 
 
@@ -76,7 +76,7 @@ def no_resolver(host: str, seconds: float) -> list[str]:
     raise AssertionError(f"{host} was resolved")
 
 
-def found(*addresses: str, networks: tuple[str, ...] = ()) -> RequestTarget:
+def target_of(*addresses: str, networks: tuple[str, ...] = ()) -> RequestTarget:
     """Return the target of a name with these addresses."""
     return UrlPolicy(networks=networks, resolve=lambda _host, _seconds: [*addresses]).check(
         "https://a.example/x", 5
@@ -85,7 +85,7 @@ def found(*addresses: str, networks: tuple[str, ...] = ()) -> RequestTarget:
 
 def reason(*addresses: str, networks: tuple[str, ...] = ()) -> str:
     with pytest.raises(InvalidRequest) as refusal:
-        found(*addresses, networks=networks)
+        target_of(*addresses, networks=networks)
     return str(refusal.value)
 
 
@@ -106,15 +106,15 @@ EVERYTHING = ("0.0.0.0/0", "::/0", "169.254.169.254/32", "fd00:ec2::254/128")
 
 @pytest.mark.parametrize("address", PUBLIC + PUBLIC_6)
 def test_a_public_address_is_allowed_by_name_and_as_a_literal(address: str) -> None:
-    assert found(address).addresses == (address,)
-    assert len(UrlPolicy(resolve=no_resolver).check(url(address), 5).addresses) == 1
+    assert target_of(address).addresses == (address,)
+    assert len(UrlPolicy(resolve=no_resolver).check(url_of_address(address), 5).addresses) == 1
 
 
 @pytest.mark.parametrize("address", NOT_PUBLIC + NOT_PUBLIC_6)
 def test_an_address_that_is_not_public_is_refused_by_name_and_as_a_literal(address: str) -> None:
     assert reason(address) == NOT_PUBLIC_SENTENCE
     with pytest.raises(InvalidRequest):
-        UrlPolicy(resolve=no_resolver).check(url(address), 5)
+        UrlPolicy(resolve=no_resolver).check(url_of_address(address), 5)
 
 
 @pytest.mark.parametrize("address", NEVER + NEVER_6)
@@ -130,7 +130,7 @@ def test_an_address_that_embeds_another_address_is_refused_whatever_networks_are
     assert reason(address) == CARRIER_SENTENCE
     assert reason(address, networks=(*EVERYTHING, f"{address}/128")) == CARRIER_SENTENCE
     with pytest.raises(InvalidRequest):
-        UrlPolicy(resolve=no_resolver).check(url(address), 5)
+        UrlPolicy(resolve=no_resolver).check(url_of_address(address), 5)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_only_the_addresses_of_a_listed_network_are_allowed(
     network: str, inside: list[str], outside: list[str]
 ) -> None:
     for each in inside:
-        assert found(each, networks=(network,)).addresses == (each,)
+        assert target_of(each, networks=(network,)).addresses == (each,)
     for each in outside:
         assert reason(each, networks=(network,)) == NOT_PUBLIC_SENTENCE
 
@@ -160,7 +160,7 @@ def test_a_name_is_refused_if_one_of_its_addresses_is_not_public() -> None:
         addresses = ["8.8.8.8", "1.1.1.1"]
         addresses.insert(at, "10.0.0.1")
         assert reason(*addresses) == NOT_PUBLIC_SENTENCE
-    assert found("8.8.8.8", "2600::1").addresses == ("8.8.8.8", "2600::1")
+    assert target_of("8.8.8.8", "2600::1").addresses == ("8.8.8.8", "2600::1")
 
 
 def test_a_refusal_does_not_quote_the_private_address_of_a_name() -> None:
@@ -169,7 +169,7 @@ def test_a_refusal_does_not_quote_the_private_address_of_a_name() -> None:
 
 def test_a_name_without_an_address_is_a_connection_error_and_not_an_invalid_request() -> None:
     with pytest.raises(ConnectError, match=r"the name a\.example has no address"):
-        found()
+        target_of()
 
 
 def test_the_resolver_is_called_once_with_the_remaining_time() -> None:

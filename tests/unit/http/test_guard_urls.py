@@ -40,7 +40,7 @@ def reason(url: str, guard: UrlPolicy = GUARD) -> str:
         ("https://localhost/", RequestTarget("https", "localhost", 443, "/")),
     ],
 )
-def test_a_url_is_read_into_its_parts(url: str, target: RequestTarget) -> None:
+def test_a_callback_url_is_parsed_into_its_parts(url: str, target: RequestTarget) -> None:
     assert GUARD.read(url) == target
 
 

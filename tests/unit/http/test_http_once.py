@@ -14,7 +14,7 @@ LATE = "did not answer in time"
 SECRET = "/faxes?To=%2B15555550100"
 
 
-def failure(step: Step, seconds: float = 5) -> tuple[str, ScriptedServer]:
+def failure_of_step(step: Step, seconds: float = 5) -> tuple[str, ScriptedServer]:
     with scripted(step) as server:
         with pytest.raises(OutcomeUnknown) as caught:
             ProviderApi(seconds).post(server.url + SECRET, {"To": "+15555550100"})
@@ -48,13 +48,13 @@ def test_a_connection_that_was_not_made_in_time_proves_that_the_request_was_not_
 def test_a_connection_that_breaks_after_the_request_leaves_the_outcome_unknown_without_a_retry(
     step: Step,
 ) -> None:
-    text, server = failure(step)
+    text, server = failure_of_step(step)
     assert len(server.requests) == 1
     assert "5555550100" not in text
 
 
 def test_a_response_that_does_not_arrive_in_time_leaves_the_outcome_unknown_without_a_retry() -> None:
-    text, server = failure(Silence(), seconds=0.2)
+    text, server = failure_of_step(Silence(), seconds=0.2)
     assert len(server.requests) == 1
     assert text == LATE
 
@@ -85,7 +85,7 @@ def test_a_response_body_over_the_size_limit_leaves_the_outcome_unknown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("mailroom.http.https.MAX_BODY_BYTES", 1000)
-    assert "AnswerTooLong" in failure(Answer(200, b"x" * 5000))[0]
+    assert "AnswerTooLong" in failure_of_step(Answer(200, b"x" * 5000))[0]
 
 
 def test_the_traceback_of_a_failed_request_does_not_show_the_cause_with_its_url() -> None:

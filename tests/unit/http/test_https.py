@@ -1,4 +1,4 @@
-"""One POST, over real connections on the loopback address."""
+"""A POST, over real connections on the loopback address."""
 
 import socket
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from tests.support.unit.shared import NOW, FakeClock
 HEADERS = {"Content-Type": "application/json", "User-Agent": "mailroom-webhook"}
 
 
-def post(
+def post_to_server(
     server: Server,
     deadline: Deadline | None = None,
     path: str = "/a?b=c",
@@ -26,9 +26,9 @@ def post(
     return HttpClient().post(target, HEADERS, b'{"a":1}', deadline or Deadline(60))
 
 
-def trouble(server: Server, deadline: Deadline | None = None) -> str:
+def failure_of_post(server: Server, deadline: Deadline | None = None) -> str:
     with pytest.raises(RequestFailed) as fault:
-        post(server, deadline)
+        post_to_server(server, deadline)
     return str(fault.value)
 
 
@@ -39,7 +39,7 @@ def test_the_request_is_a_plain_post_without_cookies_or_a_proxy(
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
     with serving(status(200, "Set-Cookie: a=b")) as server:
         for _ in range(2):
-            assert post(server).status == 200
+            assert post_to_server(server).status == 200
     head, _, body = server.requests[1].partition(b"\r\n\r\n")
     assert head.decode().split("\r\n") == [
         "POST /a?b=c HTTP/1.1",
@@ -55,7 +55,7 @@ def test_the_request_is_a_plain_post_without_cookies_or_a_proxy(
 @pytest.mark.parametrize("code", [200, 204, 299, 400, 410, 500, 599])
 def test_the_response_has_the_status_that_the_server_sent(code: int) -> None:
     with serving(status(code)) as server:
-        assert post(server).status == code
+        assert post_to_server(server).status == code
 
 
 @pytest.mark.parametrize(
@@ -72,14 +72,14 @@ def test_the_response_has_the_status_that_the_server_sent(code: int) -> None:
 )
 def test_a_broken_body_does_not_change_the_status(rest: str) -> None:
     with serving(saying(f"HTTP/1.1 200 OK\r\n{rest}".encode())) as server:
-        assert post(server).status == 200
+        assert post_to_server(server).status == 200
 
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 def test_a_redirect_is_returned_as_the_response_and_is_not_followed(code: int) -> None:
     with serving(status(200)) as inner:
         with serving(status(code, f"Location: http://127.0.0.1:{inner.port}/")) as server:
-            assert post(server).status == code
+            assert post_to_server(server).status == code
         assert (len(server.requests), inner.requests) == (1, [])
 
 
@@ -102,7 +102,7 @@ def test_a_redirect_is_returned_as_the_response_and_is_not_followed(code: int) -
 )
 def test_retry_after_is_seconds_or_a_date(header: str, seconds: float) -> None:
     with serving(status(429, f"Retry-After: {header}")) as server:
-        headers = post(server).headers
+        headers = post_to_server(server).headers
     assert seconds_until(headers["retry-after"], headers, FakeClock()()) == seconds
 
 
@@ -113,18 +113,18 @@ def silent(sock: socket.socket) -> None:
 
 def test_a_silent_server_delays_a_request_only_until_the_deadline() -> None:
     with serving(silent) as server:
-        assert trouble(server, Deadline(0.2)) == "did not answer in time"
+        assert failure_of_post(server, Deadline(0.2)) == "did not answer in time"
 
 
 @pytest.mark.parametrize("first", [b"", b"HTTP/1.1 200 OK\r\nX-Long: ", b"HTTP/1.1 100 Continue\r\n"])
 def test_a_slow_server_delays_a_request_only_until_the_deadline(clock: FakeClock, first: bytes) -> None:
     with serving(drips(first, clock)) as server:
-        assert trouble(server, Deadline(5, clock)) == "did not answer in time"
+        assert failure_of_post(server, Deadline(5, clock)) == "did not answer in time"
 
 
 def test_a_slow_response_body_neither_changes_nor_delays_the_status(clock: FakeClock) -> None:
     with serving(drips(b"HTTP/1.1 200 OK\r\n\r\n", clock)) as server:
-        assert post(server, Deadline(1_000_000, clock)).status == 200
+        assert post_to_server(server, Deadline(1_000_000, clock)).status == 200
 
 
 def test_a_server_that_does_not_read_delays_a_request_only_until_the_deadline() -> None:
@@ -142,7 +142,7 @@ def test_an_endless_response_body_is_not_read_to_its_end() -> None:
         read.extend(sock.send(b"x" * 65536) for _ in range(10_000))
 
     with serving(endless) as server:
-        assert post(server).status == 200
+        assert post_to_server(server).status == 200
     assert len(read) < 10_000
 
 
@@ -164,7 +164,7 @@ def test_an_endless_response_body_is_not_read_to_its_end() -> None:
 )
 def test_a_response_that_is_not_http_or_is_endless_is_an_error(answer: bytes, kind: str) -> None:
     with serving(saying(answer)) as server:
-        said = trouble(server)
+        said = failure_of_post(server)
     assert said == f"sent no valid HTTP response ({kind})"
 
 
@@ -173,10 +173,10 @@ def test_a_response_that_is_not_http_or_is_endless_is_an_error(answer: bytes, ki
 )
 def test_a_connection_that_breaks_within_the_head_of_the_response_is_an_error(answer: bytes) -> None:
     with serving(saying(answer)) as server:
-        assert trouble(server) == "broke off: RemoteDisconnected"
+        assert failure_of_post(server) == "broke off: RemoteDisconnected"
 
 
-def whole(server: Server) -> Answer:
+def request_whole(server: Server) -> Answer:
     target = RequestTarget("http", "hooks.example", server.port, "/", ("127.0.0.1",))
     return HttpClient().request("POST", target, HEADERS, b"{}", Deadline(60))
 
@@ -196,8 +196,8 @@ FINAL = "HTTP/1.1 201 Created\r\nX-A: b\r\nContent-Length: 2\r\n\r\nok"
 )
 def test_interim_responses_are_skipped_before_the_final_response(heads: list[str]) -> None:
     with serving(saying("".join([*heads, FINAL]).encode())) as server:
-        assert whole(server) == Answer(201, {"x-a": "b", "content-length": "2"}, b"ok")
-        assert post(server) == Answer(201, {"x-a": "b", "content-length": "2"})
+        assert request_whole(server) == Answer(201, {"x-a": "b", "content-length": "2"}, b"ok")
+        assert post_to_server(server) == Answer(201, {"x-a": "b", "content-length": "2"})
 
 
 @pytest.mark.parametrize("field", ["X-A: b\r\n", "a:" + "b" * 500 + "\r\n", "a:\n"])
@@ -207,11 +207,11 @@ def test_the_head_of_a_response_is_accepted_at_the_size_limit_and_refused_above_
     head += f"X-Rest: {'r' * (MAX_HEAD_BYTES - len(head) - len(end) - 10)}\r\n{end}"
     assert len(head) == MAX_HEAD_BYTES
     with serving(saying(f"{head}ok".encode())) as server:
-        assert (whole(server).body, post(server).status) == (b"ok", 200)
+        assert (request_whole(server).body, post_to_server(server).status) == (b"ok", 200)
     with serving(saying(f"HTTP/1.1  {head[9:]}ok".encode())) as server:
-        assert trouble(server) == "sent no valid HTTP response (AnswerTooLong)"
+        assert failure_of_post(server) == "sent no valid HTTP response (AnswerTooLong)"
         with pytest.raises(RequestFailed, match="AnswerTooLong"):
-            whole(server)
+            request_whole(server)
 
 
 @pytest.mark.parametrize("first", [b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"])
@@ -225,7 +225,7 @@ def test_endless_interim_heads_delay_a_request_only_until_the_deadline(
             clock.advance(0.1)
 
     with serving(hinting) as server:
-        assert trouble(server, Deadline(5, clock)) == "did not answer in time"
+        assert failure_of_post(server, Deadline(5, clock)) == "did not answer in time"
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_the_final_head_determines_the_end_of_a_body_after_interim_heads(
     content = b"5\r\nhello\r\n0\r\n\r\nrest" if "Content-Length" not in framing else b"hello rest"
     response = f"{INTERIM[3]}HTTP/1.1 {status_line}\r\n{framing}\r\n\r\n".encode() + content
     with serving(saying(response)) as server:
-        assert whole(server).body == body
+        assert request_whole(server).body == body
 
 
 def test_a_response_before_the_end_of_the_request_is_read_although_the_server_closes() -> None:
@@ -255,10 +255,10 @@ def test_a_response_before_the_end_of_the_request_is_read_although_the_server_cl
     assert answer.status == 410
 
 
-def test_a_closed_port_is_an_error() -> None:
+def test_a_request_to_a_closed_port_raises_an_error() -> None:
     with serving(status(200)) as server:
         pass
-    assert trouble(server) == "cannot be reached: Connection refused"
+    assert failure_of_post(server) == "cannot be reached: Connection refused"
 
 
 def connecting(*troubles: OSError | None, port: int) -> tuple[HttpClient, list[tuple[str, float]]]:

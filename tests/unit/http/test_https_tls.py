@@ -14,7 +14,7 @@ from tests.support.unit.shared import FakeClock
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("certificates")
     certificate(folder, "hooks.example")
     certificate(folder, "other.example")
@@ -23,7 +23,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def post(server: Server, host: str, trusted: Path | None, deadline: Deadline | None = None) -> Answer:
+def post_over_tls(
+    server: Server, host: str, trusted: Path | None, deadline: Deadline | None = None
+) -> Answer:
     context = tls()
     if trusted is not None:
         context.load_verify_locations(trusted)
@@ -31,24 +33,28 @@ def post(server: Server, host: str, trusted: Path | None, deadline: Deadline | N
     return HttpClient(context).post(target, {}, b"{}", deadline or Deadline(60))
 
 
-def trouble(server: Server, host: str, trusted: Path | None) -> str:
+def failure_over_tls(server: Server, host: str, trusted: Path | None) -> str:
     with pytest.raises(RequestFailed) as fault:
-        post(server, host, trusted)
+        post_over_tls(server, host, trusted)
     return str(fault.value)
 
 
-def test_a_request_to_an_address_has_the_name_of_the_host_in_tls_and_in_the_host_header(folder: Path) -> None:
-    file = folder / "hooks.example.pem"
+def test_a_request_to_an_address_has_the_name_of_the_host_in_tls_and_in_the_host_header(
+    certificates: Path,
+) -> None:
+    file = certificates / "hooks.example.pem"
     with serving(status(200), server_tls(file)) as server:
-        assert post(server, "hooks.example", file).status == 200
+        assert post_over_tls(server, "hooks.example", file).status == 200
     assert server.names == ["hooks.example"]
     assert f"Host: hooks.example:{server.port}".encode() in server.requests[0]
 
 
-def test_a_host_that_is_an_ip_address_is_accepted_with_a_certificate_for_that_address(folder: Path) -> None:
-    file = folder / "127.0.0.1.pem"
+def test_a_host_that_is_an_ip_address_is_accepted_with_a_certificate_for_that_address(
+    certificates: Path,
+) -> None:
+    file = certificates / "127.0.0.1.pem"
     with serving(status(200), server_tls(file)) as server:
-        assert post(server, "127.0.0.1", file).status == 200
+        assert post_over_tls(server, "127.0.0.1", file).status == 200
 
 
 @pytest.mark.parametrize(
@@ -67,19 +73,21 @@ def test_a_host_that_is_an_ip_address_is_accepted_with_a_certificate_for_that_ad
     ],
 )
 def test_a_server_with_an_invalid_certificate_gets_no_request(
-    folder: Path, presented: str, trusted: str | None, host: str, reason: str
+    certificates: Path, presented: str, trusted: str | None, host: str, reason: str
 ) -> None:
-    with serving(status(200), server_tls(folder / f"{presented}.pem")) as server:
-        sentence = trouble(server, host, None if trusted is None else folder / f"{trusted}.pem")
+    with serving(status(200), server_tls(certificates / f"{presented}.pem")) as server:
+        sentence = failure_over_tls(
+            server, host, None if trusted is None else certificates / f"{trusted}.pem"
+        )
     assert sentence.startswith(f"has an invalid certificate: {reason}")
     assert server.requests == []
 
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1 is deprecated")
-def test_versions_before_tls_1_2_are_refused(folder: Path) -> None:
-    file = folder / "hooks.example.pem"
+def test_versions_before_tls_1_2_are_refused(certificates: Path) -> None:
+    file = certificates / "hooks.example.pem"
     with serving(status(200), server_tls(file, highest=ssl.TLSVersion.TLSv1_1)) as server:
-        assert trouble(server, "hooks.example", file).startswith("does not accept TLS: ")
+        assert failure_over_tls(server, "hooks.example", file).startswith("does not accept TLS: ")
     assert server.requests == []
 
 
@@ -99,10 +107,10 @@ def test_an_endless_handshake_delays_a_request_only_until_the_deadline() -> None
 
 
 def test_a_slow_response_through_tls_delays_a_request_only_until_the_deadline(
-    folder: Path, clock: FakeClock
+    certificates: Path, clock: FakeClock
 ) -> None:
-    file = folder / "hooks.example.pem"
+    file = certificates / "hooks.example.pem"
     slow = drips(b"HTTP/1.1 200 OK\r\nX-Slow: ", clock)
     late = pytest.raises(RequestFailed, match="did not answer in time")
     with serving(slow, server_tls(file)) as server, late:
-        post(server, "hooks.example", file, Deadline(5, clock))
+        post_over_tls(server, "hooks.example", file, Deadline(5, clock))

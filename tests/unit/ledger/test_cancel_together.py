@@ -11,7 +11,7 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from mailroom.ledger.waits import OUTSIDE_WINDOW, SHARDS, WaitingRow
 from mailroom.message.message import Key, Message
-from tests.support.told import told
+from tests.support.told import ses_event
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.shared import (
     KEY,
@@ -38,7 +38,7 @@ def cancel(ledger: Ledger, *messages: Message) -> list[str]:
     return [key.id for key in keys]
 
 
-def rows(ledger: Ledger) -> list[WaitingRow]:
+def due_rows(ledger: Ledger) -> list[WaitingRow]:
     return [row for shard in range(SHARDS) for row in waits_of(ledger).due(shard, NOW + 2 * HOUR)]
 
 
@@ -101,7 +101,7 @@ def is_sent(ledger: Ledger, _clock: FakeClock) -> None:
 
 def is_accepted(ledger: Ledger, clock: FakeClock) -> None:
     crash(ledger, clock)
-    observe(ledger, [told(KEY, "delivered")])
+    observe(ledger, [ses_event(KEY, "delivered")])
 
 
 def is_submitted(ledger: Ledger, _clock: FakeClock) -> None:
@@ -162,11 +162,11 @@ def test_waiting_messages_are_cancelled_in_one_call_and_lose_their_marks(aws: Aw
     ledger, client = watched(aws, clock)
     for number in range(10):
         hold(ledger, mail(f"m-{number}"), reason=OUTSIDE_WINDOW)
-    waiting = rows(ledger)
+    waiting = due_rows(ledger)
     client.calls.clear()
     assert waits_of(ledger).cancel_together(waiting, *STOPPED) == [True] * 10
     assert client.names() == ["transact_write_items"]
-    assert rows(ledger) == []
+    assert due_rows(ledger) == []
     found = aws.item("m-7")
     assert (found["status"], found["attempts"], found["error"]["code"]) == ("cancelled", 1, "stopped")
     assert found["history"] == [{"at": NOW_MS, "status": "cancelled", "code": "stopped"}]
@@ -178,7 +178,7 @@ def test_a_message_that_waits_again_is_claimed_or_has_ended_is_not_cancelled_by_
 ) -> None:
     for id_ in ("again", "claimed", "cancelled", "waits"):
         hold(ledger, mail(id_))
-    old = rows(ledger)
+    old = due_rows(ledger)
     hold(ledger, mail("again"), version="v-2")
     claimed(ledger, mail("claimed"))
     ledger.cancel(Key("cancelled", "mail"))
@@ -193,5 +193,5 @@ def test_a_message_with_a_full_history_is_cancelled_with_others(ledger: Ledger, 
         hold(ledger, mail(id_))
     full = [{"at": NOW_MS, "status": "retrying"}] * MAX_HISTORY
     aws.put(LEDGER, **{**aws.item(), "history": full})
-    assert waits_of(ledger).cancel_together(rows(ledger), *STOPPED) == [True, True]
+    assert waits_of(ledger).cancel_together(due_rows(ledger), *STOPPED) == [True, True]
     assert [aws.item(id_)["error"]["code"] for id_ in ("m-1", "m-2")] == ["stopped", "stopped"]

@@ -10,7 +10,7 @@ from tests.support.unit.shared import NOW, image
 FAX = {"id": "abc123", "event_type": "fax", "status": "sending", "to": LINE, "callback_url": TOLD}
 
 
-def record(name: str, old: dict[str, Any] | None, new: dict[str, Any] | None) -> dict[str, Any]:
+def change_record(name: str, old: dict[str, Any] | None, new: dict[str, Any] | None) -> dict[str, Any]:
     images = {"OldImage": old, "NewImage": new}
     return {
         "eventName": name,
@@ -23,13 +23,13 @@ def record(name: str, old: dict[str, Any] | None, new: dict[str, Any] | None) ->
 
 def test_a_modified_ledger_item_is_read_from_its_stream_record() -> None:
     new = {**FAX, "status": "retrying", "attempts": 3, "generation": 1, "updatedAt": iso(NOW)}
-    stored = change_of(record("MODIFY", FAX, new))
+    stored = change_of(change_record("MODIFY", FAX, new))
     assert stored is not None
     assert (stored.key.id, stored.status, stored.attempts, stored.generation) == ("abc123", "retrying", 3, 1)
     assert (stored.at, stored.moved, stored.reopened) == (NOW, True, True)
 
 
 def test_a_new_ledger_item_is_reported_as_a_new_status_and_not_as_reopened() -> None:
-    stored = change_of(record("INSERT", None, {**FAX, "updatedAt": iso(NOW)}))
+    stored = change_of(change_record("INSERT", None, {**FAX, "updatedAt": iso(NOW)}))
     assert stored is not None
     assert (stored.moved, stored.reopened, stored.attempts, stored.generation) == (True, False, 0, 0)

@@ -11,7 +11,7 @@ import pytest
 from mailroom.ledger.contents import Contents, Held
 from mailroom.ledger.waits import OUTSIDE_WINDOW, Wait
 from mailroom.message.message import CampaignStart, Key, encode
-from tests.support.unit.dispatching import made, numbered
+from tests.support.unit.dispatching import dispatcher_of, numbered
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.shared import CONTENTS, KEY, NOW, Aws, FakeClock, item, mail
 
@@ -23,7 +23,7 @@ def contents(aws: Aws) -> Contents:
     return Contents(aws.dynamodb, CONTENTS)
 
 
-def stored(aws: Aws) -> list[Any]:
+def stored_contents(aws: Aws) -> list[Any]:
     return aws.dynamodb.scan(TableName=CONTENTS)["Items"]
 
 
@@ -38,9 +38,9 @@ def test_thirty_contents_are_written_in_two_calls_and_deleted_in_two_calls(aws: 
     contents = Contents(client, CONTENTS)
     names = [Held(Key(f"m-{number}", "mail"), "v") for number in range(30)]
     contents.put([(name, "{}", NOW) for name in names])
-    assert len(stored(aws)) == 30
+    assert len(stored_contents(aws)) == 30
     contents.delete(names)
-    assert (stored(aws), client.names()) == ([], ["batch_write_item"] * 4)
+    assert (stored_contents(aws), client.names()) == ([], ["batch_write_item"] * 4)
 
 
 def test_deleting_one_content_keeps_the_other_contents_and_ignores_a_missing_content(
@@ -80,7 +80,7 @@ def test_a_content_expires_a_month_after_the_end_of_its_wait(
 ) -> None:
     wait = Wait(mail(**attributes), OUTSIDE_WINDOW, DUE, "v", lines_up=lines_up)
     contents.put([(Held(KEY, "v"), "{}", wait.ends)])
-    assert stored(aws)[0]["ttl"] == {"N": str(int(NOW + (30 + days) * DAY))}
+    assert stored_contents(aws)[0]["ttl"] == {"N": str(int(NOW + (30 + days) * DAY))}
 
 
 # Sizes
@@ -126,7 +126,7 @@ def test_the_largest_item_of_a_mailbox_can_be_stored_as_a_content(contents: Cont
 def test_an_item_too_large_to_be_stored_as_a_content_is_refused_before_it_is_queued(
     aws: Aws, clock: FakeClock, data: Callable[[], str]
 ) -> None:
-    assert made(aws, clock).dispatch(numbered(item(data=data()))) == set()
+    assert dispatcher_of(aws, clock).dispatch(numbered(item(data=data()))) == set()
     assert aws.item()["error"]["message"] == (
         "item: is over 380 KB as JSON, even compressed; put the content in the payload bucket"
     )

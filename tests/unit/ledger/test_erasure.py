@@ -13,7 +13,7 @@ from mailroom.ledger.waits import SHARDS
 from mailroom.message.message import MAX_AHEAD_SECONDS, Key
 from mailroom.message.outcome import Event
 from mailroom.outcomes import callback_of, retry_of
-from tests.support.told import told
+from tests.support.told import ses_event
 from tests.support.unit.shared import LEDGER, NOW, NOW_MS, TTL, Aws, FakeClock, claimed, mail
 from tests.support.unit.waiting import hold, waits_of
 
@@ -30,7 +30,7 @@ def cancelled(erasure: Erasure) -> bool:
     return erasure.cancel(KEY, ERASED_UNSENT)
 
 
-def sent(ledger: Ledger) -> None:
+def send_to_ada(ledger: Ledger) -> None:
     """Send a message to Ada."""
     message = mail(to=ADA, callback_url="https://producer.example/ada")
     ledger.complete(claimed(ledger, message), "ses", "p-1", {"diagnostic_code": f"250 {ADA}"})
@@ -44,7 +44,7 @@ def scheduled(ledger: Ledger) -> None:
     hold(ledger, mail(to=ADA))
 
 
-def released(ledger: Ledger) -> None:
+def claim_and_release(ledger: Ledger) -> None:
     ledger.release(claimed(ledger), "retry", "throttled")
 
 
@@ -52,7 +52,7 @@ def retrying(ledger: Ledger) -> None:
     ledger.retry_later(claimed(ledger), "busy", "Fax status: busy")
 
 
-def held(ledger: Ledger) -> None:
+def claim_only(ledger: Ledger) -> None:
     claimed(ledger)
 
 
@@ -62,7 +62,7 @@ def followed(ledger: Ledger) -> None:
     ledger.hand_back(claim)
 
 
-@pytest.mark.parametrize("reached", [unknown, scheduled, released, retrying])
+@pytest.mark.parametrize("reached", [unknown, scheduled, claim_and_release, retrying])
 def test_erasing_an_unsent_message_cancels_it_and_prevents_claims_of_later_copies(
     erasure: Erasure, ledger: Ledger, aws: Aws, reached: Callable[[Ledger], None]
 ) -> None:
@@ -74,7 +74,7 @@ def test_erasing_an_unsent_message_cancels_it_and_prevents_claims_of_later_copie
     assert isinstance(ledger.claim(mail(to=ADA, attempt=attempt)), Completed)
 
 
-@pytest.mark.parametrize("reached", [held, followed, sent])
+@pytest.mark.parametrize("reached", [claim_only, followed, send_to_ada])
 def test_erasing_does_not_cancel_a_message_that_may_have_been_sent(
     erasure: Erasure, ledger: Ledger, aws: Aws, reached: Callable[[Ledger], None]
 ) -> None:
@@ -98,7 +98,7 @@ def test_a_message_that_was_erased_while_it_waited_is_not_listed_as_due_and_cann
 def test_an_erased_ledger_item_keeps_its_status_and_times_and_loses_all_personal_attributes(
     erasure: Erasure, ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
-    sent(ledger)
+    send_to_ada(ledger)
     aws.put(LEDGER, **aws.item(), shoe_size=38)
     before = aws.item()
     clock.advance(60)
@@ -123,7 +123,7 @@ def test_the_error_of_an_erased_ledger_item_keeps_its_code_and_loses_its_message
 def test_erasing_a_ledger_item_causes_no_callback_and_no_retry(
     erasure: Erasure, ledger: Ledger, aws: Aws
 ) -> None:
-    sent(ledger)
+    send_to_ada(ledger)
     old = aws.item()
     erasure.empty(KEY, old)
     change = LedgerChange(old, aws.item())
@@ -147,10 +147,10 @@ def test_a_message_cancelled_by_erasing_still_causes_its_callback_without_person
 def test_a_ledger_item_that_changed_after_it_was_read_is_not_erased(
     erasure: Erasure, ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
-    sent(ledger)
+    send_to_ada(ledger)
     read = aws.item()
     clock.advance(1)
-    observe(ledger, [told(KEY, "delivered", provider_id="p-1")])
+    observe(ledger, [ses_event(KEY, "delivered", provider_id="p-1")])
     assert not erasure.empty(KEY, read)
     assert "erased_at" not in aws.item()
 
@@ -166,11 +166,11 @@ def test_the_ledger_item_of_an_unfinished_message_is_not_erased(
 def test_no_late_event_claim_reopening_or_second_erasure_changes_an_erased_ledger_item(
     erasure: Erasure, ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
-    sent(ledger)
+    send_to_ada(ledger)
     erasure.empty(KEY, aws.item())
     before = aws.item()
     clock.advance(60)
-    event: Event = told(KEY, "bounced", provider_id="p-1", facts={"diagnostic_code": f"550 {ADA}"})
+    event: Event = ses_event(KEY, "bounced", provider_id="p-1", facts={"diagnostic_code": f"550 {ADA}"})
     assert isinstance(observe(ledger, [event]), Outdated)
     assert isinstance(ledger.claim(mail(to=ADA)), Completed)
     assert ledger.reopen(KEY, before) is None

@@ -26,7 +26,7 @@ def test_marking_a_message_as_a_dead_letter_changes_only_the_mark_its_keys_the_u
 
 
 @pytest.mark.parametrize("verb", ["claim", *ENDING])
-def test_a_dead_letter_that_is_claimed_or_ends_is_no_dead_letter_in_the_index(
+def test_a_dead_letter_leaves_the_index_if_it_is_claimed_or_gets_an_outcome(
     ledger: Ledger, aws: Aws, verb: str
 ) -> None:
     claim = claimed(ledger)
@@ -79,7 +79,7 @@ def test_a_recorded_trouble_is_kept_by_later_claims_and_by_releases_that_record_
 def test_a_claim_that_has_ended_can_be_neither_released_nor_marked_with_an_unknown_outcome(
     ledger: Ledger, aws: Aws, clock: FakeClock, end: str
 ) -> None:
-    """The response to its end was lost, so the worker releases it as after any error."""
+    """The response to the end was lost, so the worker releases the message as after any error."""
     crash(ledger, clock)
     claim = claimed(ledger)
     ledger.checkpoint(claim, "telnyx", "p-1")

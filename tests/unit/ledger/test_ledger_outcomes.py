@@ -6,7 +6,7 @@ from mailroom.aws.dynamo_values import plain
 from mailroom.ledger.items import MAX_ERROR
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
-from tests.support.told import told
+from tests.support.told import ses_event
 from tests.support.unit.shared import KEY, LEDGER, NOW, NOW_MS, TTL, Aws, FakeClock, claimed, image, mail
 from tests.support.unit.verbs import watched
 
@@ -18,16 +18,16 @@ def test_the_ledger_item_of_a_sent_mail_needs_only_one_write_unit(aws: Aws, cloc
     )
     ledger.complete(claimed(ledger, long), "ses", "0107018f" * 7 + "-000000")
     stored = aws.dynamodb.get_item(TableName=LEDGER, Key=image(id="k" * 180, event_type="mail"))["Item"]
-    size = sum(len(name) + _size(value) for name, value in stored.items())
+    size = sum(len(name) + _estimated_size(value) for name, value in stored.items())
     assert 500 < size < 1024
 
 
-def _size(value: object) -> int:
+def _estimated_size(value: object) -> int:
     match value:
         case dict():
-            return 3 + sum(len(str(name)) + _size(part) for name, part in value.items())
+            return 3 + sum(len(str(name)) + _estimated_size(part) for name, part in value.items())
         case list():
-            return 3 + sum(1 + _size(part) for part in value)
+            return 3 + sum(1 + _estimated_size(part) for part in value)
         case _:
             return len(str(value).encode())
 
@@ -52,7 +52,7 @@ def test_completing_a_message_after_an_event_adds_the_provider_id_and_keeps_the_
 ) -> None:
     claim = claimed(ledger)
     clock.advance(1)
-    observe(ledger, [told(KEY, status, provider_id=None)])  # type: ignore[arg-type]
+    observe(ledger, [ses_event(KEY, status, provider_id=None)])  # type: ignore[arg-type]
     clock.advance(1)
     ledger.complete(claim, "ses", "p-1")
     stored = aws.item()
@@ -65,7 +65,7 @@ def test_completing_a_message_after_an_event_with_the_same_provider_id_makes_one
 ) -> None:
     ledger, client = watched(aws, clock)
     claim = claimed(ledger)
-    observe(ledger, [told(KEY, "sent")])
+    observe(ledger, [ses_event(KEY, "sent")])
     client.calls.clear()
     ledger.complete(claim, "ses", "p-1")
     assert client.names() == ["update_item"]

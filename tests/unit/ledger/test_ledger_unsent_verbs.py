@@ -8,13 +8,13 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from mailroom.ledger.waits import SHARDS, WaitingRow
 from tests.support.tables import failure
-from tests.support.told import told
+from tests.support.told import ses_event
 from tests.support.unit.shared import KEY, LEDGER, NOW, NOW_MS, Aws, claimed, item, mail
 from tests.support.unit.verbs import OWN_VERBS
 from tests.support.unit.waiting import hold, waits_of
 
 
-def waiting(ledger: Ledger) -> list[WaitingRow]:
+def waiting_rows(ledger: Ledger) -> list[WaitingRow]:
     """Return the marked messages that are due within a day."""
     return [row for shard in range(SHARDS) for row in waits_of(ledger).due(shard, NOW + 86_400)]
 
@@ -66,7 +66,7 @@ def test_a_cancelled_message_has_a_reason_and_cannot_be_claimed(ledger: Ledger, 
     assert stored["error"] == {"code": "cancelled", "message": "the item was deleted"}
     assert "failed_as" not in stored
     assert ledger.claim(mail()) == Completed()
-    assert [row.waits for row in waiting(ledger)] == [False]
+    assert [row.waits for row in waiting_rows(ledger)] == [False]
 
 
 def test_a_due_message_whose_mailbox_item_was_deleted_fails_as_content_gone_instead_of_cancelled(
@@ -141,10 +141,10 @@ def test_a_message_cannot_be_reopened_with_a_ledger_item_that_lacks_a_recipients
 ) -> None:
     both = ["ada@example.com", "eve@example.com"]
     ledger.complete(claimed(ledger, mail(to=both)), "ses", "p-1")
-    observe(ledger, [told(KEY, "bounced", several=True, detail="no")])
+    observe(ledger, [ses_event(KEY, "bounced", several=True, detail="no")])
     snapshot = aws.item()
     assert snapshot["status"] == "bounced"
-    observe(ledger, [told(KEY, "complained", several=True, recipients=(both[0],))])
+    observe(ledger, [ses_event(KEY, "complained", several=True, recipients=(both[0],))])
     changed = {**aws.item(), "status": "bounced"}  # as if the whole had stayed
     aws.put(LEDGER, **changed)
     assert changed["recipients"] != snapshot["recipients"]

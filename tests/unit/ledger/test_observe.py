@@ -16,7 +16,7 @@ from mailroom.ledger.observer import Foreign, Outdated, Seen, observe
 from mailroom.message.message import Key
 from mailroom.message.outcome import Status
 from tests.support.tables import failure
-from tests.support.told import AT, told
+from tests.support.told import AT, ses_event
 from tests.support.unit.shared import KEY, LEASE, LEDGER, NOW_MS, TTL, Aws, FakeClock, claimed, mail
 from tests.support.unit.verbs import watched
 
@@ -30,7 +30,7 @@ def test_an_event_from_the_provider_completes_a_message_whose_worker_crashed(
 ) -> None:
     claimed(ledger)
     clock.advance(3)
-    observed = observe(ledger, [told(KEY, "sent", facts={"sentAt": AT})])
+    observed = observe(ledger, [ses_event(KEY, "sent", facts={"sentAt": AT})])
     stored = aws.item()
     assert observed == Seen(stored, moved=True)
     assert (stored["status"], stored["provider"], stored["provider_id"]) == ("sent", "ses", "p-1")
@@ -45,7 +45,7 @@ def test_an_event_adds_the_provider_id_and_submit_time_only_to_messages_looked_u
 ) -> None:
     """The worker may have crashed before it could write them."""
     claimed(ledger)
-    observe(ledger, [told(KEY, "sent", found_by_number=by_number)])
+    observe(ledger, [ses_event(KEY, "sent", found_by_number=by_number)])
     stored = aws.item()
     added = {"submittedAt": AT, "provider_ids": ["p-1"]} if by_number else {}
     assert {name: stored[name] for name in ("submittedAt", "provider_ids") if name in stored} == added
@@ -53,21 +53,21 @@ def test_an_event_adds_the_provider_id_and_submit_time_only_to_messages_looked_u
 
 def test_an_event_without_a_status_marks_a_claimed_message_as_sent(ledger: Ledger, aws: Aws) -> None:
     claimed(ledger)
-    observe(ledger, [told(KEY, None, facts={"openedAt": AT})])
+    observe(ledger, [ses_event(KEY, None, facts={"openedAt": AT})])
     assert (aws.item()["status"], aws.item()["openedAt"]) == ("sent", AT)
     assert "completedAt" in aws.item()
 
 
 def test_an_event_about_an_unknown_message_creates_no_ledger_item(ledger: Ledger, aws: Aws) -> None:
-    assert observe(ledger, [told(KEY, "delivered")]) == Foreign()
-    assert observe(ledger, [told(KEY, None, facts={"openedAt": AT})]) == Foreign()
+    assert observe(ledger, [ses_event(KEY, "delivered")]) == Foreign()
+    assert observe(ledger, [ses_event(KEY, None, facts={"openedAt": AT})]) == Foreign()
     assert aws.item() == {}
 
 
 def test_a_later_event_does_not_overwrite_details_of_an_earlier_event(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
-    observe(ledger, [told(KEY, "delivered", facts={"deliveredAt": 7})])
-    observe(ledger, [told(KEY, "bounced", facts={"deliveredAt": 9, "bounce_type": "Permanent"})])
+    observe(ledger, [ses_event(KEY, "delivered", facts={"deliveredAt": 7})])
+    observe(ledger, [ses_event(KEY, "bounced", facts={"deliveredAt": 9, "bounce_type": "Permanent"})])
     assert (aws.item()["deliveredAt"], aws.item()["bounce_type"]) == (7, "Permanent")
 
 
@@ -76,7 +76,7 @@ def test_a_repeated_event_makes_one_write_that_leaves_the_ledger_item_unchanged(
 ) -> None:
     ledger, client = watched(aws, clock)
     ledger.complete(claimed(ledger), "ses", "p-1")
-    event = told(KEY, "delivered", facts={"deliveredAt": 7})
+    event = ses_event(KEY, "delivered", facts={"deliveredAt": 7})
     observe(ledger, [event])
     before = aws.item()
     client.calls.clear()
@@ -87,7 +87,7 @@ def test_a_repeated_event_makes_one_write_that_leaves_the_ledger_item_unchanged(
 
 def test_an_event_with_another_provider_id_does_not_replace_the_recorded_id(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
-    observe(ledger, [told(KEY, "delivered", provider_id="p-2")])
+    observe(ledger, [ses_event(KEY, "delivered", provider_id="p-2")])
     assert aws.item()["provider_id"] == "p-1"
 
 
@@ -100,9 +100,9 @@ def test_all_events_of_a_batch_about_one_message_are_recorded_in_one_write(
     observe(
         ledger,
         [
-            told(KEY, "complained", at=AT + 2, facts={"complainedAt": 3, "sentAt": 8}),
-            told(KEY, "sent", at=AT, facts={"sentAt": 1}),
-            told(KEY, "delivered", at=AT + 1, facts={"deliveredAt": 2}),
+            ses_event(KEY, "complained", at=AT + 2, facts={"complainedAt": 3, "sentAt": 8}),
+            ses_event(KEY, "sent", at=AT, facts={"sentAt": 1}),
+            ses_event(KEY, "delivered", at=AT + 1, facts={"deliveredAt": 2}),
         ],
     )
     assert client.names() == ["update_item"]
@@ -115,15 +115,15 @@ def test_the_providers_reason_is_stored_as_the_error_until_a_delivery_event_remo
     ledger: Ledger, aws: Aws
 ) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
-    observe(ledger, [told(KEY, "undelivered", kind="Rendering Failure", detail="no such variable")])
+    observe(ledger, [ses_event(KEY, "undelivered", kind="Rendering Failure", detail="no such variable")])
     assert aws.item()["error"] == {"code": "rendering_failure", "message": "no such variable"}
-    observe(ledger, [told(KEY, "delivered")])
+    observe(ledger, [ses_event(KEY, "delivered")])
     assert "error" not in aws.item()
 
 
 def test_a_delivery_event_removes_a_held_message_from_the_index_of_failures(ledger: Ledger, aws: Aws) -> None:
     ledger.fail(claimed(ledger), "outcome_unknown", "ask the provider")
-    observe(ledger, [told(KEY, "delivered")])
+    observe(ledger, [ses_event(KEY, "delivered")])
     assert aws.item()["status"] == "delivered"
     assert not {*FAILURE_KEYS, "error"} & aws.item().keys()
 
@@ -134,7 +134,7 @@ def test_a_message_that_fails_at_the_provider_enters_the_index_of_failures_with_
 ) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
     clock.advance(86_400)
-    observe(ledger, [told(KEY, status)])
+    observe(ledger, [ses_event(KEY, status)])
     stored = aws.item()
     assert stored.items() >= failure(KEY, status, NOW_MS + 86_400_000).items()
     assert stored["completedAt"] == NOW_MS
@@ -148,7 +148,7 @@ def test_a_later_failure_of_a_message_replaces_its_place_in_the_index_in_the_sam
     ledger.complete(claimed(ledger), "ses", "p-1")
     shards = []
     for status in ("bounced", "complained"):
-        observe(ledger, [told(KEY, status)])
+        observe(ledger, [ses_event(KEY, status)])
         name, _, shard = aws.item()["failed_as"].partition("#")
         assert name == status
         shards.append(shard)
@@ -159,7 +159,7 @@ def test_a_sent_event_removes_the_dead_letter_mark_and_the_recorded_trouble(ledg
     ledger.doubt(claimed(ledger), "SES: ReadTimeoutError")
     ledger.dead_lettered(KEY)
     assert {"trouble", "dead_lettered_at"} <= aws.item().keys()
-    observe(ledger, [told(KEY, "sent")])
+    observe(ledger, [ses_event(KEY, "sent")])
     assert not {"trouble", "dead_lettered_at"} & aws.item().keys()
 
 
@@ -169,7 +169,7 @@ def test_facts_of_a_message_that_is_resent_or_erased_before_they_are_written_are
 ) -> None:
     another, write = Ledger(aws.dynamodb, LEDGER, lease=LEASE, ttl=TTL, clock=clock), ledger.write
     ledger.complete(claimed(ledger), "ses", "p-1")
-    observe(ledger, [told(KEY, "delivered")])
+    observe(ledger, [ses_event(KEY, "delivered")])
 
     def write_after_a_change(key: Key, update: Update, *arguments: Any, **options: Any) -> dict[str, Any]:
         if "openedAt" in update.once and not update.sets:
@@ -180,7 +180,7 @@ def test_facts_of_a_message_that_is_resent_or_erased_before_they_are_written_are
         return write(key, update, *arguments, **options)
 
     monkeypatch.setattr(ledger, "write", write_after_a_change)
-    observed = observe(ledger, [told(KEY, "delivered", facts={"openedAt": AT})])
+    observed = observe(ledger, [ses_event(KEY, "delivered", facts={"openedAt": AT})])
     assert observed == (Foreign() if erased else Outdated(aws.item()))
     assert "openedAt" not in aws.item()
 
@@ -189,7 +189,7 @@ def test_facts_of_a_message_that_is_resent_or_erased_before_they_are_written_are
 def test_an_event_about_an_attempt_before_a_resend_leaves_the_ledger_item_unchanged(
     ledger: Ledger, aws: Aws, status: Status
 ) -> None:
-    late = told(KEY, status, facts={"deliveredAt": 7, "bounce_type": "Permanent"})
+    late = ses_event(KEY, status, facts={"deliveredAt": 7, "bounce_type": "Permanent"})
     ledger.complete(claimed(ledger), "ses", "p-1")
     attempt = ledger.reopen(KEY, aws.item())
     reopened = aws.item()
@@ -207,11 +207,11 @@ def test_an_event_about_an_attempt_before_a_resend_leaves_the_ledger_item_unchan
 
 def test_an_event_about_the_attempt_after_a_resend_is_recorded(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
-    observe(ledger, [told(KEY, "bounced", facts={"bounce_type": "Permanent", "sentAt": 1})])
+    observe(ledger, [ses_event(KEY, "bounced", facts={"bounce_type": "Permanent", "sentAt": 1})])
     ledger.reopen(KEY, aws.item())
     ledger.complete(claimed(ledger, mail(attempt=2)), "ses", "p-2")
     assert not {"bounce_type", "sentAt"} & aws.item().keys()
-    observe(ledger, [told(KEY, "delivered", attempt=2, provider_id="p-2", facts={"sentAt": 5})])
+    observe(ledger, [ses_event(KEY, "delivered", attempt=2, provider_id="p-2", facts={"sentAt": 5})])
     assert (aws.item()["status"], aws.item()["sentAt"]) == ("delivered", 5)
 
 
@@ -227,14 +227,14 @@ def test_a_mail_to_several_recipients_stores_an_outcome_for_each_recipient(ledge
     observe(
         ledger,
         [
-            told(KEY, "delivered", recipients=people[:1], facts={"deliveredAt": 7}, **several),
-            told(KEY, "bounced", recipients=people[1:2], facts={"bounce_type": "Permanent"}, **several),
+            ses_event(KEY, "delivered", recipients=people[:1], facts={"deliveredAt": 7}, **several),
+            ses_event(KEY, "bounced", recipients=people[1:2], facts={"bounce_type": "Permanent"}, **several),
         ],
     )
     assert _outcomes(aws) == {people[0]: "delivered", people[1]: "bounced", people[2]: None}
     stored = aws.item()
     assert stored["recipients"][people[0]]["deliveredAt"] == 7
-    assert stored["status"] == "bounced"  # one bounce is enough
+    assert stored["status"] == "bounced"  # a single bounce is enough
     assert "see `recipients` in the ledger" in stored["error"]["message"]
     assert "bounce_type" not in stored
 
@@ -255,7 +255,7 @@ def test_a_mails_status_depends_on_the_outcomes_of_its_recipients_but_not_on_the
     ledger: Ledger, aws: Aws, courses: list[Status | None], status: Status
 ) -> None:
     events = [
-        told(KEY, course, recipients=(recipient,), several=True)
+        ses_event(KEY, course, recipients=(recipient,), several=True)
         for recipient, course in zip(ALL, courses, strict=True)
         if course is not None
     ]
@@ -273,10 +273,10 @@ def test_a_mail_becomes_delivered_when_a_later_event_corrects_its_only_undeliver
     ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
     statuses: tuple[Status, ...] = ("delivered", "delivered", "undelivered")
     for recipient, status in zip(ALL, statuses, strict=True):
-        observe(ledger, [told(KEY, status, recipients=(recipient,), several=True, detail="full")])
+        observe(ledger, [ses_event(KEY, status, recipients=(recipient,), several=True, detail="full")])
     assert aws.item()["recipients"][ALL[2]]["error"] == "full"
     assert aws.item()["error"]["code"] == "undelivered"
-    observe(ledger, [told(KEY, "delivered", recipients=ALL[2:], several=True)])
+    observe(ledger, [ses_event(KEY, "delivered", recipients=ALL[2:], several=True)])
     assert aws.item()["status"] == "delivered"
     assert "error" not in aws.item()
     assert "error" not in aws.item()["recipients"][ALL[2]]
@@ -290,7 +290,7 @@ def test_an_event_about_the_only_recipient_that_was_not_suppressed_is_recorded(
         ledger.suppress_one(claim, left_out, "on the suppression list")
     ledger.complete(claim, "ses", "p-1")
     # SES got this recipient alone, so its event is not one of several.
-    observe(ledger, [told(KEY, "delivered", recipients=ALL[2:], facts={"deliveredAt": 7})])
+    observe(ledger, [ses_event(KEY, "delivered", recipients=ALL[2:], facts={"deliveredAt": 7})])
     assert _outcomes(aws) == {ALL[0]: "suppressed", ALL[1]: "suppressed", ALL[2]: "delivered"}
     assert aws.item()["status"] == "delivered"
 
@@ -299,7 +299,7 @@ def test_a_rejection_of_the_whole_mail_marks_each_recipient_as_undelivered(ledge
     ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
     observe(
         ledger,
-        [told(KEY, "undelivered", several=True, facts={"error_code": "Reject"}, detail="a virus")],
+        [ses_event(KEY, "undelivered", several=True, facts={"error_code": "Reject"}, detail="a virus")],
     )
     assert _outcomes(aws) == dict.fromkeys(ALL, "undelivered")
     assert (aws.item()["status"], aws.item()["error_code"]) == ("undelivered", "Reject")
@@ -320,8 +320,8 @@ def test_a_late_event_about_a_recipient_adds_details_and_keeps_the_recipients_ne
 ) -> None:
     ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
     ada: dict[str, Any] = {"recipients": ("ada@example.com",), "several": True}
-    observe(ledger, [told(KEY, "complained", facts={"complainedAt": 9}, **ada)])
-    observe(ledger, [told(KEY, "delivered", facts={"deliveredAt": 7}, **ada)])
+    observe(ledger, [ses_event(KEY, "complained", facts={"complainedAt": 9}, **ada)])
+    observe(ledger, [ses_event(KEY, "delivered", facts={"deliveredAt": 7}, **ada)])
     entry = aws.item()["recipients"]["ada@example.com"]
     assert entry == {"status": "complained", "complainedAt": 9, "deliveredAt": 7}
 
@@ -332,7 +332,7 @@ def test_an_event_about_a_recipient_that_is_not_in_the_ledgers_list_adds_no_reci
 ) -> None:
     ledger.complete(claimed(ledger, mail(**to)), "ses", "p-1")
     before = aws.item().get("recipients")
-    observe(ledger, [told(KEY, "bounced", recipients=("vincent@example.com",), several=True)])
+    observe(ledger, [ses_event(KEY, "bounced", recipients=("vincent@example.com",), several=True)])
     assert aws.item().get("recipients") == before
 
 
@@ -364,7 +364,7 @@ def test_any_order_and_repetition_of_events_gives_the_same_status_and_details(
         if event is not None:
             pending.append(event)
         if pending and (event is None or len(pending) == in_batches):
-            observe(ledger, [told(key, status, facts={f"{status}At": AT}) for status in pending])
+            observe(ledger, [ses_event(key, status, facts={f"{status}At": AT}) for status in pending])
             pending = []
     stored = aws.item(id_)
     assert stored["status"] == max(["sent", *events], key=[*EVENTS].index)

@@ -11,7 +11,7 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from mailroom.message import CAMPAIGN_START
 from mailroom.message.message import CampaignStart
-from tests.support.told import told
+from tests.support.told import ses_event
 from tests.support.unit.shared import (
     KEY,
     LEDGER,
@@ -32,10 +32,10 @@ Before = Callable[[Ledger], object]
 
 
 def nothing(_ledger: Ledger) -> None:
-    """The ledger has no item."""
+    """Leave the ledger empty."""
 
 
-def waits(ledger: Ledger) -> None:
+def hold_message(ledger: Ledger) -> None:
     hold(ledger)
 
 
@@ -59,7 +59,7 @@ def is_restarted(ledger: Ledger) -> None:
     ("before", "attempt", "code"),
     [
         (nothing, 2, "superseded"),
-        (waits, 2, "superseded"),
+        (hold_message, 2, "superseded"),
         (is_released, 2, "superseded"),
         (is_cancelled, 2, "restarted"),
         (is_cancelled_by_its_worker, 2, "restarted"),
@@ -155,11 +155,11 @@ def is_reopened(ledger: Ledger) -> None:
 @pytest.mark.parametrize(
     ("before", "meanwhile"),
     [
-        (nothing, waits),
+        (nothing, hold_message),
         (nothing, is_claimed),
-        (waits, is_claimed),
-        (waits, is_cancelled),
-        (waits, is_refused),
+        (hold_message, is_claimed),
+        (hold_message, is_cancelled),
+        (hold_message, is_refused),
         (is_released, is_claimed),
         (is_released, is_sent),
         (is_restarted, lambda ledger: claimed(ledger, mail(attempt=2))),
@@ -169,7 +169,7 @@ def is_reopened(ledger: Ledger) -> None:
                 KEY, {"status": "cancelled", "completedAt": 1, "attempts": 1}, START
             ),
         ),
-        (waits, is_reopened),
+        (hold_message, is_reopened),
         (is_restarted, lambda ledger: ledger.cancel(KEY)),
     ],
 )
@@ -190,7 +190,7 @@ def test_a_message_that_a_provider_has_reported_since_it_was_read_is_not_restart
 ) -> None:
     is_released(ledger)
     snapshot = aws.item()
-    observe(ledger, [told(KEY, "delivered")])
+    observe(ledger, [ses_event(KEY, "delivered")])
     assert ledger.restart(KEY, snapshot, START) is None
 
 

@@ -7,12 +7,12 @@ from mailroom.ledger.items import PAUSED, RUN_UNKNOWN
 from mailroom.ledger.run_states import FRESH_SECONDS, STOPPED, RunStates
 from mailroom.message.message import CampaignStart
 from tests.support.unit.fakes import Meddler, client_error, failing
-from tests.support.unit.run_messages import lose_run, read, start_of, started
+from tests.support.unit.run_messages import lose_run, read_run, start_of, start_run
 from tests.support.unit.shared import RUNS, Aws, FakeClock
 
 
 def test_each_start_has_the_state_of_its_own_run(runs: Runs, aws: Aws, clock: FakeClock) -> None:
-    stopped, paused, running = (start_of(started(runs, name)) for name in ("r", "s", "t"))
+    stopped, paused, running = (start_of(start_run(runs, name)) for name in ("r", "s", "t"))
     missing = CampaignStart("weekly", "u", running.start)
     runs.stop("weekly", "r")
     runs.pause("weekly", "s", "a wrong link")
@@ -23,8 +23,8 @@ def test_each_start_has_the_state_of_its_own_run(runs: Runs, aws: Aws, clock: Fa
 def test_an_earlier_start_is_stopped_by_a_later_start_even_if_the_run_is_paused(
     runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
-    first = start_of(started(runs))
-    second = start_of(started(runs, start="again"))
+    first = start_of(start_run(runs))
+    second = start_of(start_run(runs, start="again"))
     states = RunStates(aws.dynamodb, RUNS, clock)
     assert states.halted([first, second]) == {first: STOPPED}
     runs.pause("weekly", "r", "a wrong link")
@@ -35,17 +35,17 @@ def test_an_earlier_start_is_stopped_by_a_later_start_even_if_the_run_is_paused(
 def test_messages_of_an_earlier_run_of_the_same_name_are_stopped(
     runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
-    earlier = start_of(started(runs))
+    earlier = start_of(start_run(runs))
     lose_run(aws)
     clock.advance(60)
-    started(runs)
+    start_run(runs)
     assert RunStates(aws.dynamodb, RUNS, clock).halted([earlier]) == {earlier: STOPPED}
 
 
 def test_an_answer_is_cached_for_seconds_unless_the_run_is_paused(
     runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
-    start = start_of(started(runs))
+    start = start_of(start_run(runs))
     client: Any = Meddler(aws.dynamodb)
     states = RunStates(client, RUNS, clock)
     assert [states.halted([start]), states.halted([start])] == [{}, {}]
@@ -62,7 +62,7 @@ def test_an_answer_is_cached_for_seconds_unless_the_run_is_paused(
 def test_a_stop_is_in_force_within_seconds_and_needs_no_second_look(
     runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
-    start = start_of(started(runs))
+    start = start_of(start_run(runs))
     client: Any = Meddler(aws.dynamodb)
     states = RunStates(client, RUNS, clock)
     assert states.halted([start]) == {}
@@ -75,11 +75,11 @@ def test_a_stop_is_in_force_within_seconds_and_needs_no_second_look(
 def test_messages_of_a_later_start_go_on_while_the_state_of_an_earlier_start_is_cached(
     runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
-    first = start_of(started(runs))
+    first = start_of(start_run(runs))
     client: Any = Meddler(aws.dynamodb)
     states = RunStates(client, RUNS, clock)
     assert states.halted([first]) == {}
-    second = start_of(started(runs, start="again"))
+    second = start_of(start_run(runs, start="again"))
     assert states.halted([second]) == {}
     assert client.names() == ["batch_get_item"]
 
@@ -87,7 +87,7 @@ def test_messages_of_a_later_start_go_on_while_the_state_of_an_earlier_start_is_
 def test_a_run_that_cannot_be_read_is_unknown_and_is_read_again_at_once(
     runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
-    start = start_of(started(runs))
+    start = start_of(start_run(runs))
     client: Any = Meddler(aws.dynamodb, batch_get_item=failing(client_error("InternalServerError")))
     states = RunStates(client, RUNS, clock)
     assert [states.halted([start]), states.halted([start])] == [{start: RUN_UNKNOWN}, {}]
@@ -96,7 +96,7 @@ def test_a_run_that_cannot_be_read_is_unknown_and_is_read_again_at_once(
 def test_a_run_in_the_cache_counts_for_seconds_if_the_table_cannot_be_read(
     runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
-    known, unread = start_of(started(runs)), start_of(started(runs, "s"))
+    known, unread = start_of(start_run(runs)), start_of(start_run(runs, "s"))
     outages = failing(*[client_error("InternalServerError")] * 2)
     calls = iter([lambda real, **arguments: real(**arguments), outages, outages])
     client: Any = Meddler(aws.dynamodb, batch_get_item=lambda *real, **read: next(calls)(*real, **read))
@@ -110,13 +110,13 @@ def test_a_run_in_the_cache_counts_for_seconds_if_the_table_cannot_be_read(
 def test_a_run_is_unknown_if_the_table_of_runs_is_missing_or_has_no_name(
     runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
-    start = start_of(started(runs))
+    start = start_of(start_run(runs))
     for table in ("not-deployed", ""):
         assert RunStates(aws.dynamodb, table, clock).halted([start]) == {start: RUN_UNKNOWN}
 
 
 def test_a_run_whose_item_lacks_the_lowest_number_is_unknown(runs: Runs, aws: Aws, clock: FakeClock) -> None:
-    start = start_of(started(runs))
+    start = start_of(start_run(runs))
     del (item := lose_run(aws))["valid_from"]
     aws.dynamodb.put_item(TableName=RUNS, Item=item)
     assert RunStates(aws.dynamodb, RUNS, clock).halted([start]) == {start: RUN_UNKNOWN}
@@ -129,9 +129,9 @@ def test_no_run_is_read_for_messages_that_producers_have_put(aws: Aws, clock: Fa
 
 
 def test_a_lost_run_that_an_operator_has_stopped_is_stopped(runs: Runs, aws: Aws, clock: FakeClock) -> None:
-    start = start_of(started(runs))
+    start = start_of(start_run(runs))
     lose_run(aws)
     clock.advance(60)
     assert runs.stop("weekly", "r", lost=True)
     assert RunStates(aws.dynamodb, RUNS, clock).halted([start]) == {start: STOPPED}
-    assert read(runs).start == ""
+    assert read_run(runs).start == ""

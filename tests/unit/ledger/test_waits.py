@@ -30,7 +30,7 @@ WINDOW = Window(from_="10:00", to="12:00", zone="UTC")
 
 
 @pytest.fixture
-def waits(aws: Aws, clock: FakeClock) -> Waits:
+def waits_of_table(aws: Aws, clock: FakeClock) -> Waits:
     return Waits(aws.dynamodb, LEDGER, TTL, clock)
 
 
@@ -53,9 +53,9 @@ def none_remains(_row: WaitingRow, _reason: str) -> bool:
 
 @pytest.mark.parametrize("new", [True, False])
 def test_the_ledger_item_of_a_held_message_contains_the_due_time_and_the_reason_of_its_wait(
-    waits: Waits, aws: Aws, new: bool
+    waits_of_table: Waits, aws: Aws, new: bool
 ) -> None:
-    assert waits.hold([wait(new=new)]) == [True]
+    assert waits_of_table.hold([wait(new=new)]) == [True]
     found = aws.item()
     assert (found["status"], found["scheduledFor"], found["to"]) == (
         *("scheduled", iso(LATER)),
@@ -67,9 +67,9 @@ def test_the_ledger_item_of_a_held_message_contains_the_due_time_and_the_reason_
 
 
 def test_the_ledger_item_of_a_held_message_expires_more_than_a_year_after_its_due_time(
-    waits: Waits, aws: Aws
+    waits_of_table: Waits, aws: Aws
 ) -> None:
-    waits.hold([wait()])
+    waits_of_table.hold([wait()])
     assert aws.item()["ttl"] == LATER + 366 * 86_400 + TTL
 
 
@@ -80,22 +80,22 @@ def test_new_messages_are_held_in_one_call_for_every_twenty_five_messages(aws: A
     assert client.names() == ["batch_execute_statement"] * 2
 
 
-def test_the_later_hold_counts_if_a_message_comes_twice_in_a_batch(waits: Waits, aws: Aws) -> None:
-    assert waits.hold([wait(version="v-1", new=True), wait(version="v-2", new=True)]) == [True, True]
+def test_the_later_hold_counts_if_a_message_comes_twice_in_a_batch(waits_of_table: Waits, aws: Aws) -> None:
+    assert waits_of_table.hold([wait(version="v-1", new=True), wait(version="v-2", new=True)]) == [True, True]
     assert aws.item()["wait"]["version"] == "v-2"
 
 
-def test_a_later_hold_of_a_message_replaces_its_earlier_hold(waits: Waits) -> None:
-    waits.hold([wait()])
-    assert waits.hold([wait(version="v-2", due=LATER + 60)]) == [True]
-    assert [(row.version, row.at) for row in due(waits, LATER + 60)] == [("v-2", int(LATER + 60))]
+def test_a_later_hold_of_a_message_replaces_its_earlier_hold(waits_of_table: Waits) -> None:
+    waits_of_table.hold([wait()])
+    assert waits_of_table.hold([wait(version="v-2", due=LATER + 60)]) == [True]
+    assert [(row.version, row.at) for row in due(waits_of_table, LATER + 60)] == [("v-2", int(LATER + 60))]
 
 
-def test_a_hold_reports_the_wait_that_it_replaces(waits: Waits, ledger: Ledger) -> None:
+def test_a_hold_reports_the_wait_that_it_replaces(waits_of_table: Waits, ledger: Ledger) -> None:
     replaced: list[tuple[Key, str]] = []
 
     def hold(*held: Wait) -> list[bool]:
-        return waits.hold(held, lambda key, version: replaced.append((key, version)))
+        return waits_of_table.hold(held, lambda key, version: replaced.append((key, version)))
 
     assert hold(wait(version="v-1", new=True), wait(mail("m-2"), "v-2", new=True)) == [True, True]
     assert replaced == []
@@ -108,16 +108,18 @@ def test_a_hold_reports_the_wait_that_it_replaces(waits: Waits, ledger: Ledger) 
 
 
 def test_a_hold_reports_the_wait_of_a_message_that_does_not_wait_any_more(
-    waits: Waits, ledger: Ledger
+    waits_of_table: Waits, ledger: Ledger
 ) -> None:
     replaced: list[str] = []
-    waits.hold([wait()])
+    waits_of_table.hold([wait()])
     ledger.release(claimed(ledger), "retry", "slow down")
-    assert waits.hold([wait(version="v-2")], lambda _key, version: replaced.append(version)) == [True]
+    assert waits_of_table.hold([wait(version="v-2")], lambda _key, version: replaced.append(version)) == [
+        True
+    ]
     assert replaced == ["v-1"]
 
 
-def test_a_hold_that_was_written_in_spite_of_an_error_code_does_not_report_itself(
+def test_a_hold_that_was_written_despite_an_error_is_not_reported_as_an_earlier_wait(
     aws: Aws, clock: FakeClock
 ) -> None:
     def unanswered(real: Any, **arguments: Any) -> Any:
@@ -144,11 +146,11 @@ def test_an_error_of_dynamodb_during_a_hold_is_raised(aws: Aws, clock: FakeClock
 
 
 def test_the_row_of_a_waiting_message_contains_its_key_lane_reason_time_place_and_window(
-    waits: Waits, clock: FakeClock
+    waits_of_table: Waits, clock: FakeClock
 ) -> None:
     message = mail("ü#1", lane="bulk", to=["a@example.com", "b@example.com"])
-    waits.hold([wait(message, due=LATER + 0.5, window=WINDOW, lines_up=True)])
-    (row,) = due(waits, LATER + 1, lines_up=True)
+    waits_of_table.hold([wait(message, due=LATER + 0.5, window=WINDOW, lines_up=True)])
+    (row,) = due(waits_of_table, LATER + 1, lines_up=True)
     assert row == WaitingRow(
         key=Key("ü#1", "mail"),
         version="v-1",
@@ -165,44 +167,48 @@ def test_the_row_of_a_waiting_message_contains_its_key_lane_reason_time_place_an
     )
 
 
-def test_only_due_messages_are_listed_and_each_shard_lists_its_messages_by_time(waits: Waits) -> None:
+def test_only_due_messages_are_listed_and_each_shard_lists_its_messages_by_time(
+    waits_of_table: Waits,
+) -> None:
     for number in range(40):
-        waits.hold([wait(mail(f"m-{number}"), due=LATER - number)])
-    rows = due(waits, LATER - 10)
+        waits_of_table.hold([wait(mail(f"m-{number}"), due=LATER - number)])
+    rows = due(waits_of_table, LATER - 10)
     assert {row.key.id for row in rows} == {f"m-{number}" for number in range(10, 40)}
     for shard in range(SHARDS):
-        times = [row.at for row in waits.due(shard, LATER)]
+        times = [row.at for row in waits_of_table.due(shard, LATER)]
         assert times == sorted(times)
 
 
-def test_messages_that_join_a_line_when_they_are_due_are_listed_separately(waits: Waits) -> None:
-    waits.hold([wait(mail("a"), window=WINDOW, lines_up=True), wait(mail("b"), "v-2")])
-    assert [row.key.id for row in due(waits)] == ["b"]
-    assert [row.key.id for row in due(waits, lines_up=True)] == ["a"]
+def test_messages_that_join_a_line_when_they_are_due_are_listed_separately(waits_of_table: Waits) -> None:
+    waits_of_table.hold([wait(mail("a"), window=WINDOW, lines_up=True), wait(mail("b"), "v-2")])
+    assert [row.key.id for row in due(waits_of_table)] == ["b"]
+    assert [row.key.id for row in due(waits_of_table, lines_up=True)] == ["a"]
 
 
-def test_the_messages_of_a_line_are_listed_by_place_across_all_shards(waits: Waits) -> None:
+def test_the_messages_of_a_line_are_listed_by_place_across_all_shards(waits_of_table: Waits) -> None:
     places = {f"m-{number}": NOW - 1000 + number * 7 % 40 for number in range(40)}
     for id_, place in places.items():
-        waits.hold([wait(mail(id_), reason=DAY_USED_UP, due=NOW, put_at=place, lines_up=True)])
-    assert [row.key.id for row in waits.line("mail")] == sorted(places, key=lambda id_: places[id_])
-    assert [*waits.line("sms")] == due(waits) == []
+        waits_of_table.hold([wait(mail(id_), reason=DAY_USED_UP, due=NOW, put_at=place, lines_up=True)])
+    assert [row.key.id for row in waits_of_table.line("mail")] == sorted(places, key=lambda id_: places[id_])
+    assert [*waits_of_table.line("sms")] == due(waits_of_table) == []
 
 
-def test_a_message_with_a_put_time_in_the_future_gets_the_current_time_as_its_place(waits: Waits) -> None:
-    waits.hold([wait(reason=DAY_USED_UP, due=NOW, put_at=NOW + 500, lines_up=True)])
-    (row,) = waits.line("mail")
+def test_a_message_with_a_put_time_in_the_future_gets_the_current_time_as_its_place(
+    waits_of_table: Waits,
+) -> None:
+    waits_of_table.hold([wait(reason=DAY_USED_UP, due=NOW, put_at=NOW + 500, lines_up=True)])
+    (row,) = waits_of_table.line("mail")
     assert (row.at, row.place) == (int(NOW), int(NOW))
 
 
 def test_messages_that_wait_for_their_runs_are_listed_by_run_and_place_and_have_their_starts(
-    waits: Waits,
+    waits_of_table: Waits,
 ) -> None:
     def of(run: str, id_: str, place: float, reason: str) -> Wait:
         start = {"campaign": "weekly", "run": run, "start": 7}
         return wait(mail(id_, campaign_start=start), f"of {id_}", reason=reason, put_at=place)
 
-    waits.hold(
+    waits_of_table.hold(
         [of("r", "a", NOW - 5, PAUSED), of("s", "b", NOW - 9, RUN_UNKNOWN), of("r", "c", NOW - 7, PAUSED)]
     )
     asked: list[tuple[str, str]] = []
@@ -211,84 +217,88 @@ def test_messages_that_wait_for_their_runs_are_listed_by_run_and_place_and_have_
         asked.append((row.key.id, reason))
         return row.start is not None and row.start.run == "r"
 
-    rows = [*waits.of_runs("mail", none_remains)]
+    rows = [*waits_of_table.of_runs("mail", none_remains)]
     assert sorted(row.key.id for row in rows) == ["a", "b", "c"]
     assert [row.key.id for row in rows if row.reason == PAUSED] == ["c", "a"]
     assert {row.key.id: row.start and row.start.run for row in rows} == {"a": "r", "b": "s", "c": "r"}
-    assert [row.key.id for row in waits.of_runs("mail", remains)] == ["b"]
+    assert [row.key.id for row in waits_of_table.of_runs("mail", remains)] == ["b"]
     assert ("b", RUN_UNKNOWN) in asked
     assert {reason for id_, reason in asked if id_ != "b"} == {PAUSED}
-    assert [*waits.of_runs("sms", none_remains)] == []
+    assert [*waits_of_table.of_runs("sms", none_remains)] == []
 
 
 @pytest.mark.parametrize("reason", [PAUSED, RUN_UNKNOWN])
 def test_a_message_whose_run_does_not_go_on_is_moved_to_the_list_of_the_reason(
-    waits: Waits, aws: Aws, reason: str
+    waits_of_table: Waits, aws: Aws, reason: str
 ) -> None:
     start: dict[str, Any] = {"campaign": "weekly", "run": "r", "start": 7}
-    waits.hold([wait(mail(campaign_start=start), reason=DAY_USED_UP, lines_up=True)])
-    (row,) = waits.line("mail")
-    assert waits.wait_for_run(row, reason)
-    assert [*waits.line("mail")] == []
-    (moved,) = waits.of_runs("mail", none_remains)
+    waits_of_table.hold([wait(mail(campaign_start=start), reason=DAY_USED_UP, lines_up=True)])
+    (row,) = waits_of_table.line("mail")
+    assert waits_of_table.wait_for_run(row, reason)
+    assert [*waits_of_table.line("mail")] == []
+    (moved,) = waits_of_table.of_runs("mail", none_remains)
     assert (moved.key, moved.start, of_ledger(aws.item()).waits_for) == (KEY, CampaignStart(**start), reason)
-    waits.hold([wait(version="v-2")])
-    assert not waits.wait_for_run(moved, reason)
+    waits_of_table.hold([wait(version="v-2")])
+    assert not waits_of_table.wait_for_run(moved, reason)
 
 
-def test_a_claimed_message_is_listed_as_no_longer_waiting(waits: Waits, ledger: Ledger) -> None:
-    waits.hold([wait()])
+def test_a_claimed_message_is_listed_as_no_longer_waiting(waits_of_table: Waits, ledger: Ledger) -> None:
+    waits_of_table.hold([wait()])
     claimed(ledger)
-    assert [row.waits for row in due(waits)] == [False]
+    assert [row.waits for row in due(waits_of_table)] == [False]
 
 
 # Marks
 
 
-def test_a_message_that_was_handed_over_to_its_queue_is_no_longer_listed(waits: Waits, aws: Aws) -> None:
-    waits.hold([wait()])
-    (row,) = due(waits)
-    assert waits.hand_over(row)
-    assert due(waits) == []
+def test_a_message_that_was_handed_over_to_its_queue_is_no_longer_listed(
+    waits_of_table: Waits, aws: Aws
+) -> None:
+    waits_of_table.hold([wait()])
+    (row,) = due(waits_of_table)
+    assert waits_of_table.hand_over(row)
+    assert due(waits_of_table) == []
     assert (aws.item()["status"], aws.item()["ttl"]) == ("scheduled", NOW + TTL)
     assert of_ledger(aws.item()).waits_for == ""
-    assert not waits.hand_over(row)
+    assert not waits_of_table.hand_over(row)
 
 
-def test_a_wait_that_a_later_hold_has_replaced_is_neither_handed_over_nor_moved(waits: Waits) -> None:
-    waits.hold([wait()])
-    (row,) = due(waits)
-    waits.hold([wait(version="v-2")])
-    assert not waits.hand_over(row)
-    assert not waits.move(row, None)
-    assert [row.version for row in due(waits)] == ["v-2"]
+def test_a_wait_that_a_later_hold_has_replaced_is_neither_handed_over_nor_moved(
+    waits_of_table: Waits,
+) -> None:
+    waits_of_table.hold([wait()])
+    (row,) = due(waits_of_table)
+    waits_of_table.hold([wait(version="v-2")])
+    assert not waits_of_table.hand_over(row)
+    assert not waits_of_table.move(row, None)
+    assert [row.version for row in due(waits_of_table)] == ["v-2"]
 
 
 def test_a_message_keeps_its_place_if_it_moves_from_a_line_to_a_later_time_and_back(
-    waits: Waits, aws: Aws
+    waits_of_table: Waits, aws: Aws
 ) -> None:
-    waits.hold([wait(reason=DAY_USED_UP, due=NOW, lines_up=True)])
-    (row,) = waits.line("mail")
-    assert waits.move(row, LATER)
-    assert [*waits.line("mail")] == []
-    (later,) = due(waits, lines_up=True)
+    waits_of_table.hold([wait(reason=DAY_USED_UP, due=NOW, lines_up=True)])
+    (row,) = waits_of_table.line("mail")
+    assert waits_of_table.move(row, LATER)
+    assert [*waits_of_table.line("mail")] == []
+    (later,) = due(waits_of_table, lines_up=True)
     assert (later.at, later.place, aws.item()["scheduledFor"]) == (int(LATER), row.place, iso(LATER))
-    assert waits.move(later, None)
-    assert [*waits.line("mail")] == [row]
-    assert due(waits, lines_up=True) == []
+    assert waits_of_table.move(later, None)
+    assert [*waits_of_table.line("mail")] == [row]
+    assert due(waits_of_table, lines_up=True) == []
 
 
-# Those before
+# The waits before.
 
 
-def test_the_messages_ahead_in_a_line_are_counted_by_place(waits: Waits) -> None:
+def test_the_messages_ahead_in_a_line_are_counted_by_place(waits_of_table: Waits) -> None:
     for number in range(20):
-        waits.hold(
+        waits_of_table.hold(
             [wait(mail(f"m-{number}"), reason=DAY_USED_UP, due=NOW, put_at=NOW - number, lines_up=True)]
         )
-    waits.hold([wait(mail("m-x"), reason=SEND_AT)])
-    assert [waits.before("mail", int(NOW) - place) for place in (0, 19, 20)] == [19, 0, 0]
-    assert waits.before("sms", int(NOW)) == 0
+    waits_of_table.hold([wait(mail("m-x"), reason=SEND_AT)])
+    assert [waits_of_table.before("mail", int(NOW) - place) for place in (0, 19, 20)] == [19, 0, 0]
+    assert waits_of_table.before("sms", int(NOW)) == 0
 
 
 def test_the_messages_ahead_in_a_line_are_counted_up_to_ten_thousand(aws: Aws, clock: FakeClock) -> None:

@@ -23,7 +23,7 @@ VITAL = [(channel, name) for channel, contract in CONTRACTS.items() for name in 
 SMALL: dict[str, Any] = {"id": "m-1", "event_type": "mail", "to": "ada@example.com", "template": "welcome"}
 
 
-def item(channel: str, **variables: Any) -> dict[str, Any]:
+def channel_item(channel: str, **variables: Any) -> dict[str, Any]:
     return {"id": "m-1", "event_type": channel, **VALID[channel], **variables}
 
 
@@ -42,7 +42,7 @@ def test_another_spelling_or_word_for_a_vital_attribute_is_refused_with_the_cont
 ) -> None:
     for wrong in spellings(name) | {*CONTRACTS[channel].vital[name]}:
         with pytest.raises(Invalid) as caught:
-            parse(item(channel, **{wrong: "x"}), CONTRACTS)
+            parse(channel_item(channel, **{wrong: "x"}), CONTRACTS)
         assert str(caught.value) == f"{wrong}: is not used here; did you mean `{name}`?"
 
 
@@ -69,7 +69,7 @@ def test_a_name_that_differs_by_three_letters_is_a_variable() -> None:
 
 def test_a_very_long_attribute_name_is_not_reported_as_misspelt() -> None:
     names = ["send_at" * 50_000, *(f"expires_at_{number}" * 3 for number in range(20_000))]
-    assert parse(item("mail", **dict.fromkeys(names, "x")), CONTRACTS).misspelt() == {}
+    assert parse(channel_item("mail", **dict.fromkeys(names, "x")), CONTRACTS).misspelt() == {}
 
 
 EVERYDAY = """
@@ -108,7 +108,7 @@ EVERYDAY = """
 def test_common_names_of_template_variables_are_not_reported_as_misspelt_attributes(channel: str) -> None:
     assert len(EVERYDAY) > 150
     names = (name for name in EVERYDAY if name not in CONTRACTS[channel].__struct_encode_fields__)
-    assert parse(item(channel, **dict.fromkeys(names, "x")), CONTRACTS).misspelt() == {}
+    assert parse(channel_item(channel, **dict.fromkeys(names, "x")), CONTRACTS).misspelt() == {}
 
 
 @pytest.mark.parametrize("payload", [{}, {"payload_ref": "s3://bucket/key"}])
@@ -127,7 +127,7 @@ def test_a_column_of_an_audience_is_a_variable_whatever_its_name() -> None:
 
 
 def test_internal_attribute_names_are_never_suggested_as_the_right_spelling() -> None:
-    message = parse(item("mail", attempts="3", variable="x", payloadPrefix="y"), CONTRACTS)
+    message = parse(channel_item("mail", attempts="3", variable="x", payloadPrefix="y"), CONTRACTS)
     assert message.misspelt() == {}
 
 

@@ -14,7 +14,7 @@ from mailroom.message.message import CampaignStart, Key, encoded, key_of, parse
 from tests.support.unit.shared import NOW, item
 
 
-def problem(**changes: Any) -> tuple[str, str]:
+def problem_of_item(**changes: Any) -> tuple[str, str]:
     """Return the field at fault and the problem of an invalid item."""
     with pytest.raises(Invalid) as caught:
         parse(item(**changes), CONTRACTS)
@@ -71,12 +71,15 @@ def test_a_message_id_of_180_bytes_is_valid() -> None:
     ],
 )
 def test_a_message_id_that_is_too_long_or_has_control_characters_is_refused(id_: str, sentence: str) -> None:
-    assert problem(id=id_) == ("id", sentence)
+    assert problem_of_item(id=id_) == ("id", sentence)
 
 
 def test_an_unknown_event_type_is_refused_with_the_list_of_valid_types() -> None:
     channels = ", ".join(CONTRACTS)
-    assert problem(event_type="pigeon") == ("event_type", f"'pigeon' is not allowed here; use {channels}")
+    assert problem_of_item(event_type="pigeon") == (
+        "event_type",
+        f"'pigeon' is not allowed here; use {channels}",
+    )
 
 
 # Times
@@ -102,7 +105,7 @@ def test_a_message_without_send_at_and_expires_at_is_due_at_once_and_never_expir
 @pytest.mark.parametrize("field", ["send_at", "expires_at"])
 @pytest.mark.parametrize("text", ["tomorrow", "", "2026-13-01T00:00:00Z", "21.11.2026", "1795251600"])
 def test_a_send_at_or_expires_at_that_is_not_iso_8601_is_refused(field: str, text: str) -> None:
-    assert problem(**{field: text}) == (
+    assert problem_of_item(**{field: text}) == (
         field,
         f"{text!r} is not an ISO 8601 time; use one like 2026-11-21T09:00:00Z",
     )
@@ -110,22 +113,22 @@ def test_a_send_at_or_expires_at_that_is_not_iso_8601_is_refused(field: str, tex
 
 @pytest.mark.parametrize("field", ["send_at", "expires_at"])
 def test_a_send_at_or_expires_at_with_a_hundred_decimals_is_refused(field: str) -> None:
-    name, sentence = problem(**{field: f"2026-11-21T09:00:00.{'0' * 100}Z"})
+    name, sentence = problem_of_item(**{field: f"2026-11-21T09:00:00.{'0' * 100}Z"})
     assert (name, "is not an ISO 8601 time" in sentence) == (field, True)
 
 
 def test_only_part_of_a_long_invalid_time_is_quoted_in_the_error() -> None:
-    assert len(problem(send_at="x" * 10_000)[1]) < 200
+    assert len(problem_of_item(send_at="x" * 10_000)[1]) < 200
 
 
 @pytest.mark.parametrize("send_at", ["2026-11-22T00:00:00Z", "2026-11-22T00:00:01Z"])
 def test_a_message_that_would_expire_before_its_send_at_is_refused(send_at: str) -> None:
-    refusal = problem(send_at=send_at, expires_at="2026-11-22T00:00:00Z")
+    refusal = problem_of_item(send_at=send_at, expires_at="2026-11-22T00:00:00Z")
     assert refusal == ("send_at", "is not before expires_at; the message would expire before it is sent")
 
 
 def test_a_mailbox_item_whose_ttl_is_before_its_send_at_is_refused() -> None:
-    refusal = problem(send_at="2026-11-22T00:00:00Z", ttl=1_795_251_600)
+    refusal = problem_of_item(send_at="2026-11-22T00:00:00Z", ttl=1_795_251_600)
     assert refusal == ("ttl", "is not after send_at; the item would be deleted before its message is sent")
 
 
@@ -137,21 +140,21 @@ def test_a_payload_ref_longer_than_an_s3_url_can_be_is_refused(channel: str) -> 
     ref = f"s3://{'b' * 63}/{'ü' * 512}"
     fax = {"event_type": "fax", "to": "+16175551234"} if channel == "fax" else {}
     assert parse(item(**fax, payload_ref=ref), CONTRACTS).payload_ref == ref
-    assert problem(**fax, payload_ref=ref + "k") == (
+    assert problem_of_item(**fax, payload_ref=ref + "k") == (
         "payload_ref",
         "has 1094 bytes; an object's s3://bucket/key has at most 1093",
     )
 
 
 def test_an_unknown_lane_is_refused_with_the_list_of_valid_lanes() -> None:
-    assert problem(lane="fast") == ("lane", "'fast' is not a lane; use normal or bulk")
+    assert problem_of_item(lane="fast") == ("lane", "'fast' is not a lane; use normal or bulk")
 
 
 @pytest.mark.parametrize(
     "url", ["ftp://x.example/", "https://", "https://x.example/a b", "x", "", "https://x\n"]
 )
 def test_a_callback_url_that_is_not_a_valid_https_url_is_refused(url: str) -> None:
-    assert problem(callback_url=url) == ("callback_url", "is not an https URL; use https://host/path")
+    assert problem_of_item(callback_url=url) == ("callback_url", "is not an https URL; use https://host/path")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +188,7 @@ def test_a_callback_url_that_is_not_a_valid_https_url_is_refused(url: str) -> No
 def test_an_attribute_of_the_wrong_type_is_refused_with_its_path_and_the_expected_type(
     changes: dict[str, Any], field: str, sentence: str
 ) -> None:
-    assert problem(**changes) == (field, sentence)
+    assert problem_of_item(**changes) == (field, sentence)
 
 
 def test_every_attribute_of_a_mailbox_item_can_be_used_as_a_template_variable() -> None:
@@ -206,7 +209,7 @@ def test_importing_the_message_contracts_does_not_import_boto3_or_powertools() -
     assert not {"boto3", "botocore", "aws_lambda_powertools"} & {*output.split()}
 
 
-def test_the_start_of_a_campaigns_run_is_no_variable_of_a_template() -> None:
+def test_the_start_of_a_campaigns_run_is_not_a_variable_of_templates() -> None:
     start = {"campaign": "weekly", "run": "r", "start": 7}
     message = parse(item(first_name="Vincent", campaign_start=start), CONTRACTS)
     assert message.variables == item(first_name="Vincent")

@@ -38,7 +38,7 @@ def test_the_reference_of_the_longest_message_id_fits_a_tag_of_ses() -> None:
         "bS0x=",  # padded
         "bS0x.",
         "bS0x.0",
-        "bS0x.1",  # the first attempt has no number
+        "bS0x.1",  # the first attempt is without a number
         "bS0x.02",
         "bS0x.-2",
         "bS0x.9999999999",

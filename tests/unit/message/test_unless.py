@@ -15,13 +15,13 @@ TEXT = {"id": "code-17", "event_type": "sms", "status": "delivered"}
 LATER = "2026-11-21T09:00:00Z"
 
 
-def message(unless: Any, **changes: Any) -> Message:
+def message_unless(unless: Any, **changes: Any) -> Message:
     return parse(item(**{"send_at": LATER, "unless": unless, **changes}), CONTRACTS)
 
 
 @pytest.mark.parametrize("unless", [TEXT, [TEXT]])
 def test_a_message_has_one_condition_or_a_list_of_conditions(unless: Any) -> None:
-    assert message(unless).conditions == (Condition(**TEXT),) or message(unless).conditions == [
+    assert message_unless(unless).conditions == (Condition(**TEXT),) or message_unless(unless).conditions == [
         Condition(**TEXT)
     ]
 
@@ -49,7 +49,7 @@ def test_a_condition_may_name_each_status_with_which_a_message_can_end() -> None
 )
 def test_an_invalid_condition_is_refused_with_its_field(unless: Any, changes: Any, fault: str) -> None:
     with pytest.raises(Invalid) as raised:
-        message(unless, **changes)
+        message_unless(unless, **changes)
     assert str(raised.value).startswith(fault)
 
 

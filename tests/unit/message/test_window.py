@@ -19,7 +19,7 @@ def window(**changes: Any) -> Window:
     return msgspec.convert({**WORK, **changes}, Window)
 
 
-def at(text: str, zone: str = BERLIN, fold: int = 0) -> float:
+def epoch_of(text: str, zone: str = BERLIN, fold: int = 0) -> float:
     """Return a wall-clock time of a zone in epoch seconds."""
     return datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone), fold=fold).timestamp()
 
@@ -40,7 +40,7 @@ def on_the_wall(seconds: float, zone: str = BERLIN) -> str:
     ],
 )
 def test_a_message_outside_its_time_window_waits_until_the_window_opens_next(moment: str, opens: str) -> None:
-    assert on_the_wall(window().opens(at(moment), None)) == opens
+    assert on_the_wall(window().opens(epoch_of(moment), None)) == opens
 
 
 @pytest.mark.parametrize(
@@ -54,11 +54,11 @@ def test_a_message_outside_its_time_window_waits_until_the_window_opens_next(mom
 )
 def test_a_time_window_over_midnight_belongs_to_the_day_on_which_it_begins(moment: str, opens: str) -> None:
     night = window(**{"from": "22:00", "to": "06:00", "days": "fri"})
-    assert on_the_wall(night.opens(at(moment), None)) == opens
+    assert on_the_wall(night.opens(epoch_of(moment), None)) == opens
 
 
 def test_the_time_zone_of_a_message_overrides_the_zone_of_its_window() -> None:
-    morning = at("2026-11-25 08:00", "America/New_York")
+    morning = epoch_of("2026-11-25 08:00", "America/New_York")
     assert window().opens(morning, None) == morning
     assert on_the_wall(window().opens(morning, "America/New_York"), "America/New_York") == "2026-11-25 09:00"
 
@@ -68,13 +68,13 @@ def test_a_weekly_window_in_the_hour_skipped_in_spring_opens_after_it_or_a_week_
     to: str, opens: str
 ) -> None:
     sunday = window(**{"from": "02:30", "to": to, "days": "sun"})
-    assert on_the_wall(sunday.opens(at("2027-03-28 01:59"), None)) == opens
+    assert on_the_wall(sunday.opens(epoch_of("2027-03-28 01:59"), None)) == opens
 
 
 def test_a_time_window_within_the_hour_repeated_in_autumn_opens_twice() -> None:
     night = window(**{"from": "02:00", "to": "02:30", "days": "mon-sun"})
-    between = at("2026-10-25 02:40")
-    assert night.opens(between, None) == at("2026-10-25 02:00", fold=1)
+    between = epoch_of("2026-10-25 02:40")
+    assert night.opens(between, None) == epoch_of("2026-10-25 02:00", fold=1)
 
 
 @pytest.mark.parametrize(

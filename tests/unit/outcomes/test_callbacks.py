@@ -25,20 +25,20 @@ FAX = {
 MAIL = {**FAX, "id": "m-1", "event_type": "mail", "to": "vincent@example.com"}
 
 
-def change(old: dict[str, Any] = FAX, **changes: Any) -> LedgerChange:
+def ledger_change(old: dict[str, Any] = FAX, **changes: Any) -> LedgerChange:
     new = {**old, "updatedAt": iso(NOW + 0.9), **changes}
     return LedgerChange(old, {name: value for name, value in new.items() if value is not ...})
 
 
-def reported(old: dict[str, Any] = FAX, **changes: Any) -> Callback:
-    callback = callback_of(change(old, **changes), max_attempts=20)
+def callback_after(old: dict[str, Any] = FAX, **changes: Any) -> Callback:
+    callback = callback_of(ledger_change(old, **changes), max_attempts=20)
     assert callback is not None
     return callback
 
 
 def test_the_sentence_about_a_later_failure_of_the_line_leaves_out_attempts_that_do_not_count() -> None:
     before = {**FAX, "attempts": 8, "uncounted_attempts": 2}
-    assert reported(before, status="retrying", attempts=9, error=BUSY).payload["message"] == SEVENTH
+    assert callback_after(before, status="retrying", attempts=9, error=BUSY).payload["message"] == SEVENTH
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_the_sentence_about_a_later_failure_of_the_line_leaves_out_attempts_that
 def test_the_callback_of_a_fax_has_the_format_of_the_fax_gateway(
     changes: dict[str, Any], status: str, message: str
 ) -> None:
-    callback = reported(**changes)
+    callback = callback_after(**changes)
     assert callback.payload == {
         "fax_id": "abc123",
         "status": status,
@@ -102,8 +102,8 @@ def test_the_callback_of_a_fax_has_the_format_of_the_fax_gateway(
 
 
 def test_nineteen_busy_attempts_are_reported_as_temporary_failures_and_the_twentieth_as_permanent() -> None:
-    callbacks = [reported(status="retrying", attempts=attempt, error=BUSY) for attempt in range(1, 20)]
-    callbacks.append(reported(status="failed", attempts=20, error=BUSY))
+    callbacks = [callback_after(status="retrying", attempts=attempt, error=BUSY) for attempt in range(1, 20)]
+    callbacks.append(callback_after(status="failed", attempts=20, error=BUSY))
     assert [callback.payload["status"] for callback in callbacks] == ["tmp_fail"] * 19 + ["perm_fail"]
     names = [*(f"retrying.{attempt}" for attempt in range(1, 20)), "failed.20"]
     assert [callback.name for callback in callbacks] == names
@@ -131,7 +131,7 @@ def test_nineteen_busy_attempts_are_reported_as_temporary_failures_and_the_twent
 def test_the_callback_of_a_message_other_than_a_fax_has_the_messages_key_and_status(
     event_type: str, changes: dict[str, Any], message: str
 ) -> None:
-    callback = reported({**MAIL, "event_type": event_type}, **changes)
+    callback = callback_after({**MAIL, "event_type": event_type}, **changes)
     assert callback.payload["message"].casefold() == message.casefold()
     assert {name: callback.payload[name] for name in ("id", "event_type", "status", "timestamp")} == {
         "id": "m-1",
@@ -160,30 +160,32 @@ def test_the_callback_of_a_message_other_than_a_fax_has_the_messages_key_and_sta
 def test_a_ledger_change_without_an_outcome_or_a_callback_url_causes_no_callback(
     old: dict[str, Any], changes: dict[str, Any]
 ) -> None:
-    assert callback_of(change(old, **changes), 20) is None
+    assert callback_of(ledger_change(old, **changes), 20) is None
 
 
 def test_an_invalid_message_causes_a_callback_even_if_its_ledger_item_is_new() -> None:
-    callback = reported({}, **{**FAX, "status": "failed", "error": {"code": "invalid", "message": "to: no"}})
+    callback = callback_after(
+        {}, **{**FAX, "status": "failed", "error": {"code": "invalid", "message": "to: no"}}
+    )
     assert (callback.name, callback.payload["message"]) == ("failed.0", "Failed to deliver fax: to: no")
 
 
 def test_a_repeated_stream_record_causes_the_same_callback() -> None:
-    assert reported(status="sent", attempts=1) == reported(status="sent", attempts=1)
+    assert callback_after(status="sent", attempts=1) == callback_after(status="sent", attempts=1)
 
 
 def test_callbacks_of_different_messages_statuses_attempts_or_resends_have_different_webhook_ids() -> None:
     reopened = {**FAX, "generation": 1}
     callbacks = [
-        reported(status="sent", attempts=1),
-        reported(status="sent", attempts=2),
-        reported(status="failed", attempts=1),
-        reported(status="retrying", attempts=1, error=BUSY),
-        reported(status="retrying", attempts=11, error=BUSY),
-        reported(reopened, status="sent", attempts=1, generation=1),
-        reported({**reopened, "generation": 2}, status="sent", attempts=1, generation=2),
-        reported({**FAX, "id": "abc124"}, status="sent", attempts=1),
-        reported({**FAX, "event_type": "mail"}, status="sent", attempts=1),
+        callback_after(status="sent", attempts=1),
+        callback_after(status="sent", attempts=2),
+        callback_after(status="failed", attempts=1),
+        callback_after(status="retrying", attempts=1, error=BUSY),
+        callback_after(status="retrying", attempts=11, error=BUSY),
+        callback_after(reopened, status="sent", attempts=1, generation=1),
+        callback_after({**reopened, "generation": 2}, status="sent", attempts=1, generation=2),
+        callback_after({**FAX, "id": "abc124"}, status="sent", attempts=1),
+        callback_after({**FAX, "event_type": "mail"}, status="sent", attempts=1),
     ]
     assert len({callback.webhook_id for callback in callbacks}) == len(callbacks)
     assert len({callback.name for callback in callbacks}) == len(callbacks) - 2
@@ -191,11 +193,11 @@ def test_callbacks_of_different_messages_statuses_attempts_or_resends_have_diffe
 
 def test_the_name_of_a_callback_after_a_resend_includes_the_number_of_resends() -> None:
     old = {**FAX, "generation": 1, "attempts": 20}
-    assert reported(old, status="sent", attempts=21, generation=1).name == "sent.21.1"
+    assert callback_after(old, status="sent", attempts=21, generation=1).name == "sent.21.1"
 
 
 def test_a_webhook_id_has_at_most_64_characters_and_contains_no_dot() -> None:
-    id_ = reported(status="sent").webhook_id
+    id_ = callback_after(status="sent").webhook_id
     assert id_.startswith("msg_")
     assert len(id_) <= 64
     assert "." not in id_  # Standard Webhooks signs `id.timestamp.body`
@@ -214,28 +216,28 @@ def test_a_webhook_id_has_at_most_64_characters_and_contains_no_dot() -> None:
     ],
 )
 def test_callbacks_to_the_same_host_have_the_same_message_group(url: str, group: str) -> None:
-    assert reported({**FAX, "callback_url": url}, status="sent").group == group
+    assert callback_after({**FAX, "callback_url": url}, status="sent").group == group
 
 
 def test_the_callback_of_an_invalid_message_names_the_invalid_attribute() -> None:
     error = {"code": "invalid", "message": "to: is missing", "field": "to"}
-    assert reported(status="failed", error=error).payload["field"] == "to"
-    assert "field" not in reported(status="sent", error=error).payload
+    assert callback_after(status="failed", error=error).payload["field"] == "to"
+    assert "field" not in callback_after(status="sent", error=error).payload
 
 
 def test_a_callback_names_the_template_and_version_if_a_published_version_was_used() -> None:
-    published = reported({**MAIL, "template": "welcome", "template_version": 7}, status="sent").payload
+    published = callback_after({**MAIL, "template": "welcome", "template_version": 7}, status="sent").payload
     assert (published["template"], published["template_version"]) == ("welcome", 7)
-    assert "template" not in reported({**MAIL, "template": "welcome"}, status="sent").payload
+    assert "template" not in callback_after({**MAIL, "template": "welcome"}, status="sent").payload
 
 
 def test_the_callback_of_a_message_that_its_unless_cancelled_names_the_other_message() -> None:
     other = {"id": "code-17", "event_type": "sms", "status": "delivered"}
     error = {"code": "unless", "message": "unless: sms code-17 is delivered"}
-    payload = reported(MAIL, status="cancelled", error=error, unless_fulfilled=other).payload
+    payload = callback_after(MAIL, status="cancelled", error=error, unless_fulfilled=other).payload
     assert (payload["unless"], payload["message"]) == (
         other,
         "Mail cancelled: unless: sms code-17 is delivered",
     )
-    assert "unless" not in reported(MAIL, status="cancelled").payload
-    assert "unless" not in reported(MAIL, status="sent", unless_fulfilled=other).payload
+    assert "unless" not in callback_after(MAIL, status="cancelled").payload
+    assert "unless" not in callback_after(MAIL, status="sent", unless_fulfilled=other).payload

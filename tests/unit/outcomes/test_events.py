@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 
 from mailroom.message.outcome import SILENT
-from tests.support.unit.consequences import FAX, Consequences, busy, change
+from tests.support.unit.consequences import FAX, Consequences, busy, ledger_record
 from tests.support.unit.events import lines_about
 from tests.support.unit.fakes import client_error
 from tests.support.unit.post import Log
@@ -54,7 +54,7 @@ def bus() -> Bus:
 
 
 @pytest.fixture
-def outcomes(aws: Aws, clock: FakeClock, bus: Bus) -> Consequences:
+def consequences_with_bus(aws: Aws, clock: FakeClock, bus: Bus) -> Consequences:
     campaigns = ["weekly"]
     return Consequences(
         aws, clock, events=bus, event_bus="orders", event_source="mailroom.test", campaigns=campaigns
@@ -62,10 +62,13 @@ def outcomes(aws: Aws, clock: FakeClock, bus: Bus) -> Consequences:
 
 
 def test_an_eventbridge_event_has_the_outcome_of_the_message_and_the_time(
-    outcomes: Consequences, bus: Bus
+    consequences_with_bus: Consequences, bus: Bus
 ) -> None:
     old = {**MAIL, "id": "weekly#2026-11-21#7"}
-    assert outcomes.handle(change(1, old, status="sent", attempts=1, provider="ses")) == set()
+    assert (
+        consequences_with_bus.handle(ledger_record(1, old, status="sent", attempts=1, provider="ses"))
+        == set()
+    )
     ((entry,),) = bus.calls
     assert (entry["EventBusName"], entry["Source"], entry["DetailType"]) == (
         "orders",
@@ -87,19 +90,21 @@ def test_an_eventbridge_event_has_the_outcome_of_the_message_and_the_time(
     }
 
 
-def test_an_eventbridge_event_omits_unknown_fields(outcomes: Consequences, bus: Bus) -> None:
+def test_an_eventbridge_event_omits_unknown_fields(consequences_with_bus: Consequences, bus: Bus) -> None:
     old = {"id": "weekly-7", "event_type": "mail"}
-    outcomes.handle(change(1, old, status="failed", error={"code": "invalid", "message": "to: is missing"}))
+    consequences_with_bus.handle(
+        ledger_record(1, old, status="failed", error={"code": "invalid", "message": "to: is missing"})
+    )
     (detail,) = bus.details
     assert detail.keys() == {"event_id", "id", "event_type", "status", "attempt", "timestamp", "code"}
     assert (detail["attempt"], detail["code"]) == (0, "invalid")
 
 
 def test_an_eventbridge_event_and_its_repeat_have_the_id_of_the_callback(
-    outcomes: Consequences, bus: Bus, aws: Aws
+    consequences_with_bus: Consequences, bus: Bus, aws: Aws
 ) -> None:
-    outcomes.handle(busy())
-    outcomes.handle(busy())
+    consequences_with_bus.handle(busy())
+    consequences_with_bus.handle(busy())
     first, second = aws.bodies("webhook")
     assert [detail["event_id"] for detail in bus.details] == [first["webhook_id"], second["webhook_id"]]
     assert first["webhook_id"] == second["webhook_id"]
@@ -123,15 +128,15 @@ def test_an_eventbridge_event_and_its_repeat_have_the_id_of_the_callback(
     ],
 )
 def test_the_code_of_an_eventbridge_event_is_the_reason_of_the_status(
-    outcomes: Consequences, bus: Bus, status: str, facts: dict[str, Any], code: str | None
+    consequences_with_bus: Consequences, bus: Bus, status: str, facts: dict[str, Any], code: str | None
 ) -> None:
-    outcomes.handle(change(1, MAIL, status=status, attempts=1, **facts))
+    consequences_with_bus.handle(ledger_record(1, MAIL, status=status, attempts=1, **facts))
     (detail,) = bus.details
     assert (detail["status"], detail.get("code")) == (status, code)
 
 
 def test_an_eventbridge_event_contains_neither_recipients_nor_texts_about_them(
-    outcomes: Consequences, bus: Bus
+    consequences_with_bus: Consequences, bus: Bus
 ) -> None:
     private = {
         "to": ["Ada <ada@example.com>", "+16175551234"],
@@ -142,7 +147,7 @@ def test_an_eventbridge_event_contains_neither_recipients_nor_texts_about_them(
         "pdf_url": "https://files.example.com/ada.pdf",
         "history": [{"status": "sent"}],
     }
-    outcomes.handle(change(1, {**MAIL, **private}, status="bounced", attempts=1))
+    consequences_with_bus.handle(ledger_record(1, {**MAIL, **private}, status="bounced", attempts=1))
     ((entry,),) = bus.calls
     assert not [text for text in ("ada", "5551234", "files") if text in entry["Detail"]]
 
@@ -150,30 +155,34 @@ def test_an_eventbridge_event_contains_neither_recipients_nor_texts_about_them(
 @pytest.mark.parametrize(
     "record",
     [
-        *(change(1, {**MAIL, "status": "retrying"}, status=status) for status in SILENT),
-        change(1, {**MAIL, "status": "sent"}, callbacks={"sent.1": {"status": "delivered"}}),
-        change(1, {**MAIL, "status": "failed"}, status="retrying", generation=1),
+        *(ledger_record(1, {**MAIL, "status": "retrying"}, status=status) for status in SILENT),
+        ledger_record(1, {**MAIL, "status": "sent"}, callbacks={"sent.1": {"status": "delivered"}}),
+        ledger_record(1, {**MAIL, "status": "failed"}, status="retrying", generation=1),
     ],
 )
 def test_a_ledger_change_that_is_not_an_outcome_causes_no_eventbridge_event(
-    outcomes: Consequences, bus: Bus, record: dict[str, Any]
+    consequences_with_bus: Consequences, bus: Bus, record: dict[str, Any]
 ) -> None:
-    assert outcomes.handle(record) == set()
+    assert consequences_with_bus.handle(record) == set()
     assert bus.calls == []
 
 
-def test_a_call_to_eventbridge_has_at_most_ten_events(outcomes: Consequences, bus: Bus) -> None:
-    records = [change(100 + number, {**MAIL, "id": f"m-{number}"}, status="sent") for number in range(25)]
-    assert outcomes.handle(*records) == set()
+def test_a_call_to_eventbridge_has_at_most_ten_events(consequences_with_bus: Consequences, bus: Bus) -> None:
+    records = [
+        ledger_record(100 + number, {**MAIL, "id": f"m-{number}"}, status="sent") for number in range(25)
+    ]
+    assert consequences_with_bus.handle(*records) == set()
     assert [len(call) for call in bus.calls] == [10, 10, 5]
 
 
 def test_only_the_events_that_eventbridge_refuses_are_retried(
-    outcomes: Consequences, bus: Bus, log: Log
+    consequences_with_bus: Consequences, bus: Bus, log: Log
 ) -> None:
     bus.refused = {"m-3": "ThrottlingException", "m-14": "InternalFailure"}
-    records = [change(100 + number, {**MAIL, "id": f"m-{number}"}, status="sent") for number in range(25)]
-    assert outcomes.handle(*records) == {"103", "114"}
+    records = [
+        ledger_record(100 + number, {**MAIL, "id": f"m-{number}"}, status="sent") for number in range(25)
+    ]
+    assert consequences_with_bus.handle(*records) == {"103", "114"}
     codes = [line["codes"] for line in lines_about(log(), "events refused by the bus")]
     assert codes == [["ThrottlingException"], ["InternalFailure"]]
 
@@ -183,37 +192,45 @@ def test_only_the_events_that_eventbridge_refuses_are_retried(
     [client_error("AccessDeniedException"), ReadTimeoutError(endpoint_url="https://events.example.com")],
 )
 def test_after_a_failed_call_to_eventbridge_all_remaining_events_are_retried_later(
-    outcomes: Consequences, bus: Bus, error: Exception, log: Log
+    consequences_with_bus: Consequences, bus: Bus, error: Exception, log: Log
 ) -> None:
     bus.raises = {"m-12": error}
-    records = [change(100 + number, {**MAIL, "id": f"m-{number}"}, status="sent") for number in range(35)]
-    assert outcomes.handle(*records) == {str(number) for number in range(110, 135)}
+    records = [
+        ledger_record(100 + number, {**MAIL, "id": f"m-{number}"}, status="sent") for number in range(35)
+    ]
+    assert consequences_with_bus.handle(*records) == {str(number) for number in range(110, 135)}
     assert len(bus.calls) == 2
     (line,) = lines_about(log(), "events not put on the bus")
     assert line["entries"] == 25
 
 
 def test_an_error_of_eventbridge_delays_neither_callbacks_nor_retries(
-    outcomes: Consequences, bus: Bus
+    consequences_with_bus: Consequences, bus: Bus
 ) -> None:
     bus.raises = {"f-1": client_error("InternalException", status=500)}
-    assert outcomes.handle(busy(7)) == {"7"}
-    assert len(outcomes.entries("webhook")) == len(outcomes.entries("fax-retry")) == 1
+    assert consequences_with_bus.handle(busy(7)) == {"7"}
+    assert (
+        len(consequences_with_bus.entries("webhook")) == len(consequences_with_bus.entries("fax-retry")) == 1
+    )
 
 
-def test_the_largest_possible_event_has_less_than_20_000_bytes(outcomes: Consequences, bus: Bus) -> None:
+def test_the_largest_possible_event_has_less_than_20_000_bytes(
+    consequences_with_bus: Consequences, bus: Bus
+) -> None:
     """Only DynamoDB limits the key of an invalid item."""
     largest = {**FAX, "id": "\x01" * 2048, "event_type": "\x01" * 1024, "topic": "\U0001f4ec" * 64}
-    outcomes.handle(change(1, largest, status="failed", error={"code": "x" * 64}))
+    consequences_with_bus.handle(ledger_record(1, largest, status="failed", error={"code": "x" * 64}))
     ((entry,),) = bus.calls
     assert len(entry["Detail"].encode()) < 20_000
 
 
 def test_an_eventbridge_event_of_a_message_that_its_unless_cancelled_names_the_other_message(
-    outcomes: Consequences, bus: Bus
+    consequences_with_bus: Consequences, bus: Bus
 ) -> None:
     other = {"id": "code-17", "event_type": "sms", "status": "delivered"}
     error = {"code": "unless", "message": "unless: sms code-17 is delivered"}
-    outcomes.handle(change(1, MAIL, status="cancelled", error=error, unless_fulfilled=other))
+    consequences_with_bus.handle(
+        ledger_record(1, MAIL, status="cancelled", error=error, unless_fulfilled=other)
+    )
     (detail,) = bus.details
     assert (detail["code"], detail["unless"]) == ("unless", other)

@@ -7,7 +7,7 @@ import pytest
 
 from mailroom.ledger.change import LedgerChange
 from mailroom.outcomes import REASON_CHARACTERS, count_failures
-from tests.support.unit.consequences import Consequences, change
+from tests.support.unit.consequences import Consequences, ledger_record
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.shared import Aws, FakeClock
 
@@ -15,12 +15,14 @@ CHANNELS = ("mail", "fax")
 INVALID = {"code": "invalid", "message": "to: is missing"}
 
 
-def changed(old: str | None, new: str, event_type: str = "mail", **attributes: Any) -> LedgerChange:
+def status_change(old: str | None, new: str, event_type: str = "mail", **attributes: Any) -> LedgerChange:
     before = {"status": old} if old else {}
     return LedgerChange(before, {"id": "m-1", "event_type": event_type, "status": new, **attributes})
 
 
-def written(capsys: pytest.CaptureFixture[str], *changes: LedgerChange) -> dict[tuple[str, str], float]:
+def failed_metrics(
+    capsys: pytest.CaptureFixture[str], *changes: LedgerChange
+) -> dict[tuple[str, str], float]:
     count_failures(changes, CHANNELS)
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     return {(row["channel"], row["reason"]): sum(row["Failed"]) for row in rows}
@@ -30,19 +32,23 @@ def test_failed_messages_are_counted_by_channel_and_error_code(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     changes = [
-        changed(None, "failed", error=INVALID),
-        changed("sending", "failed", error={"code": "rejected", "message": "…"}),
-        changed("sending", "failed", error={"code": "rejected", "message": "…"}),
-        changed("retrying", "failed", "fax", error={"code": "busy", "message": "…"}),
+        status_change(None, "failed", error=INVALID),
+        status_change("sending", "failed", error={"code": "rejected", "message": "…"}),
+        status_change("sending", "failed", error={"code": "rejected", "message": "…"}),
+        status_change("retrying", "failed", "fax", error={"code": "busy", "message": "…"}),
     ]
-    assert written(capsys, *changes) == {("mail", "invalid"): 1, ("mail", "rejected"): 2, ("fax", "busy"): 1}
+    assert failed_metrics(capsys, *changes) == {
+        ("mail", "invalid"): 1,
+        ("mail", "rejected"): 2,
+        ("fax", "busy"): 1,
+    }
 
 
 @pytest.mark.parametrize("status", ["undelivered", "bounced", "complained"])
 def test_failures_that_a_provider_reports_later_are_counted_by_status_instead_of_code(
     capsys: pytest.CaptureFixture[str], status: str
 ) -> None:
-    assert written(capsys, changed("sent", status, error={"code": "5.1.1", "message": "…"})) == {
+    assert failed_metrics(capsys, status_change("sent", status, error={"code": "5.1.1", "message": "…"})) == {
         ("mail", status): 1
     }
 
@@ -51,26 +57,28 @@ def test_failures_that_a_provider_reports_later_are_counted_by_status_instead_of
 def test_messages_with_other_statuses_are_not_counted_as_failed(
     capsys: pytest.CaptureFixture[str], status: str
 ) -> None:
-    assert written(capsys, changed("ready", status)) == {}
+    assert failed_metrics(capsys, status_change("ready", status)) == {}
 
 
 def test_a_failed_message_that_changes_without_a_new_status_is_not_counted_again(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert written(capsys, changed("failed", "failed", error=INVALID)) == {}
+    assert failed_metrics(capsys, status_change("failed", "failed", error=INVALID)) == {}
 
 
 def test_failed_messages_without_an_error_code_or_with_a_very_long_code_are_counted(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    failures = written(capsys, changed(None, "failed"), changed(None, "failed", error={"code": "x" * 300}))
+    failures = failed_metrics(
+        capsys, status_change(None, "failed"), status_change(None, "failed", error={"code": "x" * 300})
+    )
     assert failures == {("mail", "failed"): 1, ("mail", "x" * REASON_CHARACTERS): 1}
 
 
 def test_the_metric_of_failed_messages_has_the_dimensions_channel_and_reason(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    count_failures([changed(None, "failed", error=INVALID)], CHANNELS)
+    count_failures([status_change(None, "failed", error=INVALID)], CHANNELS)
     row = json.loads(capsys.readouterr().out)
     (directive,) = row["_aws"]["CloudWatchMetrics"]
     assert directive["Namespace"] == "Mailroom"
@@ -83,9 +91,11 @@ def test_the_metric_of_failed_messages_has_the_dimensions_channel_and_reason(
 
 
 def test_handling_a_batch_of_the_ledgers_stream_writes_the_metric_of_failed_messages(
-    outcomes: Consequences, capsys: pytest.CaptureFixture[str]
+    consequences: Consequences, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    outcomes.handle(change(status="failed", error=INVALID), change(number=101, status="sent"))
+    consequences.handle(
+        ledger_record(status="failed", error=INVALID), ledger_record(number=101, status="sent")
+    )
     (line,) = (line for line in capsys.readouterr().out.splitlines() if "CloudWatchMetrics" in line)
     assert (json.loads(line)["channel"], json.loads(line)["Failed"]) == ("fax", [1.0])
 
@@ -94,7 +104,7 @@ def test_a_failed_message_whose_callback_cannot_be_queued_is_counted_once_when_i
     aws: Aws, clock: FakeClock, capsys: pytest.CaptureFixture[str]
 ) -> None:
     down = failing(*[client_error("InternalError", status=500)] * 2)
-    record = change(status="failed", error=INVALID)
+    record = ledger_record(status="failed", error=INVALID)
     troubled = Consequences(aws, clock, Meddler(aws.sqs, send_message_batch=down))
     assert troubled.handle(record) == {"100"}
     assert "Failed" not in capsys.readouterr().out
@@ -106,4 +116,6 @@ def test_a_failed_message_whose_callback_cannot_be_queued_is_counted_once_when_i
 def test_failed_messages_of_all_unknown_channels_are_counted_as_the_channel_unknown(
     capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    assert written(capsys, changed(None, "failed", name, error=INVALID)) == {("unknown", "invalid"): 1}
+    assert failed_metrics(capsys, status_change(None, "failed", name, error=INVALID)) == {
+        ("unknown", "invalid"): 1
+    }

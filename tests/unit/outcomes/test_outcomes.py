@@ -11,23 +11,23 @@ from mailroom.channels.fax.contract import Fax, item_of
 from mailroom.clock import iso
 from mailroom.message.message import parse
 from mailroom.outcomes import Callback
-from tests.support.unit.consequences import FAX, Consequences, busy, change
+from tests.support.unit.consequences import FAX, Consequences, busy, ledger_record
 from tests.support.unit.fax import LINE, PDF, TOLD
 from tests.support.unit.post import Counted
 from tests.support.unit.shared import NOW, Aws, FakeClock, image
 
 
 def test_a_busy_fax_causes_a_callback_and_a_retry_in_ten_minutes(
-    outcomes: Consequences, aws: Aws, counted: Counted
+    consequences: Consequences, aws: Aws, counted: Counted
 ) -> None:
-    assert outcomes.handle(busy()) == set()
+    assert consequences.handle(busy()) == set()
     (callback,) = aws.bodies("webhook")
     assert (callback["url"], callback["name"], callback["payload"]["status"]) == (
         TOLD,
         "retrying.1",
         "tmp_fail",
     )
-    (entry,) = outcomes.entries("fax-retry")
+    (entry,) = consequences.entries("fax-retry")
     assert entry["DelaySeconds"] == 600
     assert json.loads(entry["MessageBody"]) == {
         "fax_id": "f-1",
@@ -40,17 +40,17 @@ def test_a_busy_fax_causes_a_callback_and_a_retry_in_ten_minutes(
     assert counted() == {"Callbacks": 1, "Retries": 1}
 
 
-def test_a_queued_retry_can_be_parsed_as_a_fax(outcomes: Consequences) -> None:
+def test_a_queued_retry_can_be_parsed_as_a_fax(consequences: Consequences) -> None:
     attributes: dict[str, Any] = {"from": "+12025550101", "retry_count": 3}
-    outcomes.handle(busy(attempts=4, **attributes))
-    (entry,) = outcomes.entries("fax-retry")
+    consequences.handle(busy(attempts=4, **attributes))
+    (entry,) = consequences.entries("fax-retry")
     fax = parse(item_of(json.loads(entry["MessageBody"])), {"fax": Fax})
     assert (fax.attempt, fax.line, fax.callback_url, fax.from_) == (5, LINE, TOLD, "+12025550101")
     assert fax.retry_count == 3
 
 
-def test_a_queued_callback_can_be_decoded_by_the_webhook_sender(outcomes: Consequences, aws: Aws) -> None:
-    outcomes.handle(change(status="sent", attempts=1))
+def test_a_queued_callback_can_be_decoded_by_the_webhook_sender(consequences: Consequences, aws: Aws) -> None:
+    consequences.handle(ledger_record(status="sent", attempts=1))
     (record,) = aws.receive("webhook")
     callback = msgspec.json.decode(record["Body"], type=Callback)
     assert (callback.key.id, callback.key.event_type, callback.name) == ("f-1", "fax", "sent.1")
@@ -89,36 +89,38 @@ def test_a_retry_due_at_a_fraction_of_a_second_is_never_queued_too_early(aws: Aw
 
 
 def test_callbacks_are_grouped_by_host_so_that_a_dead_host_delays_no_other_host(
-    outcomes: Consequences,
+    consequences: Consequences,
 ) -> None:
     urls = ("https://a.example/1", "https://a.example/2", "https://b.example/")
-    records = [change(number, {**FAX, "callback_url": url}, status="sent") for number, url in enumerate(urls)]
-    outcomes.handle(*records)
-    entries = outcomes.entries("webhook")
+    records = [
+        ledger_record(number, {**FAX, "callback_url": url}, status="sent") for number, url in enumerate(urls)
+    ]
+    consequences.handle(*records)
+    entries = consequences.entries("webhook")
     assert [entry["MessageGroupId"] for entry in entries] == ["a.example", "a.example", "b.example"]
     assert not any("MessageDeduplicationId" in entry for entry in entries)
 
 
-def test_callbacks_are_queued_with_at_most_ten_entries_per_call(outcomes: Consequences) -> None:
-    records = [change(number, {**FAX, "id": f"f-{number}"}, status="sent") for number in range(25)]
-    assert outcomes.handle(*records) == set()
-    assert len(outcomes.sqs.calls) == 3
-    assert len(outcomes.entries("webhook")) == 25
+def test_callbacks_are_queued_with_at_most_ten_entries_per_call(consequences: Consequences) -> None:
+    records = [ledger_record(number, {**FAX, "id": f"f-{number}"}, status="sent") for number in range(25)]
+    assert consequences.handle(*records) == set()
+    assert len(consequences.sqs.calls) == 3
+    assert len(consequences.entries("webhook")) == 25
 
 
 @pytest.mark.parametrize(
     "record",
     [
-        change(),
-        change(old={**FAX, "status": "sent"}, callbacks={"sent.1": {"status": "delivered"}}),
-        change(old={**FAX, "status": "retrying"}, callbacks={"retrying.1": {"status": "delivered"}}),
-        change(old={**FAX, "status": "retrying"}, status="sending"),
-        change(old={**FAX, "status": "sent", "callback_url": "", "callbacks": 7}, status="delivered"),
+        ledger_record(),
+        ledger_record(old={**FAX, "status": "sent"}, callbacks={"sent.1": {"status": "delivered"}}),
+        ledger_record(old={**FAX, "status": "retrying"}, callbacks={"retrying.1": {"status": "delivered"}}),
+        ledger_record(old={**FAX, "status": "retrying"}, status="sending"),
+        ledger_record(old={**FAX, "status": "sent", "callback_url": "", "callbacks": 7}, status="delivered"),
         {"eventName": "REMOVE", "dynamodb": {"SequenceNumber": "1", "OldImage": image(**FAX)}},
     ],
 )
 def test_a_ledger_change_without_callback_or_retry_makes_no_call_to_sqs(
-    outcomes: Consequences, record: dict[str, Any], counted: Counted
+    consequences: Consequences, record: dict[str, Any], counted: Counted
 ) -> None:
-    assert outcomes.handle(record) == set()
-    assert (outcomes.sqs.calls, counted()) == ([], {})
+    assert consequences.handle(record) == set()
+    assert (consequences.sqs.calls, counted()) == ([], {})

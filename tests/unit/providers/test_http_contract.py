@@ -20,10 +20,10 @@ from mailroom.providers.twilio.account import TwilioAccount
 from mailroom.providers.twilio.sender import TwilioSms
 from tests.support.acme.provider.sender import AcmeSms
 from tests.support.unit import resend_mail
-from tests.support.unit.fax import at
+from tests.support.unit.fax import fax_sender_at
 from tests.support.unit.scripted_server import Answer, Break, Step, closed, scripted
 from tests.support.unit.shared import NOW, mail
-from tests.support.unit.sms import REQUEST, settings
+from tests.support.unit.sms import REQUEST, sms_settings
 
 FAX = FaxRequest("+15555550100", "+15555550199", "https://example.com/a.pdf", "ref")
 PRIVATE = "+15555550100"
@@ -38,20 +38,20 @@ def session(provider: str, client: ProviderClient[Any]) -> ProviderSession[Any, 
     return ProviderSession(adapter, client)
 
 
-def twilio(url: str) -> TwilioSms:
-    return TwilioSms(TwilioAccount("AC1", "token"), settings(sms_base_url=url))
+def twilio_client(url: str) -> TwilioSms:
+    return TwilioSms(TwilioAccount("AC1", "token"), sms_settings(sms_base_url=url))
 
 
 def signalwire(url: str) -> SignalWire:
-    return SignalWire("p-1", "token", at(url))
+    return SignalWire("p-1", "token", fax_sender_at(url))
 
 
 def telnyx(url: str) -> Telnyx:
-    return Telnyx("key", at(url))
+    return Telnyx("key", fax_sender_at(url))
 
 
-def by_resend(url: str) -> Outcome:
-    sender = resend_mail.adapter(url)
+def outcome_at_resend(url: str) -> Outcome:
+    sender = resend_mail.resend_adapter(url)
     return sender.open().submit(sender.prepare(mail()))
 
 
@@ -66,7 +66,7 @@ class Client:
     own: Any
     """Code that means that the message itself is at fault."""
     unclear: tuple[Answer, ...]
-    """Responses that prove nothing, besides those that prove nothing at any provider."""
+    """Responses that leave the outcome unknown, besides those that do so at any provider."""
     private: str = PRIVATE
     """Text in a provider's words that no log may have."""
 
@@ -77,7 +77,7 @@ def coded(code: Any, words: str) -> Any:
 
 CLIENTS = {
     "twilio": Client(
-        lambda url: session("twilio", twilio(url)).submit(REQUEST),
+        lambda url: session("twilio", twilio_client(url)).submit(REQUEST),
         "Twilio",
         coded,
         21211,
@@ -88,7 +88,7 @@ CLIENTS = {
         ),
     ),
     "resend": Client(
-        by_resend,
+        outcome_at_resend,
         "Resend",
         lambda name, words: {"name": name, "message": words},
         "invalid_attachment",
@@ -117,9 +117,9 @@ NOTHING: tuple[Step, ...] = (
     *(Answer(500, {}), Answer(503, b"<html>"), Answer(408, {}), Answer(302, {}), Break()),
     *(Answer(200, b"<html>"), Answer(201, b""), Answer(201, {})),
 )
-"""Steps of a server that prove nothing at any provider."""
+"""Steps of a server that leave the outcome unknown at any provider."""
 QUESTIONS: dict[str, Callable[[str], object]] = {
-    "twilio's list": lambda url: twilio(url).find(REQUEST, NOW, ()),
+    "twilio's list": lambda url: twilio_client(url).find(REQUEST, NOW, ()),
     "signalwire's list": lambda url: signalwire(url).find(FAX.to, FAX.reference, NOW, ()),
     "telnyx's list": lambda url: telnyx(url).find(FAX.to, FAX.reference, NOW, ()),
     "signalwire's fax": lambda url: signalwire(url).fetch("fax-1"),
@@ -130,7 +130,7 @@ every = pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
 every_question = pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
 
 
-def submitted(client: Client, step: Step) -> Outcome:
+def outcome_of_one_request(client: Client, step: Step) -> Outcome:
     """Submit a message to a server that responds by `step`, and return the outcome of the one request."""
     with scripted(step) as server:
         try:
@@ -147,7 +147,7 @@ def test_without_a_clear_response_the_outcome_is_unknown_and_the_submit_is_not_r
     client: Client, step: Step
 ) -> None:
     with pytest.raises(OutcomeUnknown):
-        submitted(client, step)
+        outcome_of_one_request(client, step)
 
 
 @every
@@ -158,7 +158,9 @@ def test_without_a_connection_the_message_was_certainly_not_sent(client: Client)
 @every
 def test_a_throttled_message_waits_as_long_as_the_provider_requests(client: Client) -> None:
     for headers in ({"Retry-After": "7"}, {"x-ratelimit-reset": "7"}):
-        outcome = submitted(client, Answer(429, client.error(99999, "Too many requests"), headers))
+        outcome = outcome_of_one_request(
+            client, Answer(429, client.error(99999, "Too many requests"), headers)
+        )
         assert isinstance(outcome, Retry)
         assert outcome.after == 7
 
@@ -168,14 +170,16 @@ def test_a_throttled_message_waits_as_long_as_the_provider_requests(client: Clie
 def test_a_refusal_without_a_known_code_is_a_misconfiguration(client: Client, status: int) -> None:
     bodies: list[Any] = [client.error("99999", "no"), client.error(True, "no"), b"<html>", b"", []]
     for body in (*bodies, {"errors": "?"}):
-        assert isinstance(submitted(client, Answer(status, body)), Misconfigured)
+        assert isinstance(outcome_of_one_request(client, Answer(status, body)), Misconfigured)
 
 
 @every
 def test_the_reason_of_a_refusal_quotes_the_response_without_phone_numbers_and_addresses(
     client: Client,
 ) -> None:
-    outcome = submitted(client, Answer(422, client.error(client.own, f"{client.private} is invalid")))
+    outcome = outcome_of_one_request(
+        client, Answer(422, client.error(client.own, f"{client.private} is invalid"))
+    )
     if client.own is None:
         assert isinstance(outcome, Misconfigured)
         return
@@ -188,7 +192,7 @@ def test_the_reason_of_a_refusal_quotes_the_response_without_phone_numbers_and_a
 @every
 def test_the_reason_of_an_unknown_outcome_hides_phone_numbers_and_addresses(client: Client) -> None:
     with pytest.raises(OutcomeUnknown) as unknown:
-        submitted(client, Answer(500, client.error(client.own, f"about {client.private}")))
+        outcome_of_one_request(client, Answer(500, client.error(client.own, f"about {client.private}")))
     assert client.private not in str(unknown.value)
 
 

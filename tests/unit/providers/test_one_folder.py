@@ -21,7 +21,7 @@ print(*sorted(name for name in sys.modules if name.startswith("mailroom.provider
 """
 
 
-def folder(module: str) -> str:
+def path_of_module(module: str) -> str:
     """Return the path of a package or module in a bundle."""
     return module.replace(".", "/") + "/"
 
@@ -29,9 +29,9 @@ def folder(module: str) -> str:
 @pytest.mark.parametrize("name", MODULES)
 def test_no_code_of_a_provider_imports_another_provider(name: str) -> None:
     package = resolve_name(MODULES[name])
-    modules = [file.stem for file in (ROOT / "lambdas" / folder(MODULES[name])).glob("*.py")]
+    modules = [file.stem for file in (ROOT / "lambdas" / path_of_module(MODULES[name])).glob("*.py")]
     files = library_files([f"import {package.__name__}.{module}".encode() for module in modules])
-    others = tuple(folder(module) for other, module in MODULES.items() if other != name)
+    others = tuple(path_of_module(module) for other, module in MODULES.items() if other != name)
     assert [path for path in files if path.startswith(others)] == []
 
 
@@ -54,7 +54,7 @@ def test_the_code_that_a_descriptor_names_exists(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_a_descriptor_has_a_day_limit_if_a_table_of_the_provider_has_a_refusal_of_one(name: str) -> None:
-    modules = [file.stem for file in (ROOT / "lambdas" / folder(MODULES[name])).glob("*.py")]
+    modules = [file.stem for file in (ROOT / "lambdas" / path_of_module(MODULES[name])).glob("*.py")]
     tables = [
         table
         for module in modules

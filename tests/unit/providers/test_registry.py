@@ -12,7 +12,7 @@ from mailroom_stacks.settings.channels import SECRETS
 OWN = structs.replace(CHANNELS["sms"], providers={"twilio": Provider(title="Twilio (WhatsApp)")})
 
 
-def test_an_own_channel_whose_provider_has_a_name_of_mailrooms_leaves_that_provider_as_it_is() -> None:
+def test_an_own_channel_with_a_provider_of_the_same_name_does_not_change_the_built_in_provider() -> None:
     assert with_own({"whatsapp": OWN}) == built_in()
 
 

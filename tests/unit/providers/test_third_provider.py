@@ -29,7 +29,7 @@ def test_a_third_provider_has_one_module_for_each_higher_layer_that_needs_one() 
     }
 
 
-def test_settings_know_a_third_provider_and_its_senders(facts: dict[str, Any]) -> None:
+def test_the_settings_accept_a_third_provider_and_its_senders(facts: dict[str, Any]) -> None:
     assert facts["unknown"] == "mailroom.dev.sms.provider: 'acne' should be 'twilio', 'aws' or 'acme'."
     assert facts["invalid"] == (
         "mailroom.dev.sms.sender: 'shop' is not a sender of acme; use a name in capitals, such as SHOP."
@@ -77,6 +77,6 @@ def test_a_text_is_sent_by_a_third_provider_and_its_event_is_read(facts: dict[st
     assert facts["events"] == ["acme"]
 
 
-def test_commands_and_the_local_stage_know_a_third_provider(facts: dict[str, Any]) -> None:
+def test_commands_and_the_local_stage_work_with_a_third_provider(facts: dict[str, Any]) -> None:
     assert (facts["price"], facts["title"], facts["checks"]) == (0.01, "Acme", ["Acme knows SHOP."])
     assert facts["local"] == ["http://127.0.0.1:9/acme", "local"]

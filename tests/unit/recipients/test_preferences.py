@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from mailroom.aws.dynamo_values import plain
 from mailroom.recipients.choices import By, OptOut, Preferences, TopicChoice
 from tests.support.unit.fakes import asked_twice
-from tests.support.unit.shared import NOW_MS, PREFERENCES, Aws, FakeClock
-from tests.support.unit.unsubscribing import ADA, TOPIC, preferences_of
+from tests.support.unit.shared import NOW_MS, Aws, FakeClock
+from tests.support.unit.unsubscribing import ADA, TOPIC, preferences_of, stored_preferences
 
 OUT = OptOut(ADA, TOPIC, NOW_MS, "page")
 
@@ -16,10 +15,6 @@ OUT = OptOut(ADA, TOPIC, NOW_MS, "page")
 @pytest.fixture
 def preferences(aws: Aws, clock: FakeClock) -> Preferences:
     return preferences_of(aws, clock)
-
-
-def stored(aws: Aws) -> list[dict[str, Any]]:
-    return [plain(row) for row in aws.dynamodb.scan(TableName=PREFERENCES)["Items"]]
 
 
 def test_an_opt_out_is_found_with_its_time_and_how_it_was_made(preferences: Preferences) -> None:
@@ -34,7 +29,7 @@ def test_an_opt_out_of_one_topic_does_not_apply_to_another_topic(preferences: Pr
     assert preferences.get(ADA, "news") is None
 
 
-WITH_9, WITHOUT_9 = "+5491123456789", "+541123456789"  # one mobile of Argentina
+WITH_9, WITHOUT_9 = "+5491123456789", "+541123456789"  # a mobile number of Argentina
 
 
 def test_an_opt_out_applies_to_every_spelling_of_a_phone_number(
@@ -75,7 +70,9 @@ def test_opting_in_again_replaces_the_opt_out_by_the_time_of_opting_in(
     assert preferences.opt_in(ADA, TOPIC, "page")
     assert preferences.find([(ADA, TOPIC)]) == {}
     assert preferences.get(ADA, TOPIC) is None
-    assert stored(aws) == [{"recipient": ADA, "topic": TOPIC, "opted_in_at": NOW_MS + 60_000, "by": "page"}]
+    assert stored_preferences(aws) == [
+        {"recipient": ADA, "topic": TOPIC, "opted_in_at": NOW_MS + 60_000, "by": "page"}
+    ]
 
 
 def test_an_opt_out_after_opting_in_again_is_stored_with_the_new_time(
@@ -86,12 +83,12 @@ def test_an_opt_out_after_opting_in_again_is_stored_with_the_new_time(
     clock.advance(60)
     assert preferences.opt_out(ADA, TOPIC, "command")
     assert preferences.get(ADA, TOPIC) == OptOut(ADA, TOPIC, NOW_MS + 60_000, "command")
-    assert stored(aws)[0].keys() == {"recipient", "topic", "opted_out_at", "by"}
+    assert stored_preferences(aws)[0].keys() == {"recipient", "topic", "opted_out_at", "by"}
 
 
 def test_opting_in_without_an_earlier_opt_out_writes_no_item(preferences: Preferences, aws: Aws) -> None:
     assert not preferences.opt_in(ADA, TOPIC, "page")
-    assert stored(aws) == []
+    assert stored_preferences(aws) == []
 
 
 def test_an_opt_out_is_reported_as_new_even_if_the_first_response_of_dynamodb_was_lost(
@@ -135,9 +132,12 @@ def test_an_opt_in_has_the_evidence_and_ends_only_the_opt_out_of_the_time_that_i
     clock.advance(60)
     assert preferences.opt_in(ADA, TOPIC, "api", NOW_MS, actor="shop", evidence="box on /account")
     assert preferences.choices(ADA) == {TOPIC: TopicChoice(False, NOW_MS + 60_000, "api", NOW_MS)}
-    assert (stored(aws)[0]["evidence"], stored(aws)[0]["actor"]) == ("box on /account", "shop")
+    assert (stored_preferences(aws)[0]["evidence"], stored_preferences(aws)[0]["actor"]) == (
+        "box on /account",
+        "shop",
+    )
     preferences.opt_out(ADA, TOPIC, "one-click")
-    assert stored(aws)[0].keys() == {"recipient", "topic", "opted_out_at", "by"}
+    assert stored_preferences(aws)[0].keys() == {"recipient", "topic", "opted_out_at", "by"}
 
 
 def test_the_page_of_preferences_ends_only_opt_outs_that_were_made_there(preferences: Preferences) -> None:
@@ -193,7 +193,7 @@ def test_a_repeated_opt_out_by_an_application_changes_nothing(
     preferences: Preferences, aws: Aws, clock: FakeClock
 ) -> None:
     preferences.opt_out(ADA, TOPIC, "api", "shop")
-    before = stored(aws)
+    before = stored_preferences(aws)
     clock.advance(60)
     preferences.opt_out(ADA, TOPIC, "api", "shop")
-    assert stored(aws) == before
+    assert stored_preferences(aws) == before

@@ -27,9 +27,9 @@ from tests.support.unit.unsubscribing import (
     TOPIC,
     URL,
     kept,
-    keys,
     links,
     page_token,
+    secrets_with_key,
     token,
     tokens,
 )
@@ -46,7 +46,7 @@ LONG_TOPIC = "".join(chr(_random.randrange(0x20000, 0x2A6DF)) for _ in range(MAX
 """A topic of characters that take four bytes each."""
 
 
-def refused(text: str, reader: Tokens | None = None) -> bool:
+def is_refused(text: str, reader: Tokens | None = None) -> bool:
     with pytest.raises(Malformed, match=r"^not a token of Mailroom$"):
         (reader or tokens()).read(text)
     return True
@@ -70,7 +70,7 @@ def test_unsubscribe_links_in_mails_that_were_sent_before_an_update_are_valid() 
     st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=MAX_TOPIC),
 )
 def test_every_address_and_topic_can_be_signed_as_a_token_and_decoded(recipient: str, topic: str) -> None:
-    signed = Tokens(kept(keys())).sign(Choice(recipient, topic))
+    signed = Tokens(kept(secrets_with_key())).sign(Choice(recipient, topic))
     assert re.fullmatch(r"[A-Za-z0-9_.-]+", signed)
     assert tokens().read(signed) == Choice(recipient, topic)
 
@@ -79,13 +79,13 @@ def test_a_token_whose_address_or_topic_was_replaced_is_refused() -> None:
     _, _, signature = token().rpartition(".")
     for choice in (["eve@example.com", TOPIC], [ADA, "news"], [ADA, ""], [ADA]):
         payload = base64.urlsafe_b64encode(json.dumps(choice, separators=(",", ":")).encode()).rstrip(b"=")
-        assert refused(f"{payload.decode()}.{signature}")
+        assert is_refused(f"{payload.decode()}.{signature}")
 
 
 def test_a_token_with_the_signature_of_another_token_is_refused() -> None:
     ada, eve = token().rpartition("."), token("eve@example.com").rpartition(".")
-    assert refused(f"{ada[0]}.{eve[2]}")
-    assert refused(f"{eve[0]}.{ada[2]}")
+    assert is_refused(f"{ada[0]}.{eve[2]}")
+    assert is_refused(f"{eve[0]}.{ada[2]}")
 
 
 @pytest.mark.parametrize("position", range(0, 83, 3))
@@ -93,27 +93,27 @@ def test_a_token_with_one_changed_character_is_refused(position: int) -> None:
     good = token()
     for letter in "A_z.":
         changed = good[:position] + letter + good[position + 1 :]
-        assert changed == good or refused(changed)
+        assert changed == good or is_refused(changed)
 
 
 def test_a_token_with_another_last_character_of_equal_base64_value_is_refused() -> None:
     good = token()
     letters = [letter for letter in string.ascii_letters + string.digits + "-_" if letter != good[-1]]
-    assert all(refused(good[:-1] + letter) for letter in letters)
+    assert all(is_refused(good[:-1] + letter) for letter in letters)
 
 
 @pytest.mark.parametrize("length", [0, 1, 10, 38, 39, 40, 60, 80])
 def test_a_truncated_unsubscribe_token_is_refused(length: int) -> None:
-    assert refused(token()[:length])
+    assert is_refused(token()[:length])
 
 
 @given(st.text(string.ascii_letters + string.digits + "-_.", max_size=200) | st.text(max_size=50))
 def test_a_guessed_unsubscribe_token_is_refused(guess: str) -> None:
-    assert refused(guess)
+    assert is_refused(guess)
 
 
 def test_a_token_signed_with_another_key_is_refused() -> None:
-    assert refused(token(), tokens(NEWER))
+    assert is_refused(token(), tokens(NEWER))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_token_that_the_same_key_signed_for_another_purpose_is_refused(
     salt: bytes, signing: dict[str, Any]
 ) -> None:
     serializer = URLSafeSerializer(KEY, salt=salt, signer_kwargs=signing)
-    assert refused(serializer.dumps([ADA, TOPIC]))
+    assert is_refused(serializer.dumps([ADA, TOPIC]))
 
 
 @pytest.mark.parametrize(
@@ -148,21 +148,21 @@ def test_a_signed_token_without_a_recipient_and_a_topic_is_refused(content: obje
 
 
 def test_new_links_are_signed_with_the_new_key_and_links_of_previous_keys_are_valid() -> None:
-    reader = Tokens(kept(keys(NEWER, "an older key of the stage", KEY)))
+    reader = Tokens(kept(secrets_with_key(NEWER, "an older key of the stage", KEY)))
     assert reader.read(token()) == Choice(ADA, TOPIC)
     new = reader.sign(Choice(ADA, TOPIC))
     assert new != token()
     assert tokens(NEWER).read(new) == Choice(ADA, TOPIC)
-    assert refused(new)
+    assert is_refused(new)
 
 
 def test_a_removed_signing_key_is_no_longer_accepted_after_the_secret_is_read_again(clock: FakeClock) -> None:
-    client = keys()
+    client = secrets_with_key()
     reader = Tokens(kept(client, clock))
     assert reader.read(token()) == Choice(ADA, TOPIC)
     client.rotate(json.dumps({"key": NEWER}), clock.now)
     clock.advance(300)
-    assert refused(token(), reader)
+    assert is_refused(token(), reader)
 
 
 def cached(client: Secrets, clock: FakeClock, seconds: float = 60) -> CachedSecret:
@@ -172,7 +172,7 @@ def cached(client: Secrets, clock: FakeClock, seconds: float = 60) -> CachedSecr
 def test_a_link_signed_with_a_new_key_is_valid_even_if_the_cached_secret_lacks_that_key(
     clock: FakeClock,
 ) -> None:
-    client = keys()
+    client = secrets_with_key()
     warm = Tokens(cached(client, clock))
     assert warm.read(token()) == Choice(ADA, TOPIC)
     client.rotate(json.dumps({"key": NEWER, "previous": [KEY]}), clock.now)
@@ -184,11 +184,11 @@ def test_a_link_signed_with_a_new_key_is_valid_even_if_the_cached_secret_lacks_t
 
 
 def test_forged_tokens_cause_a_read_of_the_secret_only_every_few_seconds(clock: FakeClock) -> None:
-    client = keys()
+    client = secrets_with_key()
     warm = Tokens(cached(client, clock, 1000))
     for second in range(4 * RENEW_SECONDS):
         for forged in (token()[:-2], "x", tokens(NEWER).sign(Choice(ADA, TOPIC))):
-            assert refused(forged, warm)
+            assert is_refused(forged, warm)
         assert len(client.asked) == 1 + second // RENEW_SECONDS
         clock.advance(1)
 
@@ -197,19 +197,19 @@ def test_forged_tokens_cause_a_read_of_the_secret_only_every_few_seconds(clock: 
 def test_cached_signing_keys_are_used_while_the_secret_cannot_be_read_again(
     clock: FakeClock, trouble: Exception
 ) -> None:
-    client = keys()
+    client = secrets_with_key()
     warm = Tokens(cached(client, clock))
     warm.read(token())
     client.trouble = trouble
     clock.advance(RENEW_SECONDS)
     for _ in range(20):
-        assert refused(tokens(NEWER).sign(Choice(ADA, TOPIC)), warm)
+        assert is_refused(tokens(NEWER).sign(Choice(ADA, TOPIC)), warm)
         assert warm.read(token()) == Choice(ADA, TOPIC)
     assert len(client.asked) == 2
 
 
 def test_checking_a_token_tries_only_once_to_read_a_secret_that_cannot_be_read(clock: FakeClock) -> None:
-    client = keys()
+    client = secrets_with_key()
     client.trouble = DENIED
     with pytest.raises(type(DENIED)):
         Tokens(cached(client, clock)).read("x")
@@ -219,7 +219,7 @@ def test_checking_a_token_tries_only_once_to_read_a_secret_that_cannot_be_read(c
 def test_a_signed_token_without_recipient_and_topic_does_not_cause_a_read_of_the_secret(
     clock: FakeClock,
 ) -> None:
-    client = keys()
+    client = secrets_with_key()
     warm = Tokens(cached(client, clock))
     warm.read(token())
     clock.advance(RENEW_SECONDS)
@@ -240,7 +240,7 @@ class NeverRead(Secrets):
 
 @pytest.mark.parametrize("text", ["a" * (MAX_TOKEN + 1), "a" * 10_000_000, "ä.b", "\ud800", "a\u2028"])
 def test_a_token_that_is_too_long_or_not_ascii_is_refused_without_reading_the_secret(text: str) -> None:
-    assert refused(text, Tokens(kept(NeverRead())))
+    assert is_refused(text, Tokens(kept(NeverRead())))
 
 
 @pytest.mark.parametrize("topic", [LONG_TOPIC, "x" * MAX_TOPIC, '"' * MAX_TOPIC])
@@ -281,7 +281,7 @@ def test_a_secret_without_a_valid_signing_key_is_refused_without_quoting_the_sec
 
 
 def test_signing_or_reading_a_link_raises_the_aws_error_if_the_secret_cannot_be_read() -> None:
-    client = keys()
+    client = secrets_with_key()
     client.trouble = DENIED
     for use in (Links(kept(client), URL).url, lambda *_: Tokens(kept(client)).read(token())):
         with pytest.raises(type(DENIED)):
@@ -319,7 +319,7 @@ def test_the_token_of_a_page_does_not_show_the_address_in_any_base64() -> None:
 
 def test_the_token_of_an_unsubscribe_link_opens_no_page_and_that_of_a_page_is_no_unsubscribe_link() -> None:
     assert not_opened(token())
-    assert refused(page_token())
+    assert is_refused(page_token())
 
 
 @pytest.mark.parametrize("position", range(0, len(page_token()), 5))
@@ -368,7 +368,7 @@ def test_new_links_to_pages_are_encrypted_with_the_new_key_and_those_of_previous
 def test_a_link_to_a_page_with_a_new_key_is_valid_even_if_the_cached_secret_lacks_that_key(
     clock: FakeClock,
 ) -> None:
-    client = keys()
+    client = secrets_with_key()
     reader = Tokens(cached(client, clock))
     assert reader.open(page_token()) == ADA
     client.rotate(json.dumps({"key": NEWER, "previous": [KEY]}), clock.now)
@@ -379,7 +379,7 @@ def test_a_link_to_a_page_with_a_new_key_is_valid_even_if_the_cached_secret_lack
 def test_a_mail_that_is_rendered_again_after_a_change_of_the_key_has_the_same_link_to_the_page(
     clock: FakeClock,
 ) -> None:
-    client = keys()
+    client = secrets_with_key()
     url = Links(cached(client, clock), URL).page_url(ADA)
     before = clock.now
     clock.advance(100)

@@ -17,11 +17,11 @@ from mailroom.recipients.choices import Addressee, Choices, Preferences, Suppres
 from mailroom.unsubscribe.page import FIELD, IN, OUT, PageSettings, Topic
 from mailroom_ops.people.opt_outs import OptOuts
 from mailroom_ops.shared.deeds import Deeds
-from tests.support.bodies import by_sns, ses
-from tests.support.unit.api_requests import Api, event
+from tests.support.bodies import by_sns, ses_body
+from tests.support.unit.api_requests import Api, api_event
 from tests.support.unit.people_api import TITLES, people_api
 from tests.support.unit.shared import PREFERENCES, SUPPRESSIONS, Aws, FakeClock, claimed, mail
-from tests.support.unit.unsubscribing import ADA, ONE_CLICK, Door, page_token, post, token
+from tests.support.unit.unsubscribing import ADA, ONE_CLICK, Door, page_token, posted_form, token
 from tests.unit.feedback.test_feedback_consumer import Desk
 
 NUMBER = "+16175551234"
@@ -33,7 +33,8 @@ Way = Literal["command", "console"]
 
 @dataclass
 class Model:
-    """What is expected of Ada: for each topic her latest choice, and for each channel why it is stopped."""
+    """Expected state of Ada: for each topic her latest choice, and for each channel the reason why it is
+    stopped."""
 
     out: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Way and time of each opt-out that is valid."""
@@ -77,7 +78,7 @@ class Model:
 
 
 class World:
-    """All ways to the tables of one stage, and the model."""
+    """Ways to the tables of one stage, and the model."""
 
     def __init__(self, aws: Aws, ledger: Ledger, clock: FakeClock, api: Api, random: Random) -> None:
         self.aws, self.clock, self.api, self.random, self.model = aws, clock, api, random, Model()
@@ -96,7 +97,7 @@ class World:
     def by_operator(self, topic: str) -> None:
         way: Way = self.random.choice(("command", "console"))
         opt_outs = OptOuts(Session(self.aws, way), "test")  # type: ignore[arg-type]  # has all that it needs
-        opt_outs._preferences = self.preferences  # it has the test's clock
+        opt_outs._preferences = self.preferences  # the client has the test's clock
         if self.random.random() < 0.5:
             opt_outs.opt_out(ADA, topic)
             self.model.opt_out(topic, way, self.now)
@@ -118,7 +119,7 @@ class World:
 
     def by_page(self, topic: str) -> None:
         value = self.random.choice((OUT, IN))
-        assert self.door.status(post(token(topic=topic), {FIELD: value})) == 200
+        assert self.door.status(posted_form(token(topic=topic), {FIELD: value})) == 200
         if value == OUT:
             self.model.opt_out(topic, "page", self.now)
         else:
@@ -127,18 +128,18 @@ class World:
     def by_preferences(self, topic: str) -> None:
         match self.random.choice((OUT, IN, "nothing")):
             case "nothing":
-                assert self.door.status(post(page_token(), {"nothing": "1"})) == 200
+                assert self.door.status(posted_form(page_token(), {"nothing": "1"})) == 200
                 for each in TOPICS:
                     self.model.opt_out(each, "preferences", self.now)
             case "unsubscribe":
-                assert self.door.status(post(page_token(), {OUT: topic})) == 200
+                assert self.door.status(posted_form(page_token(), {OUT: topic})) == 200
                 self.model.opt_out(topic, "preferences", self.now)
             case _:
-                assert self.door.status(post(page_token(), {IN: topic})) == 200
+                assert self.door.status(posted_form(page_token(), {IN: topic})) == 200
                 self.model.opt_in(topic, "preferences")
 
     def by_one_click(self, topic: str) -> None:
-        assert self.door.status(post(token(topic=topic), ONE_CLICK)) == 200
+        assert self.door.status(posted_form(token(topic=topic), ONE_CLICK)) == 200
         self.model.opt_out(topic, "one-click", self.now)
 
     def by_text(self, _topic: str) -> None:
@@ -153,13 +154,13 @@ class World:
 
     def by_event(self, _topic: str) -> None:
         kind = self.random.choice(("Bounce", "Complaint"))
-        assert self.desk.handle(by_sns(ses(kind, "m-1"))) == []
+        assert self.desk.handle(by_sns(ses_body(kind, "m-1"))) == []
         self.model.mail = "complaint" if "complaint" in (self.model.mail, kind.lower()) else "bounce"
 
     def _patch(self, topics: Any) -> int:
         kind = {"Content-Type": "application/json"}
         return self.api.ask(
-            event("PATCH", f"/people?recipient={ADA}", json.dumps({"topics": topics}), kind)
+            api_event("PATCH", f"/people?recipient={ADA}", json.dumps({"topics": topics}), kind)
         ).status
 
     def check(self) -> None:
@@ -180,9 +181,9 @@ class World:
         assert {each.topic: (each.by, each.actor) for each in opt_outs} == {
             topic: (by.replace("-", "_"), actors.get(by, "")) for topic, (by, _) in model.out.items()
         }
-        page = self.door.answer({**post(page_token(), ""), "requestContext": {"http": {"method": "GET"}}})[
-            "body"
-        ]
+        page = self.door.answer(
+            {**posted_form(page_token(), ""), "requestContext": {"http": {"method": "GET"}}}
+        )["body"]
         assert page.count('aria-checked="false"') == len(model.out)
         assert page.count(" disabled>") == sum(by != "preferences" for by, _ in last.values())
 

@@ -21,9 +21,9 @@ from mailroom.search.finder import Filter
 from mailroom.search.indexer import Indexer
 from mailroom_stacks.settings.queues import Retention
 from tests.support.campaign_start import start_in
-from tests.support.told import told
+from tests.support.told import ses_event
 from tests.support.unit.fakes import Meddler
-from tests.support.unit.searching import Search, in_run, record, rows_with
+from tests.support.unit.searching import Search, in_run, ledger_record, rows_with
 from tests.support.unit.shared import LEDGER, SEARCH, TTL, Aws, FakeClock, claimed, mail
 from tests.support.unjudged import others
 
@@ -54,31 +54,31 @@ def counting(aws: Aws) -> Counting:
     return Counting(aws)
 
 
-def id_of(who: str, campaign: str = "spring", begun: int = BEGUN) -> str:
+def id_in_run(who: str, campaign: str = "spring", begun: int = BEGUN) -> str:
     """The id that a run gives to a message."""
     return in_run(campaign, RUN, begun).id_of(who)
 
 
-def sent(ledger: Ledger, who: str, campaign: str = "spring", begun: int = BEGUN) -> Key:
-    message = composed(who, campaign, begun)
+def send_to_person(ledger: Ledger, who: str, campaign: str = "spring", begun: int = BEGUN) -> Key:
+    message = composed_mail(who, campaign, begun)
     ledger.complete(claimed(ledger, message), "ses", "0101")
     return message.key
 
 
-def composed(who: str, campaign: str = "spring", begun: int = BEGUN) -> Mail:
+def composed_mail(who: str, campaign: str = "spring", begun: int = BEGUN) -> Mail:
     """A message that a run has composed."""
     start = CampaignStart(campaign, RUN, begun * 1000)
-    return mail(id_of(who, campaign, begun), to=f"{who}@example.com", campaign_start=start)
+    return mail(id_in_run(who, campaign, begun), to=f"{who}@example.com", campaign_start=start)
 
 
 def test_each_message_of_a_run_is_counted_by_its_current_status(counting: Counting, ledger: Ledger) -> None:
-    keys = [sent(ledger, f"p{at}") for at in range(10)]
-    claimed(ledger, composed("waits"))
+    keys = [send_to_person(ledger, f"p{at}") for at in range(10)]
+    claimed(ledger, composed_mail("waits"))
     counting.index()
     assert counting.results() == {"sent": 10}
-    observe(ledger, [told(keys[0], "delivered")])
-    observe(ledger, [told(keys[1], "bounced")])
-    observe(ledger, [told(keys[2], "complained")])
+    observe(ledger, [ses_event(keys[0], "delivered")])
+    observe(ledger, [ses_event(keys[1], "bounced")])
+    observe(ledger, [ses_event(keys[2], "complained")])
     counting.index()
     assert counting.results() == {"sent": 7, "delivered": 1, "bounced": 1, "complained": 1}
 
@@ -87,20 +87,20 @@ def test_late_repeated_and_reordered_stream_records_count_each_message_once(
     counting: Counting, ledger: Ledger
 ) -> None:
     order = random.Random(28)
-    keys = [sent(ledger, f"p{at}") for at in range(40)]
+    keys = [send_to_person(ledger, f"p{at}") for at in range(40)]
     for key in keys:
-        counting.index(order.choices([record(each.id) for each in keys], k=30))
-        observe(ledger, [told(key, order.choice(["delivered", "bounced"]))])
+        counting.index(order.choices([ledger_record(each.id) for each in keys], k=30))
+        observe(ledger, [ses_event(key, order.choice(["delivered", "bounced"]))])
     for _ in range(20):
-        counting.index(order.choices([record(each.id) for each in keys], k=30))
+        counting.index(order.choices([ledger_record(each.id) for each in keys], k=30))
     counting.index()
     found = [counting.aws.item(key.id)["status"] for key in keys]
     assert counting.results() == {each: found.count(each) for each in set(found)}
 
 
 def test_a_resent_message_is_counted_by_its_new_status(counting: Counting, ledger: Ledger) -> None:
-    key = sent(ledger, "ada")
-    observe(ledger, [told(key, "bounced")])
+    key = send_to_person(ledger, "ada")
+    observe(ledger, [ses_event(key, "bounced")])
     counting.index()
     assert counting.results() == {"bounced": 1}
     ledger.reopen(key, counting.aws.item(key.id))
@@ -115,7 +115,7 @@ def test_more_messages_than_fit_into_one_transaction_are_all_counted(
     counting: Counting, ledger: Ledger
 ) -> None:
     for at in range(230):
-        sent(ledger, f"p{at}")
+        send_to_person(ledger, f"p{at}")
     counting.index()
     assert counting.results() == {"sent": 230}
 
@@ -123,8 +123,8 @@ def test_more_messages_than_fit_into_one_transaction_are_all_counted(
 def test_a_producers_message_whose_id_has_the_form_of_a_runs_is_not_counted_or_listed_as_one_of_the_run(
     counting: Counting, ledger: Ledger
 ) -> None:
-    sent(ledger, "ada", "winter")
-    for other in (id_of("ada"), f"spring#{RUN}#ada", "spring#alone", "spring##"):
+    send_to_person(ledger, "ada", "winter")
+    for other in (id_in_run("ada"), f"spring#{RUN}#ada", "spring#alone", "spring##"):
         ledger.complete(claimed(ledger, mail(other)), "ses", "0101")
     counting.index()
     assert {each["found_by"]["S"].partition("#")[0] for each in counting.rows()} == {"newest", "to"}
@@ -136,7 +136,7 @@ def test_a_producers_message_whose_id_has_the_form_of_a_runs_is_not_counted_or_l
 def test_people_who_get_no_message_of_a_run_are_counted_and_so_are_messages_that_are_refused(
     counting: Counting, ledger: Ledger
 ) -> None:
-    ada, bob = composed("ada"), composed("bob")
+    ada, bob = composed_mail("ada"), composed_mail("bob")
     assert ada.campaign_start is not None
     assert ledger.leave_out(ada.key, "ada@example.com", "news", "opted_out", "no", ada.campaign_start)
     item = {"id": bob.id, "event_type": "mail", **start_in(bob.id)}
@@ -151,14 +151,14 @@ def test_people_who_get_no_message_of_a_run_are_counted_and_so_are_messages_that
 def test_the_messages_of_a_run_can_be_listed_by_run_and_by_status(
     counting: Counting, ledger: Ledger, clock: FakeClock
 ) -> None:
-    sent(ledger, "ada")
+    send_to_person(ledger, "ada")
     clock.advance(1)
-    observe(ledger, [told(sent(ledger, "bob"), "bounced")])
-    sent(ledger, "eve", "winter")
+    observe(ledger, [ses_event(send_to_person(ledger, "bob"), "bounced")])
+    send_to_person(ledger, "eve", "winter")
     counting.index()
     of_run = f"spring#{RUN}"
-    assert counting.newest(filter_=Filter(campaign=of_run)) == [id_of("bob"), id_of("ada")]
-    assert counting.newest(filter_=Filter(campaign=of_run, status="bounced")) == [id_of("bob")]
+    assert counting.newest(filter_=Filter(campaign=of_run)) == [id_in_run("bob"), id_in_run("ada")]
+    assert counting.newest(filter_=Filter(campaign=of_run, status="bounced")) == [id_in_run("bob")]
 
 
 def test_all_counts_of_a_run_expire_at_the_same_time_whichever_worker_counts_and_whenever(
@@ -168,12 +168,12 @@ def test_all_counts_of_a_run_expire_at_the_same_time_whichever_worker_counts_and
     workers = [Counting(aws) for _ in range(SLOTS)]
     for slot, worker in enumerate(workers):
         worker.indexer._tallies._slot = str(slot)
-    keys = [sent(ledger, f"p{at}") for at in range(4 * SLOTS)]
+    keys = [send_to_person(ledger, f"p{at}") for at in range(4 * SLOTS)]
     for at, worker in enumerate(workers):
-        worker.index([record(each.id) for each in keys[4 * at : 4 * at + 4]])
+        worker.index([ledger_record(each.id) for each in keys[4 * at : 4 * at + 4]])
         clock.advance(10 * DAY)
-        observe(ledger, [told(keys[4 * at], "delivered")])
-        worker.index([record(keys[4 * at].id)])
+        observe(ledger, [ses_event(keys[4 * at], "delivered")])
+        worker.index([ledger_record(keys[4 * at].id)])
     assert len(workers[0].tally()) == SLOTS
     assert {each["ttl"] for each in workers[0].tally()} == {BEGUN + KEPT_SECONDS}
     # The run, by which alone its counts are read, is kept for as long as the ledger remembers a message.
@@ -183,9 +183,9 @@ def test_all_counts_of_a_run_expire_at_the_same_time_whichever_worker_counts_and
 
 def test_a_later_run_of_the_same_name_is_counted_separately(counting: Counting, ledger: Ledger) -> None:
     year = 365 * DAY
-    observe(ledger, [told(sent(ledger, "ada"), "delivered")])
-    sent(ledger, "ada", begun=BEGUN + year)
-    sent(ledger, "bob", begun=BEGUN + year)
+    observe(ledger, [ses_event(send_to_person(ledger, "ada"), "delivered")])
+    send_to_person(ledger, "ada", begun=BEGUN + year)
+    send_to_person(ledger, "bob", begun=BEGUN + year)
     counting.index()
     assert (counting.results(), counting.results(BEGUN + year)) == ({"delivered": 1}, {"sent": 2})
 
@@ -193,7 +193,7 @@ def test_a_later_run_of_the_same_name_is_counted_separately(counting: Counting, 
 def test_an_erased_message_stays_counted_and_is_no_longer_listed(
     counting: Counting, ledger: Ledger, clock: FakeClock
 ) -> None:
-    key = sent(ledger, "ada")
+    key = send_to_person(ledger, "ada")
     counting.index()
     Erasure(counting.aws.dynamodb, LEDGER, TTL, clock).empty(key, counting.aws.item(key.id))
     counting.index()
@@ -204,14 +204,15 @@ def test_an_erased_message_stays_counted_and_is_no_longer_listed(
 def test_a_message_is_counted_once_if_two_workers_count_it_at_the_same_time(
     counting: Counting, ledger: Ledger, aws: Aws
 ) -> None:
-    key = sent(ledger, "ada")
+    key = send_to_person(ledger, "ada")
     met: list[int] = []
 
     def overtaken(real: Any, **request: Any) -> Any:
-        if not met:  # between its reads and its write the message is delivered, and the other counts that
+        # Between reads and write of this indexer the message is delivered, and the other indexer counts that.
+        if not met:
             met.append(1)
             with others():
-                observe(ledger, [told(key, "delivered")])
+                observe(ledger, [ses_event(key, "delivered")])
                 counting.index()
         return real(**request)
 
@@ -222,7 +223,7 @@ def test_a_message_is_counted_once_if_two_workers_count_it_at_the_same_time(
 def test_a_batch_whose_transaction_always_conflicts_raises_and_is_counted_by_a_retry(
     counting: Counting, ledger: Ledger, aws: Aws
 ) -> None:
-    sent(ledger, "ada")
+    send_to_person(ledger, "ada")
 
     def conflict(real: Any, **_: Any) -> Any:
         reasons = [{"Code": "TransactionConflict"}, {"Code": "None"}]
@@ -239,7 +240,7 @@ def test_a_batch_whose_transaction_always_conflicts_raises_and_is_counted_by_a_r
 def test_an_invalid_transaction_raises_the_error_of_dynamodb(
     counting: Counting, ledger: Ledger, aws: Aws
 ) -> None:
-    sent(ledger, "ada")
+    send_to_person(ledger, "ada")
 
     def wrong(real: Any, **_: Any) -> Any:
         raise real.__self__.exceptions.TransactionCanceledException(

@@ -37,7 +37,7 @@ def search(aws: Aws) -> Search:
     return Search(aws)
 
 
-def sent(
+def send_many(
     search: Search, ledger: Ledger, clock: FakeClock, count: int, to: str = ADA, **more: Any
 ) -> list[str]:
     """So many messages, a second apart; their ids, the newest first."""
@@ -50,7 +50,7 @@ def sent(
     return ids[::-1]
 
 
-def pages(asked: Any) -> list[list[str]]:
+def ids_by_page(asked: Any) -> list[list[str]]:
     """The ids of all pages."""
     found, cursor = [], ""
     while True:
@@ -64,9 +64,9 @@ def pages(asked: Any) -> list[list[str]]:
 def test_each_message_is_listed_once_in_pages_with_the_newest_messages_first(
     search: Search, ledger: Ledger, clock: FakeClock
 ) -> None:
-    ids = sent(search, ledger, clock, 120)
+    ids = send_many(search, ledger, clock, 120)
     for asked in (search.finder.newest, partial(search.finder.to, ADA)):
-        found = pages(asked)
+        found = ids_by_page(asked)
         assert [len(each) for each in found] == [50, 50, 20]
         assert [*chain(*found)] == ids
 
@@ -75,8 +75,8 @@ def test_each_message_is_listed_once_in_pages_with_the_newest_messages_first(
 def test_the_last_page_has_no_cursor(
     search: Search, ledger: Ledger, clock: FakeClock, count: int, expected: list[int]
 ) -> None:
-    sent(search, ledger, clock, count)
-    assert [len(each) for each in pages(search.finder.newest)] == expected
+    send_many(search, ledger, clock, count)
+    assert [len(each) for each in ids_by_page(search.finder.newest)] == expected
 
 
 def test_messages_that_were_put_at_the_same_moment_are_each_listed_once(
@@ -86,16 +86,16 @@ def test_messages_that_were_put_at_the_same_moment_are_each_listed_once(
         claimed(ledger, mail(id_=f"m-{at}", to=ADA))
     search.index()
     for asked in (search.finder.newest, partial(search.finder.to, ADA)):
-        found = [*chain(*pages(asked))]
+        found = [*chain(*ids_by_page(asked))]
         assert (len(found), len(set(found))) == (130, 130)
 
 
 def test_a_cursor_continues_at_the_same_message_although_new_messages_were_put(
     search: Search, ledger: Ledger, clock: FakeClock
 ) -> None:
-    ids = sent(search, ledger, clock, 60)
+    ids = send_many(search, ledger, clock, 60)
     first = search.finder.newest()
-    sent(search, ledger, clock, 10)
+    send_many(search, ledger, clock, 10)
     assert [each.id for each in search.finder.newest(cursor=first.cursor or "").messages] == ids[50:]
 
 
@@ -140,7 +140,7 @@ def test_only_messages_that_match_all_filters_are_listed(
 @pytest.fixture
 def rare(search: Search, ledger: Ledger, clock: FakeClock, aws: Aws) -> str:
     """The id of the oldest message, which has a template, behind some hundreds that have none."""
-    (id_,) = sent(search, ledger, clock, 1, text=None, template="rare")
+    (id_,) = send_many(search, ledger, clock, 1, text=None, template="rare")
     for at in range(1_200):
         aws.put(
             LEDGER, id=f"x-{at}", event_type="mail", status="sent", ttl=int(NOW), putAt=NOW_MS + 5_000 + at
@@ -154,7 +154,7 @@ def test_a_message_of_a_template_is_on_the_first_page_however_old_it_is(search: 
     assert ([message.id for message in page.messages], page.looked_back_to) == ([rare], None)
 
 
-def test_a_page_with_a_filter_examines_few_messages_and_contains_how_far_it_looked_back(
+def test_a_page_with_a_filter_examines_few_messages_and_returns_the_time_of_the_oldest_examined_one(
     search: Search, rare: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[str] = []
@@ -163,7 +163,7 @@ def test_a_page_with_a_filter_examines_few_messages_and_contains_how_far_it_look
     assert (first.messages, first.looked_back_to) == ([], "2026-11-21T09:00:06.000Z")
     assert Counter(calls) == {"Query": 8, "BatchGetItem": BATCHES}
     asked = partial(search.finder.newest, Filter(status="sending"))
-    found = pages(asked)
+    found = ids_by_page(asked)
     assert ([*chain(*found)], len(found)) == ([rare], 7)
 
 
@@ -197,10 +197,10 @@ def test_pages_over_drawn_partitions_limits_times_and_spans_have_each_matching_r
 def test_a_list_of_days_has_the_messages_that_were_put_on_them(
     search: Search, ledger: Ledger, clock: FakeClock
 ) -> None:
-    ids = sent(search, ledger, clock, 120)
+    ids = send_many(search, ledger, clock, 120)
     since, until = (f"{NOW_MS + 1_000 * at:013d}" for at in (10, 70))
     for asked in (search.finder.newest, partial(search.finder.to, ADA)):
-        found = pages(partial(asked, filter_=Filter(since=since, until=until)))
+        found = ids_by_page(partial(asked, filter_=Filter(since=since, until=until)))
         assert [*chain(*found)] == ids[50:110]
 
 
@@ -214,7 +214,7 @@ def test_a_stale_row_of_a_former_recipient_or_an_erased_message_is_not_listed(
 ) -> None:
     hold(ledger, mail(to=ADA))
     search.index()
-    hold(ledger, mail(to="bob@example.com"))  # its producer has changed whom it is for
+    hold(ledger, mail(to="bob@example.com"))  # the producer has changed the recipient
     search.index()
     assert (search.to(ADA), search.to("bob@example.com")) == ([], ["m-1"])
     claim = claimed(ledger, mail(to="bob@example.com"))
@@ -226,7 +226,7 @@ def test_a_stale_row_of_a_former_recipient_or_an_erased_message_is_not_listed(
 def test_a_page_is_read_with_few_calls_although_two_hundred_messages_exist(
     search: Search, ledger: Ledger, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sent(search, ledger, clock, 200)
+    send_many(search, ledger, clock, 200)
     calls: list[str] = []
     before_each_call(monkeypatch, calls.append)
     search.finder.to(ADA)

@@ -17,7 +17,7 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import CANARY
 from mailroom.search.rows import SHARDS, partitions_of
 from tests.support.unit.fakes import Meddler
-from tests.support.unit.searching import Search, record, rows_with
+from tests.support.unit.searching import Search, ledger_record, rows_with
 from tests.support.unit.shared import KEY, LEDGER, NOW, NOW_MS, TTL, Aws, FakeClock, claimed, item, mail
 
 
@@ -168,7 +168,7 @@ def test_a_replay_after_an_erasure_writes_no_row(
 
 
 def test_a_stream_record_of_an_item_that_is_no_longer_in_the_ledger_writes_no_row(search: Search) -> None:
-    search.index([record("gone")])
+    search.index([ledger_record("gone")])
     assert search.rows() == []
 
 

@@ -18,13 +18,13 @@ from tests.support.unit.unsubscribing import (
     NEWER,
     ONE_CLICK,
     Door,
-    keys,
     links,
     page_token,
-    post,
-    request,
+    posted_form,
+    secrets_with_key,
     token,
     tokens,
+    unsubscribe_request,
 )
 from tests.unit.unsubscribe.test_unsubscribe_page import Elements
 
@@ -42,12 +42,12 @@ PAGE = PageSettings(
 
 
 @pytest.fixture
-def door(aws: Aws, clock: FakeClock) -> Door:
+def preferences_page(aws: Aws, clock: FakeClock) -> Door:
     return Door(aws, clock, page=PAGE)
 
 
 def opened(door: Door, **changes: Any) -> str:
-    answer = door.answer(request(page_token(), **changes))
+    answer = door.answer(unsubscribe_request(page_token(), **changes))
     assert answer["statusCode"] == 200
     return str(answer["body"])
 
@@ -71,15 +71,10 @@ def outs(door: Door, recipient: str = ADA) -> dict[str, By | None]:
     return {topic: choice.by for topic, choice in choices if choice.out}
 
 
-def writes(door: Door) -> int:
-    client: Any = door.preferences.client
-    return int(client.names().count("update_item"))
-
-
 def test_the_page_has_a_switch_with_title_and_sentence_for_each_topic_and_shows_a_part_of_the_address(
-    door: Door,
+    preferences_page: Door,
 ) -> None:
-    html = opened(door)
+    html = opened(preferences_page)
     assert switches(html) == ON
     for text in (">News</bdi>", "Once a month.", "a***@example.com", "Example Books", "Choose what you get"):
         assert text in html
@@ -87,15 +82,17 @@ def test_the_page_has_a_switch_with_title_and_sentence_for_each_topic_and_shows_
     assert "Nothing but what I must get" in html
 
 
-def test_the_page_is_in_the_language_of_the_reader(door: Door) -> None:
-    html = opened(door, headers={"Accept-Language": "de-AT"})
+def test_the_page_is_in_the_language_of_the_reader(preferences_page: Door) -> None:
+    html = opened(preferences_page, headers={"Accept-Language": "de-AT"})
     assert '<html lang="de" dir="ltr">' in html
     for text in ("Neues", "Einmal im Monat.", "Was möchten Sie bekommen?", "Nur, was ich bekommen muss"):
         assert text in html
 
 
-def test_a_page_is_valid_html_whose_switches_are_described_and_names_are_escaped(door: Door) -> None:
-    html = opened(door)
+def test_a_page_is_valid_html_whose_switches_are_described_and_names_are_escaped(
+    preferences_page: Door,
+) -> None:
+    html = opened(preferences_page)
     elements = Elements(html)
     names = [each["id"] for _, each in elements.found if "id" in each]
     assert len(names) == len({*names})
@@ -109,75 +106,81 @@ def test_a_page_is_valid_html_whose_switches_are_described_and_names_are_escaped
 
 
 def test_opening_the_page_changes_nothing_and_makes_one_call(
-    door: Door, counted: Counted, monkeypatch: pytest.MonkeyPatch
+    preferences_page: Door, counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Programs that scan mails follow every link."""
     calls: list[str] = []
     before_each_call(monkeypatch, calls.append)
     for method in ("GET", "HEAD"):
         for _ in range(5):
-            assert door.status(request(page_token(), method)) == 200
+            assert preferences_page.status(unsubscribe_request(page_token(), method)) == 200
     assert calls == ["Query"] * 10
-    assert (outs(door), counted()) == ({}, {})
+    assert (outs(preferences_page), counted()) == ({}, {})
 
 
-def test_a_switch_opts_out_and_in_again(door: Door, counted: Counted) -> None:
-    html = str(door.answer(post(page_token(), {"unsubscribe": "news"}))["body"])
+def test_a_switch_opts_out_and_in_again(preferences_page: Door, counted: Counted) -> None:
+    html = str(preferences_page.answer(posted_form(page_token(), {"unsubscribe": "news"}))["body"])
     assert switches(html) == {**ON, "news": "off"}
     assert '">Saved.</p>' in html
-    assert outs(door) == {"news": "preferences"}
-    html = str(door.answer(post(page_token(), {"subscribe": "news"}))["body"])
-    assert (switches(html), outs(door)) == (ON, {})
+    assert outs(preferences_page) == {"news": "preferences"}
+    html = str(preferences_page.answer(posted_form(page_token(), {"subscribe": "news"}))["body"])
+    assert (switches(html), outs(preferences_page)) == (ON, {})
     assert counted() == {"Unsubscribed": 1, "Resubscribed": 1}
 
 
-def test_nothing_but_what_i_must_get_opts_out_of_each_topic_and_keeps_earlier_opt_outs(
-    door: Door, counted: Counted
+def test_the_button_for_required_mails_only_opts_out_of_each_topic_and_keeps_earlier_opt_outs(
+    preferences_page: Door, counted: Counted
 ) -> None:
-    door.preferences.opt_out(ADA, "offers", "one-click")
-    before = writes(door)
-    html = str(door.answer(post(page_token(), {"nothing": "1"}))["body"])
-    assert outs(door) == {"news": "preferences", "offers": "one-click", '<nasty>&"': "preferences"}
-    assert writes(door) - before == 2
+    preferences_page.preferences.opt_out(ADA, "offers", "one-click")
+    before = preferences_page.writes()
+    html = str(preferences_page.answer(posted_form(page_token(), {"nothing": "1"}))["body"])
+    assert outs(preferences_page) == {
+        "news": "preferences",
+        "offers": "one-click",
+        '<nasty>&"': "preferences",
+    }
+    assert preferences_page.writes() - before == 2
     assert switches(html)["offers"] == "off fixed"
     assert counted() == {"Unsubscribed": 2}
 
 
 @pytest.mark.parametrize("by", ["one-click", "page", "api", "command", "console", "operator"])
-def test_what_was_switched_off_in_another_way_cannot_be_switched_on_here(door: Door, by: By) -> None:
-    door.preferences.opt_out(ADA, "news", by)
-    html = opened(door)
+def test_a_topic_that_was_switched_off_in_another_way_cannot_be_switched_on_at_the_page(
+    preferences_page: Door, by: By
+) -> None:
+    preferences_page.preferences.opt_out(ADA, "news", by)
+    html = opened(preferences_page)
     assert switches(html)["news"] == "off fixed"
     assert "Once a month. This was switched off in another way." in html
-    assert door.status(post(page_token(), {"subscribe": "news"})) == 200
-    assert outs(door) == {"news": by}
+    assert preferences_page.status(posted_form(page_token(), {"subscribe": "news"})) == 200
+    assert outs(preferences_page) == {"news": by}
 
 
 def test_an_opt_out_of_the_page_that_was_repeated_by_one_click_cannot_be_switched_on_here(
-    door: Door,
+    preferences_page: Door,
 ) -> None:
-    door.answer(post(page_token(), {"unsubscribe": "news"}))
-    door.answer(post(token(topic="news"), ONE_CLICK))
-    assert switches(opened(door))["news"] == "off fixed"
-    assert door.status(post(page_token(), {"subscribe": "news"})) == 200
-    assert outs(door) == {"news": "one-click"}
+    preferences_page.answer(posted_form(page_token(), {"unsubscribe": "news"}))
+    preferences_page.answer(posted_form(token(topic="news"), ONE_CLICK))
+    assert switches(opened(preferences_page))["news"] == "off fixed"
+    assert preferences_page.status(posted_form(page_token(), {"subscribe": "news"})) == 200
+    assert outs(preferences_page) == {"news": "one-click"}
 
 
-def test_a_link_opens_only_the_page_of_its_own_recipient(door: Door) -> None:
-    door.answer(post(page_token(EVE), {"nothing": "1"}))
-    assert (outs(door), len(outs(door, EVE))) == ({}, 3)
-    assert switches(opened(door)) == ON
+def test_a_link_opens_only_the_page_of_its_own_recipient(preferences_page: Door) -> None:
+    preferences_page.answer(posted_form(page_token(EVE), {"nothing": "1"}))
+    assert (outs(preferences_page), len(outs(preferences_page, EVE))) == ({}, 3)
+    assert switches(opened(preferences_page)) == ON
 
 
 def test_an_unsubscribe_link_never_opens_the_page_and_the_link_of_a_page_takes_no_one_click(
-    door: Door,
+    preferences_page: Door,
 ) -> None:
-    html = str(door.answer(request(token()))["body"])
+    html = str(preferences_page.answer(unsubscribe_request(token()))["body"])
     assert "switch-" not in html
-    assert door.status(post(token(), {"nothing": "1"})) == 400
-    assert door.status(post(token(), {"subscribe": "news"})) == 400
-    assert door.status(post(page_token(), ONE_CLICK)) == 400
-    assert outs(door) == {}
+    assert preferences_page.status(posted_form(token(), {"nothing": "1"})) == 400
+    assert preferences_page.status(posted_form(token(), {"subscribe": "news"})) == 400
+    assert preferences_page.status(posted_form(page_token(), ONE_CLICK)) == 400
+    assert outs(preferences_page) == {}
 
 
 @pytest.mark.parametrize(
@@ -192,50 +195,57 @@ def test_an_unsubscribe_link_never_opens_the_page_and_the_link_of_a_page_takes_n
         {"recipient": EVE},
     ],
 )
-def test_an_unknown_field_or_topic_is_refused(door: Door, fields: dict[str, str]) -> None:
-    assert door.status(post(page_token(), fields)) == 400
-    assert door.status(post(page_token(), "unsubscribe=news&unsubscribe=offers")) == 400
-    assert (outs(door), writes(door)) == ({}, 0)
+def test_an_unknown_field_or_topic_is_refused(preferences_page: Door, fields: dict[str, str]) -> None:
+    assert preferences_page.status(posted_form(page_token(), fields)) == 400
+    assert preferences_page.status(posted_form(page_token(), "unsubscribe=news&unsubscribe=offers")) == 400
+    assert (outs(preferences_page), preferences_page.writes()) == ({}, 0)
 
 
 def test_forged_foreign_and_removed_tokens_get_the_page_of_every_invalid_link(
     aws: Aws, clock: FakeClock
 ) -> None:
-    door = Door(aws, clock, keys(NEWER), PAGE)
+    door = Door(aws, clock, secrets_with_key(NEWER), PAGE)
     valid = links(NEWER).page_url(ADA).rpartition("/")[2]
     swapped = valid[:40] + links(NEWER).page_url(EVE).rpartition("/")[2][40:]
     answers = [
-        door.answer(post(each, {"nothing": "1"}))
+        door.answer(posted_form(each, {"nothing": "1"}))
         for each in (page_token(), swapped, valid[:-1], valid + "A", "A" * 74, "x", tokens().seal(EVE))
     ]
     assert {each["statusCode"] for each in answers} == {404}
     assert len({each["body"] for each in answers}) == 1
     assert (outs(door), outs(door, EVE)) == ({}, {})
-    assert door.status(request(valid)) == 200
+    assert door.status(unsubscribe_request(valid)) == 200
 
 
 def test_a_link_of_a_previous_key_opens_the_page(aws: Aws, clock: FakeClock) -> None:
-    assert Door(aws, clock, keys(NEWER, "0123456789abcdefKEY"), PAGE).status(request(page_token())) == 200
+    assert (
+        Door(aws, clock, secrets_with_key(NEWER, "0123456789abcdefKEY"), PAGE).status(
+            unsubscribe_request(page_token())
+        )
+        == 200
+    )
 
 
 def test_a_request_gets_503_during_an_outage_of_the_table_and_succeeds_if_it_is_repeated(
-    door: Door, monkeypatch: pytest.MonkeyPatch
+    preferences_page: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unreachable(_operation: str) -> None:
         raise EndpointConnectionError(endpoint_url="https://dynamodb")
 
     with monkeypatch.context() as outage:
         before_each_call(outage, unreachable)
-        for event in (request(page_token()), post(page_token(), {"nothing": "1"})):
-            assert door.status(event) == 503
-    assert outs(door) == {}
-    assert door.status(post(page_token(), {"nothing": "1"})) == 200
+        for event in (unsubscribe_request(page_token()), posted_form(page_token(), {"nothing": "1"})):
+            assert preferences_page.status(event) == 503
+    assert outs(preferences_page) == {}
+    assert preferences_page.status(posted_form(page_token(), {"nothing": "1"})) == 200
 
 
-def test_a_switch_makes_three_calls(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_switch_of_the_preferences_page_makes_three_calls_to_aws(
+    preferences_page: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls: list[str] = []
     before_each_call(monkeypatch, calls.append)
-    door.answer(post(page_token(), {"unsubscribe": "news"}))
+    preferences_page.answer(posted_form(page_token(), {"unsubscribe": "news"}))
     assert calls == ["Query", "UpdateItem", "Query"]
 
 
@@ -244,22 +254,25 @@ def test_a_stage_without_topics_has_a_page_without_switches(aws: Aws, clock: Fak
 
 
 def test_the_policy_of_the_page_allows_its_own_script_and_requests_to_its_own_url_and_no_referrer(
-    door: Door,
+    preferences_page: Door,
 ) -> None:
-    answer = door.answer(request(page_token()))
+    answer = preferences_page.answer(unsubscribe_request(page_token()))
     script = re.search(r"<script>(.*?)</script>", answer["body"], re.DOTALL)
     assert script
     digest = base64.b64encode(hashlib.sha256(script[1].encode()).digest()).decode()
     assert answer["headers"].keys() == HEADERS.keys()
-    assert answer["headers"] == door.answer(request(page_token(), "HEAD"))["headers"]
+    assert answer["headers"] == preferences_page.answer(unsubscribe_request(page_token(), "HEAD"))["headers"]
     assert answer["headers"]["Content-Security-Policy"].endswith(
         f"; script-src 'sha256-{digest}'; connect-src 'self'"
     )
     assert answer["headers"]["Referrer-Policy"] == "no-referrer"
-    assert "script" not in door.answer(request(token()))["headers"]["Content-Security-Policy"]
+    assert (
+        "script"
+        not in preferences_page.answer(unsubscribe_request(token()))["headers"]["Content-Security-Policy"]
+    )
 
 
-def test_the_topic_of_a_form_may_have_any_characters(door: Door) -> None:
+def test_the_topic_of_a_form_may_have_any_characters(preferences_page: Door) -> None:
     body = urlencode({"unsubscribe": '<nasty>&"'})
-    assert door.status(post(page_token(), body)) == 200
-    assert outs(door) == {'<nasty>&"': "preferences"}
+    assert preferences_page.status(posted_form(page_token(), body)) == 200
+    assert outs(preferences_page) == {'<nasty>&"': "preferences"}

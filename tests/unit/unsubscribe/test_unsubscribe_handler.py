@@ -21,10 +21,10 @@ from tests.support.unit.unsubscribing import (
     ONE_CLICK,
     TOPIC,
     links,
-    post,
+    posted_form,
     preferences_of,
-    request,
     token,
+    unsubscribe_request,
 )
 
 VARIABLES = ("PREFERENCES_TABLE", "UNSUBSCRIBE_SECRET_ARN")
@@ -53,9 +53,9 @@ def test_the_handler_stores_a_one_click_opt_out_in_the_table_of_preferences(
     loaded: Load, aws: Aws, clock: FakeClock
 ) -> None:
     handler = loaded()
-    assert handler(request(token()), lambda_context())["statusCode"] == 200
+    assert handler(unsubscribe_request(token()), lambda_context())["statusCode"] == 200
     assert aws.dynamodb.scan(TableName=PREFERENCES)["Items"] == []
-    assert handler(post(token(), ONE_CLICK), lambda_context())["statusCode"] == 200
+    assert handler(posted_form(token(), ONE_CLICK), lambda_context())["statusCode"] == 200
     found = preferences_of(aws, clock).get(ADA, TOPIC)
     assert found is not None
     assert found.by == "one-click"
@@ -66,14 +66,14 @@ def test_an_opt_out_by_a_link_that_is_signed_with_a_new_key_is_accepted_at_once(
 ) -> None:
     """The function is warm, and keeps the old key for a minute."""
     handler, newer = loaded(), links(NEWER).url(ADA, TOPIC).rpartition("/")[2]
-    assert handler(request(token()), lambda_context())["statusCode"] == 200
+    assert handler(unsubscribe_request(token()), lambda_context())["statusCode"] == 200
     said = json.dumps({"key": NEWER, "previous": [KEY]})
     boto3.client("secretsmanager").put_secret_value(
         SecretId=os.environ["UNSUBSCRIBE_SECRET_ARN"], SecretString=said
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("mailroom.recipients.unsubscribe_links.RENEW_SECONDS", 0)
-        assert handler(post(newer, ONE_CLICK), lambda_context())["statusCode"] == 200
+        assert handler(posted_form(newer, ONE_CLICK), lambda_context())["statusCode"] == 200
     assert preferences_of(aws, clock).get(ADA, TOPIC) is not None
 
 
@@ -112,6 +112,6 @@ def test_the_texts_of_the_page_are_read_from_a_file_of_the_bundle(
     with pytest.raises(FileNotFoundError):
         loaded()
     file.write_text('{"brand": "Example Books", "default_language": "de"}')
-    page = loaded()(request(token()), lambda_context())["body"]
+    page = loaded()(unsubscribe_request(token()), lambda_context())["body"]
     assert '<html lang="de"' in page
     assert "Example Books" in page

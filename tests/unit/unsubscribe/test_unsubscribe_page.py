@@ -1,4 +1,4 @@
-"""What the page shows, and what it keeps to itself."""
+"""Texts of the page, and data that it does not show."""
 
 import base64
 import hashlib
@@ -17,7 +17,7 @@ CHOICE = Choice("vincent@example.com", "followers")
 PAGE = Page(PageSettings())
 
 
-def pages(page: Page) -> dict[str, str]:
+def rendered_pages(page: Page) -> dict[str, str]:
     """Every page."""
     return {
         "asking": page.asking(CHOICE),
@@ -29,11 +29,11 @@ def pages(page: Page) -> dict[str, str]:
     }
 
 
-PAGES = pages(PAGE)
+PAGES = rendered_pages(PAGE)
 
 
 class Elements(HTMLParser):
-    """All that a page consists of, and its text."""
+    """Return all elements of a page, and its text."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

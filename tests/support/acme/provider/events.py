@@ -5,7 +5,7 @@ from mailroom.message.outcome import Event
 from mailroom.providers.received import Received
 
 
-def read(received: Received) -> list[Event]:
+def read_event(received: Received) -> list[Event]:
     reference = Reference.read(received.payload["reference"])
     time_ms = received.payload["at"]
     return [

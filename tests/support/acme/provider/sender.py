@@ -1,4 +1,4 @@
-"""Client of Acme's API."""
+"""Client of the API of Acme."""
 
 from collections.abc import Container
 

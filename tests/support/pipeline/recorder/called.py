@@ -22,7 +22,7 @@ def names_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
         # Of a transaction that updates.
         found["Tables"] = sorted({each["Update"]["TableName"] for each in parameters["TransactItems"]})
     if "Statements" in parameters:
-        # PartiQL up to its table, such as `INSERT INTO "mailroom-local-ledger`.
+        # The beginning of a PartiQL statement up to its table, such as `INSERT INTO "mailroom-local-ledger`.
         found["Statements"] = sorted({_up_to_table(each["Statement"]) for each in parameters["Statements"]})
     # Of EventBridge's events; a queue's entries name no bus.
     buses = {each["EventBusName"] for each in parameters.get("Entries", ()) if "EventBusName" in each}

@@ -7,32 +7,32 @@ import pytest
 from mailroom.errors import Invalid
 from mailroom.message.outcome import Evidence, NotFound, Sent, Unknowable
 from tests.support.unit.fax import LINE, PDF, SENDERS, FakeLine, fax
-from tests.support.unit.fax_post import adapter_of
+from tests.support.unit.fax_post import fax_adapter_at
 from tests.support.unit.shared import BUCKET, NOW_MS, Aws
 
 
 def test_a_fax_request_has_the_normalised_number_the_first_sender_and_the_attempts_reference(
     aws: Aws,
 ) -> None:
-    request = adapter_of(FakeLine(), aws).prepare(fax(to="+1 (617) 555-1234", attempt=3))
+    request = fax_adapter_at(FakeLine(), aws).prepare(fax(to="+1 (617) 555-1234", attempt=3))
     assert (request.to, request.sender, request.media_url) == (LINE, SENDERS[0], PDF)
     assert request.reference == "Zi0x.3"
 
 
 @pytest.mark.parametrize("sender", [SENDERS[1], "+1 202-555-0101"])
 def test_a_sender_may_be_any_spelling_of_one_of_the_stages_fax_numbers(aws: Aws, sender: str) -> None:
-    request = adapter_of(FakeLine(), aws).prepare(fax(**{"from": sender}))
+    request = fax_adapter_at(FakeLine(), aws).prepare(fax(**{"from": sender}))
     assert request.sender == SENDERS[1]
 
 
 def test_a_sender_that_is_not_a_fax_number_of_the_stage_is_refused(aws: Aws) -> None:
     with pytest.raises(Invalid, match=rf"from: is not among .*; use one of \{SENDERS[0]}, \{SENDERS[1]}$"):
-        adapter_of(FakeLine(), aws).prepare(fax(**{"from": LINE}))
+        fax_adapter_at(FakeLine(), aws).prepare(fax(**{"from": LINE}))
 
 
 def test_a_pdf_in_the_payload_bucket_gets_a_new_url_that_expires(aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="faxes/f 1.pdf", Body=b"%PDF")
-    adapter = adapter_of(FakeLine(), aws, media_seconds=1800)
+    adapter = fax_adapter_at(FakeLine(), aws, media_seconds=1800)
     message = fax(pdf_url=..., payload_ref=f"s3://{BUCKET}/faxes/f 1.pdf")
     url = urlsplit(adapter.prepare(message).media_url)
     assert (url.scheme, url.path.endswith("/faxes/f%201.pdf")) == ("https", True)
@@ -52,7 +52,7 @@ def test_a_pdf_in_the_payload_bucket_gets_a_new_url_that_expires(aws: Aws) -> No
 )
 def test_a_fax_whose_pdf_is_missing_is_refused_as_invalid(aws: Aws, ref: str, sentence: str) -> None:
     with pytest.raises(Invalid, match=f"payload_ref: .*{sentence}"):
-        adapter_of(FakeLine(), aws).prepare(fax(pdf_url=..., payload_ref=ref))
+        fax_adapter_at(FakeLine(), aws).prepare(fax(pdf_url=..., payload_ref=ref))
 
 
 @pytest.mark.parametrize(
@@ -70,11 +70,11 @@ def test_a_fax_whose_pdf_is_missing_is_refused_as_invalid(aws: Aws, ref: str, se
 def test_a_look_up_finds_the_fax_if_exactly_one_listed_fax_belongs_to_no_other_message(
     aws: Aws, listed: list[str], other_ids: tuple[str, ...], evidence: Evidence
 ) -> None:
-    assert adapter_of(FakeLine(finds=listed), aws).open().look_up(fax(), NOW_MS, other_ids) == evidence
+    assert fax_adapter_at(FakeLine(finds=listed), aws).open().look_up(fax(), NOW_MS, other_ids) == evidence
 
 
 def test_a_look_up_searches_for_the_attempt_from_its_start_minus_the_clock_skew(aws: Aws) -> None:
     line = FakeLine()
-    adapter = adapter_of(line, aws, clock_skew_seconds=2.5)
+    adapter = fax_adapter_at(line, aws, clock_skew_seconds=2.5)
     adapter.open().look_up(fax(attempt=2, pdf_url=..., payload_ref=f"s3://{BUCKET}/gone.pdf"), NOW_MS, ())
     assert line.searches == [(LINE, "Zi0x.2", NOW_MS / 1000 - 2.5)]

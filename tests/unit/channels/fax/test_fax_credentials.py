@@ -22,14 +22,14 @@ SIGNALWIRE_SHAPE = (
 TELNYX_SHAPE = 'the fax provider\'s secret is not {"api_key": "…"}; store the credentials in it'
 
 
-def settings(secret: Secret, **changes: Any) -> FaxSender:
+def fax_settings(secret: Secret, **changes: Any) -> FaxSender:
     return FaxSender(
         **{**FAX_SETTINGS, "fax_secret_arn": secret.arn, "queue_url": "https://sqs/fax", **changes}
     )
 
 
 def test_fax_credentials_are_read_once_per_process_at_the_first_fax(aws: Aws, stand_in: StandIn) -> None:
-    adapter = adapter_of(settings(Secret(SIGNALWIRE)))
+    adapter = adapter_of(fax_settings(Secret(SIGNALWIRE)))
     assert stand_in.lines == []  # before the first fax
     for _ in range(3):
         assert isinstance(adapter.open().submit(adapter.prepare(fax())), Sent)
@@ -40,7 +40,7 @@ def test_fax_credentials_are_read_once_per_process_at_the_first_fax(aws: Aws, st
 
 def test_the_telnyx_client_gets_the_credentials_and_settings_of_telnyx(aws: Aws, stand_in: StandIn) -> None:
     secret = Secret('{"api_key": "KEY-1"}')
-    adapter = adapter_of(settings(secret, fax_provider="telnyx", fax_connection_id="c-1"))
+    adapter = adapter_of(fax_settings(secret, fax_provider="telnyx", fax_connection_id="c-1"))
     adapter.open().submit(adapter.prepare(fax()))
     assert stand_in.lines == [("KEY-1",)]
     assert stand_in.settings.fax_connection_id == "c-1"
@@ -52,7 +52,7 @@ def test_after_the_provider_refuses_the_credentials_the_next_fax_reads_them_agai
 ) -> None:
     secret = Secret(SIGNALWIRE)
     stand_in.line = FakeLine(submits=[Misconfigured("401"), Sent("p-1"), Sent("p-2")])
-    adapter = adapter_of(settings(secret))
+    adapter = adapter_of(fax_settings(secret))
     request = adapter.prepare(fax())
     assert adapter.open().submit(request) == Misconfigured("401")
     secret.put(SIGNALWIRE.replace("token-1", "token-2"))
@@ -79,7 +79,7 @@ def test_a_secret_of_the_wrong_shape_is_a_configuration_error_until_the_secret_i
     aws: Aws, stand_in: StandIn, text: str
 ) -> None:
     secret = Secret(text)
-    adapter = adapter_of(settings(secret))
+    adapter = adapter_of(fax_settings(secret))
     assert why_not(adapter) == Misconfigured(SIGNALWIRE_SHAPE)
     assert stand_in.lines == []
     secret.put(SIGNALWIRE)
@@ -89,12 +89,12 @@ def test_a_secret_of_the_wrong_shape_is_a_configuration_error_until_the_secret_i
 
 @pytest.mark.parametrize("text", ["placeholder", SIGNALWIRE, '{"api_key": null}'])
 def test_a_secret_without_telnyx_fields_is_a_misconfiguration(aws: Aws, stand_in: StandIn, text: str) -> None:
-    adapter = adapter_of(settings(Secret(text), fax_provider="telnyx"))
+    adapter = adapter_of(fax_settings(Secret(text), fax_provider="telnyx"))
     assert why_not(adapter) == Misconfigured(TELNYX_SHAPE)
 
 
 def test_the_error_about_an_invalid_secret_does_not_quote_the_secret(aws: Aws, stand_in: StandIn) -> None:
-    adapter = adapter_of(settings(Secret('{"project": "very-private", "tokn": "most-private"}')))
+    adapter = adapter_of(fax_settings(Secret('{"project": "very-private", "tokn": "most-private"}')))
     assert "private" not in str(why_not(adapter))
 
 
@@ -105,7 +105,7 @@ def test_a_fax_is_certainly_not_sent_if_the_credentials_cannot_be_read(
     secret = Secret(None)
     if broken == "missing":
         secret.arn = secret.arn.replace("mailroom-test-fax", "mailroom-test-missing")
-    fax_sender = settings(secret, queue_url=aws.urls["fax.fifo"])
+    fax_sender = fax_settings(secret, queue_url=aws.urls["fax.fifo"])
     worker = Worker.of(fax_sender, adapter_of(fax_sender), Delivery)
     worker.handle(sqs_event(fax_body(id="f-1", event_type="fax")), lambda: int(FAX_LEASE * 1000))
     assert entry(aws)["status"] == "sending"

@@ -110,7 +110,9 @@ def test_near_the_functions_deadline_a_fax_returns_to_the_queue_and_the_next_rec
     line = FakeLine(script=ends_after(clock, 1000, Delivered()))
     worker = fax_post(line)
     assert worker.handle(fax_body()) == 5
-    assert FUNCTION_SECONDS - 40 <= clock() - NOW < FUNCTION_SECONDS - 30  # a poll and its record fit in
+    assert (
+        FUNCTION_SECONDS - 40 <= clock() - NOW < FUNCTION_SECONDS - 30
+    )  # enough time for a poll and a record
     assert ("startedAt" in entry(aws), entry(aws)["provider_id"]) == (False, "p-1")
     assert counted()["HandedBack"] == 1
     assert worker.handle(fax_body(), receives=2) is None

@@ -121,7 +121,7 @@ def test_a_daily_spend_limit_does_not_use_up_the_attempts_of_a_fax(
     assert counted() == {"Submitted": 6, "DayUsedUp": 3, "Retrying": 2, "Rejected": 1}
 
 
-def test_the_fault_of_an_account_that_an_operator_has_corrected_is_no_attempt_of_the_line(
+def test_a_fax_that_failed_by_a_fault_of_the_account_uses_no_attempt_of_its_line(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws
 ) -> None:
     worker = fax_post(FakeLine(NO_PROFILE, NO_PROFILE, BUSY, BUSY), max_attempts=2)

@@ -177,7 +177,7 @@ def test_a_fax_submitted_to_another_provider_is_neither_looked_up_nor_sent_again
     fax_ledger.hand_back(on_line(fax_ledger, "the-provider-before"))
     worker = fax_post(longest_fax_seconds=7200)
     clock.advance(200)
-    assert worker.handle(fax_body()) == 7000  # its line may be in use until then
+    assert worker.handle(fax_body()) == 7000  # the line of the fax may be in use until then
     clock.advance(7000)
     assert worker.handle(fax_body()) == 20
     assert (worker.line.calls, entry(aws)["provider_id"]) == ([], "p-0")

@@ -1,4 +1,5 @@
-"""A fax whose submit has an unknown outcome: evidence comes first, and a guess sends nothing twice."""
+"""A fax whose submit has an unknown outcome: evidence comes first, and a guess never leads to a second
+submit."""
 
 from typing import Any
 

@@ -18,7 +18,7 @@ VARIABLES = {"send_fax": "FAX_PROVIDER", "retry_fax": "FAX_QUEUE_URL", "outcomes
 """A required variable of each handler."""
 
 
-def environment(aws: Aws, secret: Secret) -> dict[str, str]:
+def fax_environment(aws: Aws, secret: Secret) -> dict[str, str]:
     """Return the variables that the stacks add for these functions."""
     settings = {**FAX_SETTINGS, "fax_secret_arn": secret.arn, "poll_seconds": 0.3}
     return {
@@ -33,7 +33,7 @@ def environment(aws: Aws, secret: Secret) -> dict[str, str]:
 @pytest.fixture
 def load_fax(aws: Aws, load: Load, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
     """Load a handler with the environment of a stage with faxes."""
-    for name, value in environment(aws, Secret(SIGNALWIRE)).items():
+    for name, value in fax_environment(aws, Secret(SIGNALWIRE)).items():
         monkeypatch.setenv(name, value)
     yield load
     for name in VARIABLES:

@@ -10,34 +10,30 @@ from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pend
 from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Sent
 from mailroom.providers.signalwire.sender import SignalWire
-from tests.support.unit.fax import at
-from tests.support.unit.scripted_server import Answer, ScriptedServer, Step, scripted
+from tests.support.unit.fax import fax_sender_at
+from tests.support.unit.scripted_server import Answer, ScriptedServer, Step, error_of_twilio, scripted
 
 PROJECT = "b3877c40-da60-4998-90ad-b792e98472ac"
 FAXES = f"/api/laml/2010-04-01/Accounts/{PROJECT}/Faxes"
 REQUEST = FaxRequest("+15555550100", "+15555550199", "https://example.com/a.pdf?X-Amz-Signature=1f", "ref")
 
 
-def adapter(url: str) -> SignalWire:
-    return SignalWire(PROJECT, "token", at(url))
+def signalwire_at(url: str) -> SignalWire:
+    return SignalWire(PROJECT, "token", fax_sender_at(url))
 
 
-def submitted(step: Step) -> tuple[Outcome, ScriptedServer]:
+def submit_to_signalwire(step: Step) -> tuple[Outcome, ScriptedServer]:
     with scripted(step) as server:
-        return adapter(server.url).submit(REQUEST), server
-
-
-def fault(code: object, message: str, status: int = 400) -> Answer:
-    return Answer(status, {"code": code, "message": message, "more_info": "", "status": status})
+        return signalwire_at(server.url).submit(REQUEST), server
 
 
 def fetched(**fax: Any) -> FaxState:
     with scripted(Answer(200, {"sid": "fax-1", **fax})) as server:
-        return adapter(server.url).fetch("fax-1")
+        return signalwire_at(server.url).fetch("fax-1")
 
 
 def test_a_fax_is_submitted_in_one_complete_request() -> None:
-    outcome, server = submitted(Answer(201, {"sid": "fax-1", "status": "queued"}))
+    outcome, server = submit_to_signalwire(Answer(201, {"sid": "fax-1", "status": "queued"}))
     assert outcome == Sent("fax-1")
     (request,) = server.requests
     assert (request.method, request.target) == ("POST", FAXES)
@@ -56,25 +52,25 @@ def test_a_fax_is_submitted_in_one_complete_request() -> None:
 
 def test_signalwires_base_url_may_contain_a_path_and_a_final_slash() -> None:
     with scripted(Answer(200, {"sid": "fax-1"})) as server:
-        assert adapter(f"{server.url}/signalwire/").submit(REQUEST) == Sent("fax-1")
+        assert signalwire_at(f"{server.url}/signalwire/").submit(REQUEST) == Sent("fax-1")
         assert server.requests[0].path == f"/signalwire{FAXES}"
 
 
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [
-        (fault("20003", "Authentication failed", 401), Misconfigured),
-        (fault("21211", "The 'To' number is not a valid phone number."), Rejected),
-        (fault(21217, "Phone number does not appear to be valid"), Rejected),
-        (fault("10000", "MediaUrl can't be blank"), Rejected),
-        (fault("21211", "Unprocessable", 422), Rejected),
-        (fault("21620", "Invalid media URL(s)"), Rejected),
-        (fault("10000", "The argument passed is invalid"), Misconfigured),
-        (fault("21212", "Phone number is not in the correct format."), Misconfigured),
-        (fault(21606, "not a number of this account"), Misconfigured),
-        (fault("10000", "From must be a purchased number"), Misconfigured),
-        (fault("10000", "Your project is suspended"), Misconfigured),
-        (fault("10000", "Ttl must be between 5 and 300"), Misconfigured),
+        (error_of_twilio("20003", "Authentication failed", 401), Misconfigured),
+        (error_of_twilio("21211", "The 'To' number is not a valid phone number."), Rejected),
+        (error_of_twilio(21217, "Phone number does not appear to be valid"), Rejected),
+        (error_of_twilio("10000", "MediaUrl can't be blank"), Rejected),
+        (error_of_twilio("21211", "Unprocessable", 422), Rejected),
+        (error_of_twilio("21620", "Invalid media URL(s)"), Rejected),
+        (error_of_twilio("10000", "The argument passed is invalid"), Misconfigured),
+        (error_of_twilio("21212", "Phone number is not in the correct format."), Misconfigured),
+        (error_of_twilio(21606, "not a number of this account"), Misconfigured),
+        (error_of_twilio("10000", "From must be a purchased number"), Misconfigured),
+        (error_of_twilio("10000", "Your project is suspended"), Misconfigured),
+        (error_of_twilio("10000", "Ttl must be between 5 and 300"), Misconfigured),
         (Answer(422, {"errors": [{"code": "invalid", "detail": "From is not yours"}]}), Misconfigured),
         (Answer(422, {"errors": [{"code": "invalid", "detail": "To is not a number"}]}), Misconfigured),
     ],
@@ -82,7 +78,7 @@ def test_signalwires_base_url_may_contain_a_path_and_a_final_slash() -> None:
 def test_a_refusal_by_signalwire_means_an_invalid_fax_or_a_misconfiguration(
     answer: Answer, kind: type[Outcome]
 ) -> None:
-    outcome, server = submitted(answer)
+    outcome, server = submit_to_signalwire(answer)
     assert isinstance(outcome, kind)
     assert len(server.requests) == 1
 
@@ -125,13 +121,13 @@ def test_an_unknown_signalwire_status_does_not_end_the_fax(log: Callable[[], lis
 
 def test_a_fax_is_fetched_by_signalwires_fax_id() -> None:
     with scripted(Answer(200, {"status": "queued"})) as server:
-        adapter(server.url).fetch("fax/1")
+        signalwire_at(server.url).fetch("fax/1")
         assert (server.requests[0].method, server.requests[0].target) == ("GET", f"{FAXES}/fax%2F1")
 
 
 def test_cancelling_a_fax_takes_one_request() -> None:
     with scripted(Answer(200, {"status": "canceled"})) as server:
-        adapter(server.url).cancel("fax-1")
+        signalwire_at(server.url).cancel("fax-1")
         (request,) = server.requests
         assert (request.method, request.target) == ("POST", f"{FAXES}/fax-1")
         assert request.form == {"Status": "canceled"}
@@ -139,7 +135,7 @@ def test_cancelling_a_fax_takes_one_request() -> None:
 
 def test_a_cancel_that_signalwire_refuses_raises_an_error() -> None:
     with (
-        scripted(fault("10000", "already in progress")) as server,
+        scripted(error_of_twilio("10000", "already in progress")) as server,
         pytest.raises(OutcomeUnknown, match="progress"),
     ):
-        adapter(server.url).cancel("fax-1")
+        signalwire_at(server.url).cancel("fax-1")

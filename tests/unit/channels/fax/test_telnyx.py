@@ -10,27 +10,27 @@ from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pend
 from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Sent
 from mailroom.providers.telnyx.sender import Telnyx
-from tests.support.unit.fax import at
+from tests.support.unit.fax import fax_sender_at
 from tests.support.unit.scripted_server import Answer, ScriptedServer, Step, closed, scripted
 
 REQUEST = FaxRequest("+15555550100", "+15555550199", "https://example.com/a.pdf?X-Amz-Signature=1f", "ref/7")
 STATE = b64encode(b"ref/7").decode()
 
 
-def adapter(url: str, quality: str = "fine") -> Telnyx:
-    return Telnyx("key", at(url, fax_connection_id="c-1", fax_quality=quality))
+def telnyx_at(url: str, quality: str = "fine") -> Telnyx:
+    return Telnyx("key", fax_sender_at(url, fax_connection_id="c-1", fax_quality=quality))
 
 
-def submitted(step: Step, quality: str = "fine") -> tuple[Outcome, ScriptedServer]:
+def submit_to_telnyx(step: Step, quality: str = "fine") -> tuple[Outcome, ScriptedServer]:
     with scripted(step) as server:
-        return adapter(server.url, quality=quality).submit(REQUEST), server
+        return telnyx_at(server.url, quality=quality).submit(REQUEST), server
 
 
-def accepted(**fax: Any) -> Answer:
+def accepted_fax(**fax: Any) -> Answer:
     return Answer(202, {"data": {"id": "fax-1", "status": "queued", **fax}})
 
 
-def fault(status: int, code: str, title: str = "?", pointer: str | None = None) -> Answer:
+def telnyx_error(status: int, code: str, title: str = "?", pointer: str | None = None) -> Answer:
     error: dict[str, Any] = {"code": code, "title": title, "detail": f"{title}."}
     if pointer is not None:
         error["source"] = {"pointer": pointer}
@@ -39,11 +39,11 @@ def fault(status: int, code: str, title: str = "?", pointer: str | None = None) 
 
 def fetched(**fax: Any) -> FaxState:
     with scripted(Answer(200, {"data": {"id": "fax-1", **fax}})) as server:
-        return adapter(server.url).fetch("fax-1")
+        return telnyx_at(server.url).fetch("fax-1")
 
 
 def test_a_fax_is_submitted_in_one_complete_request() -> None:
-    outcome, server = submitted(accepted())
+    outcome, server = submit_to_telnyx(accepted_fax())
     assert outcome == Sent("fax-1")
     (request,) = server.requests
     assert (request.method, request.target) == ("POST", "/v2/faxes")
@@ -63,29 +63,29 @@ def test_a_fax_is_submitted_in_one_complete_request() -> None:
     ("quality", "word"), [("standard", "normal"), ("fine", "high"), ("superfine", "very_high")]
 )
 def test_each_fax_quality_setting_is_sent_under_the_name_that_telnyx_uses(quality: str, word: str) -> None:
-    assert submitted(accepted(), quality=quality)[1].requests[0].json["quality"] == word
+    assert submit_to_telnyx(accepted_fax(), quality=quality)[1].requests[0].json["quality"] == word
 
 
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [
-        (fault(401, "10009", "Authentication failed"), Misconfigured),
-        (fault(422, "10016", "Phone number must be in +E.164 format", "/to"), Rejected),
-        (fault(422, "10003", "Invalid URL", "/media_url"), Rejected),
-        (fault(400, "10015", "Bad Request"), Misconfigured),
-        (fault(422, "10016", "Phone number must be in +E.164 format", "/from"), Misconfigured),
-        (fault(422, "10004", "Missing required parameter", "/connection_id"), Misconfigured),
-        (fault(422, "10015", "Bad Request", "/body/quality"), Misconfigured),
-        (fault(422, "10015", "The connection is not active"), Misconfigured),
-        (fault(400, "20012", "Inactive"), Misconfigured),
-        (fault(422, "10002", "Invalid phone number"), Misconfigured),
+        (telnyx_error(401, "10009", "Authentication failed"), Misconfigured),
+        (telnyx_error(422, "10016", "Phone number must be in +E.164 format", "/to"), Rejected),
+        (telnyx_error(422, "10003", "Invalid URL", "/media_url"), Rejected),
+        (telnyx_error(400, "10015", "Bad Request"), Misconfigured),
+        (telnyx_error(422, "10016", "Phone number must be in +E.164 format", "/from"), Misconfigured),
+        (telnyx_error(422, "10004", "Missing required parameter", "/connection_id"), Misconfigured),
+        (telnyx_error(422, "10015", "Bad Request", "/body/quality"), Misconfigured),
+        (telnyx_error(422, "10015", "The connection is not active"), Misconfigured),
+        (telnyx_error(400, "20012", "Inactive"), Misconfigured),
+        (telnyx_error(422, "10002", "Invalid phone number"), Misconfigured),
         (Answer(422, {"errors": [{"code": "10015", "source": {"parameter": "to"}}]}), Rejected),
     ],
 )
 def test_a_refusal_by_telnyx_means_an_invalid_fax_or_a_misconfiguration(
     answer: Answer, kind: type[Outcome]
 ) -> None:
-    outcome, server = submitted(answer)
+    outcome, server = submit_to_telnyx(answer)
     assert isinstance(outcome, kind)
     assert len(server.requests) == 1
 
@@ -94,7 +94,7 @@ def test_a_refusal_that_names_the_recipient_and_the_sender_is_a_misconfiguration
     errors = [
         {"code": "10016", "title": "Bad number", "source": {"pointer": f"/{name}"}} for name in ("to", "from")
     ]
-    assert submitted(Answer(422, {"errors": errors}))[0] == Misconfigured(
+    assert submit_to_telnyx(Answer(422, {"errors": errors}))[0] == Misconfigured(
         "Telnyx answered 422: 10016: Bad number; 10016: Bad number"
     )
 
@@ -173,17 +173,17 @@ def test_telnyxs_failure_reason_shows_whose_fault_it_is(reason: str, fault: str 
 
 def test_a_fax_is_fetched_by_telnyxs_fax_id() -> None:
     with scripted(Answer(200, {"data": {"status": "queued"}})) as server:
-        adapter(f"{server.url}/telnyx/").fetch("fax/1")
+        telnyx_at(f"{server.url}/telnyx/").fetch("fax/1")
         assert (server.requests[0].method, server.requests[0].target) == ("GET", "/telnyx/v2/faxes/fax%2F1")
 
 
 def test_the_account_of_a_telnyx_fax_is_its_connection_id() -> None:
-    assert adapter(closed()).account == "c-1"
+    assert telnyx_at(closed()).account == "c-1"
 
 
 def test_cancelling_a_fax_takes_one_request_without_a_body() -> None:
     with scripted(Answer(202, {"data": {"result": "ok"}})) as server:
-        adapter(server.url).cancel("fax-1")
+        telnyx_at(server.url).cancel("fax-1")
         (request,) = server.requests
         assert (request.method, request.target) == ("POST", "/v2/faxes/fax-1/actions/cancel")
         assert (request.body, request.headers["content-length"]) == (b"", "0")
@@ -192,7 +192,7 @@ def test_cancelling_a_fax_takes_one_request_without_a_body() -> None:
 
 def test_a_cancel_that_telnyx_refuses_raises_an_error() -> None:
     with (
-        scripted(fault(422, "10015", "The fax is over")) as server,
+        scripted(telnyx_error(422, "10015", "The fax is over")) as server,
         pytest.raises(OutcomeUnknown, match="over"),
     ):
-        adapter(server.url).cancel("fax-1")
+        telnyx_at(server.url).cancel("fax-1")

@@ -24,23 +24,23 @@ from mailroom.message.outcome import (
 from mailroom.providers.resend.sender import Request
 from mailroom.telemetry import masked
 from tests.support.unit.publishing import publish
-from tests.support.unit.resend_mail import adapter
+from tests.support.unit.resend_mail import resend_adapter
 from tests.support.unit.scripted_server import Answer, ScriptedServer, Step, scripted
 from tests.support.unit.shared import BUCKET, NOW, NOW_MS, SENDER, TEMPLATES, Aws, mail
 from tests.support.unit.shelf import OURS
-from tests.support.unit.unsubscribing import KEY, NEWER, TOPIC, URL, keys, tokens
+from tests.support.unit.unsubscribing import KEY, NEWER, TOPIC, URL, secrets_with_key, tokens
 
 ACCEPTED = Answer(200, {"id": "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"})
 DAY = 86_400
 
 
-def submitted(step: Step, message: Mail | None = None) -> tuple[Outcome, ScriptedServer]:
+def submit_to_resend(step: Step, message: Mail | None = None) -> tuple[Outcome, ScriptedServer]:
     with scripted(step) as server:
-        sender = adapter(server.url)
+        sender = resend_adapter(server.url)
         return sender.open().submit(sender.prepare(message or mail())), server
 
 
-def refusal(status: int, name: str, message: str = "no", **headers: str) -> Answer:
+def resend_refusal(status: int, name: str, message: str = "no", **headers: str) -> Answer:
     return Answer(status, {"statusCode": status, "name": name, "message": message}, headers)
 
 
@@ -52,7 +52,7 @@ def test_a_mail_is_submitted_to_resend_in_one_complete_request() -> None:
         html="<p>Hi</p>",
         headers={"X-Team": "a"},
     )
-    outcome, server = submitted(ACCEPTED, message)
+    outcome, server = submit_to_resend(ACCEPTED, message)
     assert outcome == Sent("49a3999c-0ce1-4ea6-ab68-afcd6dc2e794", {"subject": "Hello"})
     (call,) = server.requests
     assert (call.method, call.target) == ("POST", "/emails")
@@ -79,7 +79,7 @@ def test_a_mail_is_submitted_to_resend_in_one_complete_request() -> None:
 def test_a_request_to_resend_contains_the_bytes_of_attachments(aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="logo.png", Body=b"\x89PNG")
     attachment = {"ref": f"s3://{BUCKET}/logo.png", "content_id": "logo"}
-    request = adapter(s3=aws.s3).prepare(with_attachments(attachment))
+    request = resend_adapter(s3=aws.s3).prepare(with_attachments(attachment))
     (part,) = body(request)["attachments"]
     assert part == {
         "filename": "logo.png",
@@ -108,7 +108,7 @@ def test_resend_derives_an_attachments_type_from_its_name_except_for_a_matching_
 ) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="a", Body=b"a")
     attachment = {"ref": f"s3://{BUCKET}/a", "filename": filename, **({"content_type": kind} if kind else {})}
-    (part,) = body(adapter(s3=aws.s3).prepare(with_attachments(attachment)))["attachments"]
+    (part,) = body(resend_adapter(s3=aws.s3).prepare(with_attachments(attachment)))["attachments"]
     assert (part["filename"], part.get("content_type")) == (filename, sent)
 
 
@@ -128,19 +128,19 @@ def body(request: Request) -> Any:
 
 
 def test_each_attempt_of_each_message_of_each_stage_has_a_different_idempotency_key() -> None:
-    key = adapter().prepare(mail()).key
-    assert (adapter().prepare(mail()).key, len(key)) == (key, 64)
+    key = resend_adapter().prepare(mail()).key
+    assert (resend_adapter().prepare(mail()).key, len(key)) == (key, 64)
     requests = [
-        adapter().prepare(mail(attempt=2)),
-        adapter().prepare(mail("m-2")),
-        adapter(scope="another-stage").prepare(mail()),
+        resend_adapter().prepare(mail(attempt=2)),
+        resend_adapter().prepare(mail("m-2")),
+        resend_adapter(scope="another-stage").prepare(mail()),
     ]
     assert len({key, *(request.key for request in requests)}) == 4
 
 
-def repeated(message: Mail, **settings: Any) -> Request:
+def repeated_request(message: Mail, **settings: Any) -> Request:
     """Return the request that is repeated after a crash. The first one was made at NOW."""
-    evidence = adapter(**settings).open().look_up(message, NOW_MS, ())
+    evidence = resend_adapter(**settings).open().look_up(message, NOW_MS, ())
     assert isinstance(evidence, Repeatable)
     request = evidence.prepare(message)
     assert isinstance(request, Request)
@@ -150,84 +150,84 @@ def repeated(message: Mail, **settings: Any) -> Request:
 def test_a_repeated_request_to_resend_is_identical_to_the_first_request(aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="a.pdf", Body=b"%PDF")
     message = with_attachments({"ref": f"s3://{BUCKET}/a.pdf"})
-    first = adapter(s3=aws.s3).prepare(message)
-    assert repeated(message, s3=aws.s3) == first
+    first = resend_adapter(s3=aws.s3).prepare(message)
+    assert repeated_request(message, s3=aws.s3) == first
 
 
 def test_a_repeated_request_to_resend_uses_the_template_version_of_the_first_try(aws: Aws) -> None:
     published = Templates(OURS, Payloads(aws.s3, TEMPLATES))
     publish(aws, 7, "seven")
     message = parsed(template="a", template_version=7)
-    first = adapter(templates=published).prepare(message)
+    first = resend_adapter(templates=published).prepare(message)
     publish(aws, 8, "eight")
     assert body(first)["text"] == "seven"
-    assert repeated(message, templates=Templates(OURS, Payloads(aws.s3, TEMPLATES))) == first
+    assert repeated_request(message, templates=Templates(OURS, Payloads(aws.s3, TEMPLATES))) == first
 
 
 def test_a_repeated_request_keeps_the_unsubscribe_link_of_the_first_try_after_a_link_key_change() -> None:
-    secrets, message = keys(KEY), mail(topic=TOPIC)
-    first = adapter(secrets=secrets).prepare(message)
+    secrets, message = secrets_with_key(KEY), mail(topic=TOPIC)
+    first = resend_adapter(secrets=secrets).prepare(message)
     secrets.rotate(f'{{"key": "{NEWER}", "previous": ["{KEY}"]}}', NOW + 60)
-    assert adapter(secrets=secrets).prepare(message).body != first.body
-    assert repeated(message, secrets=secrets) == first
+    assert resend_adapter(secrets=secrets).prepare(message).body != first.body
+    assert repeated_request(message, secrets=secrets) == first
     link = body(first)["headers"]["List-Unsubscribe"].strip("<>")
     assert tokens(NEWER, KEY).read(link.removeprefix(f"{URL}/")).topic == TOPIC
 
 
 def test_a_request_to_resend_may_be_repeated_for_23_hours_and_45_minutes() -> None:
-    evidence = adapter().open().look_up(mail(), NOW_MS, ())
+    evidence = resend_adapter().open().look_up(mail(), NOW_MS, ())
     assert isinstance(evidence, Repeatable)
     assert evidence.until == NOW + DAY - 900
 
 
 def test_the_order_of_an_items_attributes_does_not_change_the_request_to_resend() -> None:
     message, reordered = (mail(headers={f"X-{name}": name for name in names}) for names in ("ab", "ba"))
-    assert adapter().prepare(message) == adapter().prepare(reordered)
+    assert resend_adapter().prepare(message) == resend_adapter().prepare(reordered)
 
 
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [
-        (refusal(400, "validation_error", "The `to` field is invalid."), Rejected),
-        (refusal(422, "missing_required_field", "Missing `subject`."), Rejected),
-        (refusal(422, "invalid_attachment"), Rejected),
-        (refusal(422, "validation_error", "Invalid `to` field. Use `email@…`."), Rejected),
-        (refusal(400, "validation_error", "API key is invalid"), Misconfigured),
-        (refusal(422, "validation_error", "Invalid `tags` field."), Misconfigured),
-        (refusal(422, "invalid_parameter", "Invalid `to` field."), Misconfigured),
-        (refusal(422, "a_new_one", "Invalid `to` field."), Misconfigured),
-        (refusal(451, "security_error"), Misconfigured),
-        (refusal(422, "invalid_from_address", "Invalid `from` field."), Misconfigured),
-        (refusal(422, "validation_error", "Invalid `from` field."), Misconfigured),
-        (refusal(401, "missing_api_key"), Misconfigured),
-        (refusal(401, "restricted_api_key"), Misconfigured),
-        (refusal(403, "invalid_api_key"), Misconfigured),
-        (refusal(403, "validation_error", "The example.com domain is not verified."), Misconfigured),
+        (resend_refusal(400, "validation_error", "The `to` field is invalid."), Rejected),
+        (resend_refusal(422, "missing_required_field", "Missing `subject`."), Rejected),
+        (resend_refusal(422, "invalid_attachment"), Rejected),
+        (resend_refusal(422, "validation_error", "Invalid `to` field. Use `email@…`."), Rejected),
+        (resend_refusal(400, "validation_error", "API key is invalid"), Misconfigured),
+        (resend_refusal(422, "validation_error", "Invalid `tags` field."), Misconfigured),
+        (resend_refusal(422, "invalid_parameter", "Invalid `to` field."), Misconfigured),
+        (resend_refusal(422, "a_new_one", "Invalid `to` field."), Misconfigured),
+        (resend_refusal(451, "security_error"), Misconfigured),
+        (resend_refusal(422, "invalid_from_address", "Invalid `from` field."), Misconfigured),
+        (resend_refusal(422, "validation_error", "Invalid `from` field."), Misconfigured),
+        (resend_refusal(401, "missing_api_key"), Misconfigured),
+        (resend_refusal(401, "restricted_api_key"), Misconfigured),
+        (resend_refusal(403, "invalid_api_key"), Misconfigured),
+        (resend_refusal(403, "validation_error", "The example.com domain is not verified."), Misconfigured),
         (
-            refusal(
+            resend_refusal(
                 403,
                 "validation_error",
                 "You can only send testing emails to your own email address (ada@example.com).",
             ),
             Rejected,
         ),
-        (refusal(404, "not_found"), Misconfigured),
-        (refusal(400, "invalid_idempotency_key"), Misconfigured),
-        (refusal(429, "rate_limit_exceeded"), Retry),
-        (refusal(429, "daily_quota_exceeded"), DayUsedUp),
-        (refusal(429, "monthly_quota_exceeded"), DayUsedUp),
-        (refusal(409, "invalid_idempotent_request"), Conflict),
+        (resend_refusal(404, "not_found"), Misconfigured),
+        (resend_refusal(400, "invalid_idempotency_key"), Misconfigured),
+        (resend_refusal(429, "rate_limit_exceeded"), Retry),
+        (resend_refusal(429, "daily_quota_exceeded"), DayUsedUp),
+        (resend_refusal(429, "monthly_quota_exceeded"), DayUsedUp),
+        (resend_refusal(409, "invalid_idempotent_request"), Conflict),
     ],
     ids=lambda value: getattr(value, "__name__", "") or f"{value.status}-{value.body['name']}",
 )
 def test_a_refusal_by_resend_means_an_invalid_mail_a_misconfiguration_or_a_retry(
     answer: Answer, kind: type
 ) -> None:
-    outcome, _ = submitted(answer)
+    outcome, _ = submit_to_resend(answer)
     assert isinstance(outcome, kind)
     assert masked(answer.body["message"]) in outcome.reason  # type: ignore[union-attr] # no Sent
 
 
 def test_the_account_name_is_derived_from_the_api_key_without_revealing_the_key() -> None:
-    assert adapter().open().account.startswith("resend/")
-    assert "re_123" not in adapter().open().account
+    assert resend_adapter().open().account.startswith("resend/")
+    assert "re_123" not in resend_adapter().open().account

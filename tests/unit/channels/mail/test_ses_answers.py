@@ -6,7 +6,7 @@ from botocore.exceptions import ReadTimeoutError
 from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import DayUsedUp, Misconfigured, Outcome, Rejected, Retry, Sent, Unknowable
 from tests.support.unit.fakes import Meddler, client_error
-from tests.support.unit.ses import Ses, adapter
+from tests.support.unit.ses import Ses, ses_mail
 from tests.support.unit.shared import SENDER, Aws, mail
 
 UNVERIFIED = "Email address is not verified. The following identities failed the check in region EU-CENTRAL-1"
@@ -16,13 +16,13 @@ CONTENT = {"Simple": {"Subject": {"Data": "Hello " + "x" * 300}}}
 REQUEST = {"FromEmailAddress": SENDER, "Destination": TO, "Content": CONTENT}
 
 
-def submitted(error: Exception) -> Outcome:
-    return adapter(Ses(error)).submit(REQUEST)
+def outcome_at_ses(error: Exception) -> Outcome:
+    return ses_mail(Ses(error)).submit(REQUEST)
 
 
 def test_an_accepted_mail_is_recorded_with_the_message_id_of_ses_and_the_beginning_of_its_subject() -> None:
     client = Ses()
-    assert adapter(client).submit(REQUEST) == Sent("0107018f-1", {"subject": "Hello " + "x" * 194})
+    assert ses_mail(client).submit(REQUEST) == Sent("0107018f-1", {"subject": "Hello " + "x" * 194})
     assert client.requests == [REQUEST]
 
 
@@ -65,7 +65,7 @@ def test_an_accepted_mail_is_recorded_with_the_message_id_of_ses_and_the_beginni
 def test_a_refusal_by_ses_means_an_invalid_mail_a_misconfiguration_or_a_retry(
     code: str, message: str, status: int, kind: type[Outcome]
 ) -> None:
-    outcome = submitted(client_error(code, message, status))
+    outcome = outcome_at_ses(client_error(code, message, status))
     assert isinstance(outcome, kind)
     assert not isinstance(outcome, Sent)
     assert outcome.reason == f"{code}: {message}"
@@ -73,27 +73,27 @@ def test_a_refusal_by_ses_means_an_invalid_mail_a_misconfiguration_or_a_retry(
 
 @pytest.mark.parametrize("text", [UNVERIFIED, f"{TOO_LONG}."])
 def test_a_refusal_of_an_address_that_ses_does_not_quote_is_undecided(text: str) -> None:
-    outcome = submitted(client_error("MessageRejected", text))
+    outcome = outcome_at_ses(client_error("MessageRejected", text))
     assert outcome == Rejected(f"MessageRejected: {text}", undecided=True)
 
 
 def test_an_exhausted_daily_quota_of_ses_gives_the_outcome_day_used_up() -> None:
-    outcome = submitted(client_error("LimitExceededException", "Daily message quota exceeded."))
+    outcome = outcome_at_ses(client_error("LimitExceededException", "Daily message quota exceeded."))
     assert outcome == DayUsedUp("LimitExceededException: Daily message quota exceeded.")
 
 
 def test_without_a_response_of_ses_the_outcome_is_unknown_and_the_submit_is_not_repeated() -> None:
     client = Ses(ReadTimeoutError(endpoint_url="https://email.example/"))
     with pytest.raises(OutcomeUnknown, match=r"^SES did not answer"):
-        adapter(client).submit(REQUEST)
+        ses_mail(client).submit(REQUEST)
     assert len(client.requests) == 1
 
 
 def test_a_look_up_at_ses_always_returns_unknowable() -> None:
-    assert adapter(Ses()).look_up(mail(), 0, ()) == Unknowable()
+    assert ses_mail(Ses()).look_up(mail(), 0, ()) == Unknowable()
 
 
 def test_a_prepared_mail_is_valid_by_the_api_model_of_ses(aws: Aws) -> None:
     client = Meddler(aws.sesv2)
-    request = adapter(client).prepare(mail(html="<p>Hi</p>", headers={"X-Team": "post"}, cc="c@example.com"))
-    assert isinstance(adapter(client).submit(request), Sent)
+    request = ses_mail(client).prepare(mail(html="<p>Hi</p>", headers={"X-Team": "post"}, cc="c@example.com"))
+    assert isinstance(ses_mail(client).submit(request), Sent)

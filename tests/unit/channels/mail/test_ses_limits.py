@@ -22,7 +22,7 @@ from mailroom.channels.mail.contract import (
 from mailroom.errors import Invalid
 from mailroom.message.message import MAX_ID_BYTES, Reference
 from mailroom.recipients.unsubscribe_links import MAX_LINK, ONE_CLICK
-from tests.support.unit.contract import problem, read
+from tests.support.unit.contract import problem_of_mail, read_mail
 
 MODEL: Any = get_session().get_service_model("sesv2")
 
@@ -75,7 +75,7 @@ def test_the_headers_of_mailroom_are_within_the_limit() -> None:
 
 @pytest.mark.parametrize("size", range(20, 60, 3))
 def test_the_header_of_intended_recipients_is_within_the_limit_at_any_length_of_addresses(size: int) -> None:
-    mail = read(to=[f"{'r' * size}{number:03}@example.com" for number in range(50)])
+    mail = read_mail(to=[f"{'r' * size}{number:03}@example.com" for number in range(50)])
     contract.check_headers(mail.redirected("dev@example.com").headers)
 
 
@@ -83,17 +83,17 @@ def test_the_header_of_intended_recipients_is_within_the_limit_at_any_length_of_
 def test_a_header_that_is_too_long_with_its_name_is_refused(name: str, size: int) -> None:
     count = len(name) + size
     sentence = f"has {count} characters in its name and value together; use at most 996"
-    assert problem(headers={name: "x" * size}) == (f"headers.{name}", sentence)
-    assert read(headers={name: "x" * (996 - len(name))})
+    assert problem_of_mail(headers={name: "x" * size}) == (f"headers.{name}", sentence)
+    assert read_mail(headers={name: "x" * (996 - len(name))})
 
 
 def test_an_address_whose_encoded_name_is_too_long_is_refused_with_its_place() -> None:
     long = f"{'山' * 70} <vincent@example.com>"
-    place, sentence = problem(to=["a@example.com", long])
+    place, sentence = problem_of_mail(to=["a@example.com", long])
     assert place == "to[1]"
     assert re.search(r"has 3\d\d characters with its encoded name; use at most 320$", sentence)
     for name in ("cc", "bcc", "reply_to", "from"):
-        assert problem(**{name: long})[0] == name
+        assert problem_of_mail(**{name: long})[0] == name
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,8 @@ def test_an_address_whose_encoded_name_is_too_long_is_refused_with_its_place() -
 )
 def test_a_content_type_is_a_type_and_a_subtype_with_any_parameters(kind: str) -> None:
     assert (
-        read(attachments=[{"ref": "s3://bucket/a", "content_type": kind}]).attachments[0].content_type == kind
+        read_mail(attachments=[{"ref": "s3://bucket/a", "content_type": kind}]).attachments[0].content_type
+        == kind
     )
 
 
@@ -139,14 +140,14 @@ def test_a_content_type_is_a_type_and_a_subtype_with_any_parameters(kind: str) -
         ),
     ],
 )
-def test_a_content_type_that_is_no_media_type_is_refused_when_the_mail_is_put(kind: str) -> None:
+def test_an_attachment_with_an_invalid_content_type_is_refused_when_the_mail_is_put(kind: str) -> None:
     fault = ("attachments[0].content_type", "is not a media type; use one like application/pdf")
-    assert problem(attachments=[{"ref": "s3://bucket/a", "content_type": kind}]) == fault
+    assert problem_of_mail(attachments=[{"ref": "s3://bucket/a", "content_type": kind}]) == fault
 
 
 @pytest.mark.parametrize("filename", ["a\nb", "a" * 256])
 def test_an_invalid_filename_is_refused_when_the_mail_is_put(filename: str) -> None:
     sentence = "has control characters, or not 1 to 255 characters; use another name"
     fault = ("attachments[0].filename", sentence)
-    assert problem(attachments=[{"ref": "s3://bucket/a", "filename": filename}]) == fault
-    assert problem(attachments=[{"ref": "s3://bucket/"}]) == fault
+    assert problem_of_mail(attachments=[{"ref": "s3://bucket/a", "filename": filename}]) == fault
+    assert problem_of_mail(attachments=[{"ref": "s3://bucket/"}]) == fault

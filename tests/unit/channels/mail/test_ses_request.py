@@ -9,7 +9,7 @@ import pytest
 
 from mailroom.channels.mail.contract import UNSUPPORTED, Attachment
 from mailroom.errors import Invalid
-from tests.support.unit.ses import Ses, adapter, prepared, problem
+from tests.support.unit.ses import Ses, prepared, problem_at_ses, ses_mail
 from tests.support.unit.shared import BUCKET, SENDER, Aws, mail
 
 
@@ -62,7 +62,7 @@ def test_the_attribute_email_contains_a_recipient_like_the_attribute_to() -> Non
 def test_a_mail_without_content_is_rendered_from_the_default_template_and_all_attributes() -> None:
     message = mail(to=None, email="v@example.com", subject=None, text=None)
     message.variables.update(first_name="Vincent", last_name="van Gogh")
-    request = adapter(Ses()).prepare(message)
+    request = ses_mail(Ses()).prepare(message)
     simple = request["Content"]["Simple"]
     assert simple["Subject"]["Data"] == "Vincent, there is a message for you"
     assert set(simple["Body"]) == {"Html", "Text"}
@@ -82,7 +82,7 @@ def test_a_mail_is_sent_from_the_sender_that_the_item_names(from_: str | None, e
 
 
 def test_a_sender_unknown_to_the_stage_is_refused_and_the_error_lists_the_stages_senders() -> None:
-    reason = problem(from_="ceo@mailroom.example")
+    reason = problem_at_ses(from_="ceo@mailroom.example")
     assert reason.startswith("from: is not among this stage's senders; use one of ")
     assert "post@mailroom.example" in reason
     assert "news@xn--bcher-kva.example" in reason
@@ -94,7 +94,7 @@ def attached(
     aws.s3.put_object(Bucket=BUCKET, Key="bills/7.pdf", Body=b"%PDF")
     aws.s3.put_object(Bucket=BUCKET, Key="bills/noname", Body=b"abc")
     message = mail(attachments=[Attachment(**attributes) for attributes in attachments], **content)
-    request = adapter(Ses(), aws.s3, limit).prepare(message)
+    request = ses_mail(Ses(), aws.s3, limit).prepare(message)
     parts: list[dict[str, Any]] = request["Content"]["Simple"]["Attachments"]
     return parts
 

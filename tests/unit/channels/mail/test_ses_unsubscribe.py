@@ -12,10 +12,10 @@ from mailroom.errors import Invalid
 from mailroom.message.outcome import Misconfigured, NotReady, Retry, Sent
 from mailroom.recipients.unsubscribe_links import Choice, Tokens
 from mailroom_stacks.paths import LAMBDAS
-from tests.support.unit.ses import Ses, adapter, headers_of, linked
+from tests.support.unit.ses import Ses, headers_of, linked, ses_mail
 from tests.support.unit.shared import mail
 from tests.support.unit.shelf import Shelf
-from tests.support.unit.unsubscribing import TOPIC, URL, keys, tokens
+from tests.support.unit.unsubscribing import TOPIC, URL, secrets_with_key, tokens
 from tests.support.unit.webhooks import DENIED, DOWN, THROTTLED, Secrets
 
 VINCENT = "vincent@example.com"
@@ -26,7 +26,7 @@ SEVERAL: list[dict[str, Any]] = [
 ]
 
 
-def headers(**attributes: Any) -> dict[str, str]:
+def unsubscribe_headers(**attributes: Any) -> dict[str, str]:
     return headers_of(linked(Ses()).prepare(mail(**attributes)))
 
 
@@ -43,7 +43,7 @@ def choice_in(request_headers: dict[str, str]) -> Choice:
 
 @pytest.mark.parametrize("lane", ["normal", "bulk"])
 def test_a_mail_with_a_topic_has_a_one_click_unsubscribe_link(lane: str) -> None:
-    request_headers = headers(topic=TOPIC, lane=lane)
+    request_headers = unsubscribe_headers(topic=TOPIC, lane=lane)
     assert choice_in(request_headers) == Choice(VINCENT, TOPIC)
     assert request_headers["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
 
@@ -58,11 +58,11 @@ def test_a_mail_with_a_topic_has_a_one_click_unsubscribe_link(lane: str) -> None
     ],
 )
 def test_the_unsubscribe_link_contains_the_normalised_address(recipients: dict[str, Any]) -> None:
-    assert choice_in(headers(topic=TOPIC, **recipients)) == Choice(VINCENT, TOPIC)
+    assert choice_in(unsubscribe_headers(topic=TOPIC, **recipients)) == Choice(VINCENT, TOPIC)
 
 
 def test_a_mail_without_a_topic_gets_no_unsubscribe_link_and_needs_no_secret() -> None:
-    secrets = keys()
+    secrets = secrets_with_key()
     secrets.trouble = DENIED
     assert headers_of(linked(Ses(), secrets).prepare(mail(lane="bulk"))).keys() == {"X-Correlation-ID"}
     assert secrets.asked == []
@@ -70,7 +70,7 @@ def test_a_mail_without_a_topic_gets_no_unsubscribe_link_and_needs_no_secret() -
 
 @pytest.mark.parametrize("recipients", SEVERAL)
 def test_a_mail_to_several_recipients_gets_no_unsubscribe_link(recipients: dict[str, Any]) -> None:
-    assert headers(topic=TOPIC, **recipients).keys() == {"X-Correlation-ID"}
+    assert unsubscribe_headers(topic=TOPIC, **recipients).keys() == {"X-Correlation-ID"}
 
 
 def test_if_all_but_one_recipient_are_suppressed_the_mail_gets_an_unsubscribe_link() -> None:
@@ -79,11 +79,11 @@ def test_if_all_but_one_recipient_are_suppressed_the_mail_gets_an_unsubscribe_li
 
 
 def test_twelve_producer_headers_and_the_unsubscribe_headers_reach_the_header_limit_of_ses() -> None:
-    assert len(headers(topic=TOPIC, headers={f"X-{number}": "y" for number in range(12)})) == 15
+    assert len(unsubscribe_headers(topic=TOPIC, headers={f"X-{number}": "y" for number in range(12)})) == 15
 
 
 def test_the_secret_of_unsubscribe_links_is_read_once_for_many_mails() -> None:
-    secrets = keys()
+    secrets = secrets_with_key()
     ses = linked(Ses(), secrets)
     for number in range(20):
         ses.prepare(mail(f"m-{number}", topic=TOPIC))
@@ -149,7 +149,7 @@ def test_the_error_about_a_missing_variable_of_a_template_with_a_link_names_the_
     ],
 )
 def test_without_the_link_secret_a_mail_with_a_topic_is_not_sent(trouble: Exception, outcome: type) -> None:
-    secrets, client = keys(), Ses()
+    secrets, client = secrets_with_key(), Ses()
     secrets.trouble = trouble
     ses = linked(client, secrets)
     with pytest.raises(NotReady, match="the secret of the opt-out links cannot be read") as caught:
@@ -173,7 +173,7 @@ def test_without_a_key_in_the_link_secret_a_mail_with_a_topic_is_not_sent(text: 
 
 def test_an_adapter_without_unsubscribe_settings_does_not_send_a_mail_with_a_topic() -> None:
     with pytest.raises(TypeError):
-        adapter(Ses()).prepare(mail(topic=TOPIC))
+        ses_mail(Ses()).prepare(mail(topic=TOPIC))
 
 
 def test_an_unknown_template_is_refused_in_mails_with_and_without_a_topic(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_mail_whose_template_has_no_link_to_a_page_encrypts_nothing(
 ) -> None:
     monkeypatch.setattr(Tokens, "seal", lambda *_: pytest.fail("a token was encrypted"))
     rendered(shelf, "{{ unsubscribe_url }}", topic=TOPIC)
-    secrets = keys()
+    secrets = secrets_with_key()
     secrets.trouble = DENIED
     linked(Ses(), secrets).prepare(mail())
     linked(Ses(), secrets, root=shelf.root).prepare(mail(subject="Hello", text="{{ preferences_url }}"))
@@ -244,7 +244,7 @@ def test_a_process_whose_mails_have_no_link_to_a_page_never_imports_the_library_
 
 def test_a_secret_that_cannot_be_read_delays_a_mail_with_a_link_to_a_page(shelf: Shelf) -> None:
     shelf.put("a", subject="Hello", text="{{ preferences_url }}")
-    secrets = keys()
+    secrets = secrets_with_key()
     secrets.trouble = THROTTLED
     message = mail(subject=None, text=None, template="a")
     with pytest.raises(NotReady) as caught:

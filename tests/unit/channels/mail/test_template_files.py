@@ -20,7 +20,7 @@ TERMS = LoadedAttachment("terms.pdf", "application/pdf", b"%PDF")
 
 
 @pytest.fixture
-def templates(shelf: Shelf) -> Templates:
+def templates_with_files(shelf: Shelf) -> Templates:
     shelf.put("a", subject="Hello", html=HTML)
     (shelf.root / "a/files").mkdir()
     (shelf.root / "a/files/logo.png").write_bytes(LOGO.content)
@@ -40,25 +40,25 @@ def loaded(
 
 
 def test_each_mail_of_a_template_has_its_files_and_an_image_has_its_name_as_content_id(
-    aws: Aws, templates: Templates
+    aws: Aws, templates_with_files: Templates
 ) -> None:
-    assert loaded(aws, templates) == [LOGO, TERMS]
+    assert loaded(aws, templates_with_files) == [LOGO, TERMS]
 
 
 def test_the_attachments_of_a_mail_follow_the_files_of_its_template_and_share_the_limit(
-    aws: Aws, templates: Templates
+    aws: Aws, templates_with_files: Templates
 ) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="bill.pdf", Body=b"1234567")
     bill = Attachment(ref=f"s3://{BUCKET}/bill.pdf")
     size = len(LOGO.content) + len(TERMS.content) + 7
-    attached = loaded(aws, templates, bill, limit=size)
+    attached = loaded(aws, templates_with_files, bill, limit=size)
     assert [each.filename for each in attached] == ["logo.png", "terms.pdf", "bill.pdf"]
     with pytest.raises(Invalid, match=r"attachments\[0\].ref: has 7 bytes; use at most 6"):
-        loaded(aws, templates, bill, limit=size - 1)
+        loaded(aws, templates_with_files, bill, limit=size - 1)
 
 
 def test_an_image_that_neither_the_mail_nor_the_template_has_is_refused(
-    aws: Aws, templates: Templates, shelf: Shelf
+    aws: Aws, templates_with_files: Templates, shelf: Shelf
 ) -> None:
     (shelf.root / "a/files/logo.png").unlink()
     with pytest.raises(Invalid, match=r"the HTML refers to cid:logo\.png"):
@@ -74,7 +74,7 @@ def test_an_image_that_neither_the_mail_nor_the_template_has_is_refused(
     ],
 )
 def test_a_file_of_a_template_that_a_provider_refuses_is_refused_with_its_name(
-    aws: Aws, templates: Templates, shelf: Shelf, name: str, fault: str
+    aws: Aws, templates_with_files: Templates, shelf: Shelf, name: str, fault: str
 ) -> None:
     (shelf.root / "a/files" / name).write_bytes(b"a")
     shelf.put("a", html=f"{HTML}<img src='cid:große.png'>" if "große" in name else HTML)
@@ -83,7 +83,7 @@ def test_a_file_of_a_template_that_a_provider_refuses_is_refused_with_its_name(
 
 
 def test_the_type_of_a_file_of_a_template_is_that_of_its_last_extension(
-    aws: Aws, templates: Templates, shelf: Shelf
+    aws: Aws, templates_with_files: Templates, shelf: Shelf
 ) -> None:
     for name in ("prices.csv.gz", "prices.xlsx"):
         (shelf.root / "a/files" / name).write_bytes(b"a")
@@ -92,13 +92,15 @@ def test_the_type_of_a_file_of_a_template_is_that_of_its_last_extension(
     assert kinds["prices.xlsx"] == "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
-def test_a_changed_file_of_a_checkout_is_attached_within_a_second(shelf: Shelf, templates: Templates) -> None:
+def test_a_changed_file_of_a_checkout_is_attached_within_a_second(
+    shelf: Shelf, templates_with_files: Templates
+) -> None:
     moment = [0.0]
-    templates = Templates(shelf.root, clock=lambda: moment[0])
-    assert [*templates.render("a", {}).attached] == ["logo.png", "terms.pdf"]
+    templates_with_files = Templates(shelf.root, clock=lambda: moment[0])
+    assert [*templates_with_files.render("a", {}).attached] == ["logo.png", "terms.pdf"]
     (shelf.root / "a/files/terms.pdf").unlink()
     moment[0] = FRESH_SECONDS
-    assert templates.render("a", {}).attached == {"logo.png": LOGO.content}
+    assert templates_with_files.render("a", {}).attached == {"logo.png": LOGO.content}
 
 
 def test_a_published_version_has_its_files_at_the_time_of_the_publication(aws: Aws, tmp_path: Path) -> None:
@@ -111,7 +113,7 @@ def test_a_published_version_has_its_files_at_the_time_of_the_publication(aws: A
     assert loaded(aws, templates, version=2) == [LOGO]
 
 
-def test_a_file_is_no_template_though_its_name_is_that_of_a_part(shelf: Shelf) -> None:
+def test_a_file_with_the_name_of_a_part_is_not_a_template_without_a_folder(shelf: Shelf) -> None:
     shelf.put("a", subject="Hello", text="Hi")
     shelf.put("a/files", text="{{ broken")
     assert Templates(shelf.root).render("a", {}).attached == {"body.txt": b"{{ broken"}

@@ -22,9 +22,9 @@ from tests.support.unit.push import (
     TOKEN,
     TOPIC,
     Sns,
-    adapter,
     payloads,
     push,
+    push_adapter,
 )
 from tests.support.unit.shared import NOW, Aws
 
@@ -48,15 +48,15 @@ def _fresh_client() -> Iterator[None]:
 def published(**changes: Any) -> dict[str, Any]:
     """Send a push. Return the arguments of the call that publishes it."""
     sns = Sns()
-    sns_push = adapter(sns)
+    sns_push = push_adapter(sns)
     assert isinstance(sns_push.submit(sns_push.prepare(push(**changes))), Sent)
     name, arguments = sns.calls[-1]
     assert name == "publish"
     return arguments
 
 
-def submitted(*errors: Exception, **changes: Any) -> Outcome:
-    sns_push = adapter(Sns(publish=list(errors)))
+def outcome_at_sns(*errors: Exception, **changes: Any) -> Outcome:
+    sns_push = push_adapter(Sns(publish=list(errors)))
     return sns_push.submit(sns_push.prepare(push(**changes)))
 
 
@@ -123,7 +123,7 @@ def test_a_push_to_an_ios_app_by_fcm_expires_at_the_same_time(
 
 def test_an_endpoint_is_created_for_a_token_before_the_push_and_the_ledger_keeps_its_arn() -> None:
     sns = Sns()
-    sns_push = adapter(sns)
+    sns_push = push_adapter(sns)
     request = sns_push.prepare(push(**TO_TOKEN))
     assert sns.calls == [("create_platform_endpoint", {"PlatformApplicationArn": ANDROID, "Token": TOKEN})]
     assert problems("sns", "CreatePlatformEndpoint", sns.calls[0][1]) == ""
@@ -133,12 +133,12 @@ def test_an_endpoint_is_created_for_a_token_before_the_push_and_the_ledger_keeps
 
 
 def test_a_push_to_an_endpoint_records_no_endpoint_arn() -> None:
-    assert submitted() == Sent("sns-1")
+    assert outcome_at_sns() == Sent("sns-1")
 
 
 def test_an_existing_endpoint_of_a_device_token_is_used_even_if_its_attributes_differ() -> None:
     sns = Sns(create=[client_error("InvalidParameter", EXISTS)])
-    sns_push = adapter(sns)
+    sns_push = push_adapter(sns)
     assert sns_push.submit(sns_push.prepare(push(**TO_TOKEN))) == Sent("sns-1", {"endpoint_arn": OTHER})
     assert sns.calls[-1][1]["TargetArn"] == OTHER
 
@@ -160,7 +160,7 @@ def test_a_push_is_not_published_if_no_endpoint_can_be_created_for_its_token(
 ) -> None:
     sns = Sns(create=[client_error(code, text, status)])
     with pytest.raises(NotReady) as caught:
-        adapter(sns).prepare(push(**TO_TOKEN))
+        push_adapter(sns).prepare(push(**TO_TOKEN))
     assert_kind(caught.value.outcome, kind)
     assert [name for name, _ in sns.calls] == ["create_platform_endpoint"]
 
@@ -168,14 +168,14 @@ def test_a_push_is_not_published_if_no_endpoint_can_be_created_for_its_token(
 def test_after_a_server_error_while_creating_an_endpoint_the_push_is_not_published() -> None:
     sns = Sns(create=[client_error("InternalError", status=500)])
     with pytest.raises(Exception, match="InternalError"):
-        adapter(sns).prepare(push(**TO_TOKEN))
+        push_adapter(sns).prepare(push(**TO_TOKEN))
     assert len(sns.calls) == 1
 
 
 def test_for_a_push_that_is_too_large_no_endpoint_is_created() -> None:
     sns = Sns()
     with pytest.raises(Invalid, match=r"^body: makes a payload of"):
-        adapter(sns).prepare(push(**TO_TOKEN, body="x" * 5000))
+        push_adapter(sns).prepare(push(**TO_TOKEN, body="x" * 5000))
     assert sns.calls == []
 
 
@@ -191,7 +191,7 @@ def test_for_a_push_that_is_too_large_no_endpoint_is_created() -> None:
 )
 def test_a_push_to_an_endpoint_or_topic_of_another_stage_is_refused(to: str, sentence: str) -> None:
     with pytest.raises(Invalid, match=f"^to: {sentence}"):
-        adapter(Sns()).prepare(push(to=to))
+        push_adapter(Sns()).prepare(push(to=to))
 
 
 @pytest.mark.parametrize("to", [ENDPOINT, TOPIC])
@@ -200,9 +200,9 @@ def test_a_push_to_an_arn_of_another_region_is_refused(to: str) -> None:
     reason = "^to: is in region eu-central-1, but the stage is not; use an ARN in us-east-1"
     assert ":eu-central-1:" in to
     with pytest.raises(Invalid, match=reason):
-        adapter(sns, region="us-east-1").prepare(push(to=to))
+        push_adapter(sns, region="us-east-1").prepare(push(to=to))
     assert sns.calls == []
-    adapter(sns, region="eu-central-1").prepare(push(to=to))
+    push_adapter(sns, region="eu-central-1").prepare(push(to=to))
 
 
 def test_an_arn_must_be_in_the_region_of_the_sns_client(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,7 +225,7 @@ def test_an_arn_must_be_in_the_region_of_the_sns_client(aws: Aws, monkeypatch: p
 def test_a_push_to_a_disabled_or_deleted_endpoint_is_rejected_and_the_endpoint_is_reported_as_gone(
     changes: dict[str, Any], code: str, text: str, status: int
 ) -> None:
-    outcome = submitted(client_error(code, text, status), **changes)
+    outcome = outcome_at_sns(client_error(code, text, status), **changes)
     assert isinstance(outcome, Rejected)
     assert outcome.gone
     assert outcome.reason == f"{code.removesuffix('Exception')}: {text}"
@@ -256,12 +256,12 @@ def test_a_push_to_a_disabled_or_deleted_endpoint_is_rejected_and_the_endpoint_i
 def test_a_refusal_by_sns_means_an_invalid_push_a_misconfiguration_or_a_retry(
     to: str, code: str, text: str, status: int, kind: type[Outcome]
 ) -> None:
-    assert_kind(submitted(client_error(code, text, status), to=to), kind)
+    assert_kind(outcome_at_sns(client_error(code, text, status), to=to), kind)
 
 
 def test_without_a_response_of_sns_the_outcome_is_unknown_and_the_submit_is_not_repeated() -> None:
     sns = Sns(publish=[ReadTimeoutError(endpoint_url="https://x/")])
-    sns_push = adapter(sns)
+    sns_push = push_adapter(sns)
     request = sns_push.prepare(push())
     with pytest.raises(OutcomeUnknown, match=r"^SNS did not answer"):
         sns_push.submit(request)
@@ -269,4 +269,4 @@ def test_without_a_response_of_sns_the_outcome_is_unknown_and_the_submit_is_not_
 
 
 def test_a_push_to_a_token_is_checked_against_the_stages_applications() -> None:
-    assert adapter(Sns()).contract.applications == tuple(APPLICATIONS)
+    assert push_adapter(Sns()).contract.applications == tuple(APPLICATIONS)

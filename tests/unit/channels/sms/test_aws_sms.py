@@ -16,7 +16,7 @@ from mailroom.providers.aws_sms.sender import VALID_SECONDS, AwsSms
 from tests.support.unit.aws_models import problems
 from tests.support.unit.fakes import client_error
 from tests.support.unit.shared import NOW, Aws, FakeClock
-from tests.support.unit.sms import FROM, IN_BUCKET, REQUEST, TO, request
+from tests.support.unit.sms import FROM, IN_BUCKET, REQUEST, TO, sms_request_with
 
 SET = "mailroom-test"
 TEXT = {
@@ -28,7 +28,7 @@ TEXT = {
     "Context": {"reference": "cy0x"},
 }
 FACTS: Facts = {"segments": 1, "encoding": "GSM-7"}
-WITH_MEDIA = request(media=(IN_BUCKET,), facts={})
+WITH_MEDIA = sms_request_with(media=(IN_BUCKET,), facts={})
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def stub(aws: Aws) -> Iterator[Stubber]:
     clients.sms.cache_clear()
 
 
-def adapter(client: Any, **changes: Any) -> AwsSms:
+def aws_sms(client: Any, **changes: Any) -> AwsSms:
     return AwsSms(client, **{"sender": FROM, "configuration_set": SET, "clock": FakeClock(), **changes})
 
 
@@ -64,27 +64,27 @@ class Endpoint:
         return {"MessageId": "aws-1"}
 
 
-def sent(sms_request: SmsRequest = REQUEST, **changes: Any) -> tuple[str, dict[str, Any]]:
+def call_of(sms_request: SmsRequest = REQUEST, **changes: Any) -> tuple[str, dict[str, Any]]:
     """Submit a request. Return the operation and arguments of its one call."""
     client = Endpoint()
-    assert isinstance(adapter(client, **changes).submit(sms_request), Sent)
+    assert isinstance(aws_sms(client, **changes).submit(sms_request), Sent)
     (call,) = client.requests
     return call
 
 
-def submitted(error: Exception) -> Outcome:
-    return adapter(Endpoint(error)).submit(REQUEST)
+def outcome_at_aws(error: Exception) -> Outcome:
+    return aws_sms(Endpoint(error)).submit(REQUEST)
 
 
 def test_a_text_is_submitted_to_aws_in_one_complete_request(stub: Stubber) -> None:
     stub.add_response("send_text_message", {"MessageId": "aws-1"}, TEXT)
-    assert adapter(stub.client).submit(REQUEST) == Sent("aws-1", FACTS)
+    assert aws_sms(stub.client).submit(REQUEST) == Sent("aws-1", FACTS)
 
 
 def test_a_message_with_media_is_sent_by_the_operation_send_media_message(stub: Stubber) -> None:
     expected = {name: TEXT[name] for name in TEXT if name != "MessageType"} | {"MediaUrls": [IN_BUCKET]}
     stub.add_response("send_media_message", {"MessageId": "aws-2"}, expected)
-    assert adapter(stub.client).submit(WITH_MEDIA) == Sent("aws-2")
+    assert aws_sms(stub.client).submit(WITH_MEDIA) == Sent("aws-2")
 
 
 @pytest.mark.parametrize(
@@ -93,13 +93,13 @@ def test_a_message_with_media_is_sent_by_the_operation_send_media_message(stub: 
         (REQUEST, {}),
         (REQUEST, {"sender": "", "configuration_set": ""}),
         (REQUEST, {"sender": "arn:aws:sms-voice:eu-central-1:123456789012:pool/pool-1"}),
-        (request(expires=NOW + 60, reference="x" * 251), {}),
+        (sms_request_with(expires=NOW + 60, reference="x" * 251), {}),
         (WITH_MEDIA, {}),
-        (request(media=(IN_BUCKET,), text="", expires=NOW + 10**7), {}),
+        (sms_request_with(media=(IN_BUCKET,), text="", expires=NOW + 10**7), {}),
     ],
 )
 def test_each_request_fits_the_api_model_of_aws(sms_request: SmsRequest, changes: dict[str, Any]) -> None:
-    operation, arguments = sent(sms_request, **changes)
+    operation, arguments = call_of(sms_request, **changes)
     assert problems("pinpoint-sms-voice-v2", operation, arguments) == ""
     assert "" not in arguments.values()
 
@@ -109,9 +109,9 @@ def test_the_check_against_the_api_model_finds_an_invalid_request() -> None:
 
 
 def test_without_a_sender_setting_aws_chooses_the_sender_of_texts_and_media_are_not_sent() -> None:
-    assert "OriginationIdentity" not in sent(sender="")[1]
+    assert "OriginationIdentity" not in call_of(sender="")[1]
     client = Endpoint()
-    assert isinstance(adapter(client, sender="").submit(WITH_MEDIA), Misconfigured)
+    assert isinstance(aws_sms(client, sender="").submit(WITH_MEDIA), Misconfigured)
     assert client.requests == []
 
 
@@ -119,8 +119,8 @@ def test_without_a_sender_setting_aws_chooses_the_sender_of_texts_and_media_are_
     ("seconds_left", "valid"), [(-5, 5), (4, 5), (59.9, 59), (259_200, 259_200), (300_000, 259_200)]
 )
 def test_the_time_to_live_of_a_text_ends_when_the_text_expires(seconds_left: float, valid: int) -> None:
-    assert sent(request(expires=NOW + seconds_left))[1]["TimeToLive"] == valid
-    assert "TimeToLive" not in sent()[1]
+    assert call_of(sms_request_with(expires=NOW + seconds_left))[1]["TimeToLive"] == valid
+    assert "TimeToLive" not in call_of()[1]
 
 
 def test_the_bounds_of_the_time_to_live_equal_the_bounds_in_the_aws_api_model() -> None:
@@ -174,7 +174,7 @@ def test_a_refusal_by_aws_means_an_invalid_text_a_misconfiguration_or_a_retry(
         response["Reason"] = reason
     if fields is not None:
         response["Fields"] = [{"Name": field, "Message": "no"} for field in fields]
-    outcome = submitted(error)
+    outcome = outcome_at_aws(error)
     assert isinstance(outcome, kind)
     assert not isinstance(outcome, Sent)
     assert outcome.reason.startswith(f"{code}: about …00")
@@ -190,7 +190,7 @@ def test_the_reason_that_aws_returns_with_a_refusal_is_recorded(stub: Stubber) -
         400,
         modeled_fields={"Message": "opted out", "Reason": "DESTINATION_PHONE_NUMBER_OPTED_OUT"},
     )
-    outcome = adapter(stub.client).submit(REQUEST)
+    outcome = aws_sms(stub.client).submit(REQUEST)
     assert outcome == Rejected("Conflict: opted out (DESTINATION_PHONE_NUMBER_OPTED_OUT)", opted_out=True)
 
 
@@ -211,9 +211,9 @@ def test_every_refusal_reason_and_field_in_the_code_exists_in_the_aws_api_model(
 def test_without_a_response_of_aws_the_outcome_is_unknown_and_the_submit_is_not_repeated() -> None:
     client = Endpoint(ReadTimeoutError(endpoint_url="https://x/"))
     with pytest.raises(OutcomeUnknown, match=r"^AWS End User Messaging did not answer"):
-        adapter(client).submit(REQUEST)
+        aws_sms(client).submit(REQUEST)
     assert len(client.requests) == 1
 
 
 def test_a_look_up_of_a_text_at_aws_always_returns_unknowable() -> None:
-    assert adapter(Endpoint()).find(REQUEST, NOW, ()) == Unknowable()
+    assert aws_sms(Endpoint()).find(REQUEST, NOW, ()) == Unknowable()

@@ -18,14 +18,14 @@ SEGMENT, HEADER = 140 * 8, 6 * 8
 """Bits of a segment, and those of the header by which segments are joined."""
 
 
-def texts(characters: str) -> st.SearchStrategy[str]:
+def repeated_characters(characters: str) -> st.SearchStrategy[str]:
     """Build texts of repeated characters, long enough for several segments."""
     runs = st.builds(str.__mul__, st.sampled_from(characters), st.integers(1, 170))
     return st.lists(runs, min_size=1, max_size=6).map("".join)
 
 
 def bits(text: str, encoding: str) -> int:
-    """Return the size of a text as it is sent: in septets, or in UTF-16."""
+    """Return the size of a text in its encoding: in septets, or in UTF-16."""
     if encoding == "UCS-2":
         return 8 * len(text.encode("utf-16-be"))
     return 7 * (len(text) + sum(map(text.count, ESCAPED)))
@@ -58,7 +58,7 @@ def segments(text: str, encoding: str) -> list[str]:
         ("ж" * 71, 2, "UCS-2"),
         ("ж" * 134, 2, "UCS-2"),
         ("ж" * 135, 3, "UCS-2"),
-        ("a" * 70 + "”", 2, "UCS-2"),  # one typographic quote doubles the price of the whole text
+        ("a" * 70 + "”", 2, "UCS-2"),  # a typographic quote doubles the price of the whole text
         ("👍" * 35, 1, "UCS-2"),
         ("👍" * 36, 2, "UCS-2"),
         ("a" * 66 + "👍" + "a" * 66, 3, "UCS-2"),  # an emoji is not cut in two either
@@ -70,8 +70,8 @@ def test_the_segment_count_of_a_text_follows_the_sms_standard(text: str, count: 
     assert segments_of(text) == Segments(count, encoding)
 
 
-@given(texts("aÇ\n€{") | texts("aÇ€ж\u0301\u200d👍\U0010ffff").map("ж".__add__))
-def test_each_beginning_of_a_text_has_as_many_segments_as_its_whole_characters_fill(text: str) -> None:
+@given(repeated_characters("aÇ\n€{") | repeated_characters("aÇ€ж\u0301\u200d👍\U0010ffff").map("ж".__add__))
+def test_the_segments_of_each_prefix_of_a_text_are_counted_in_whole_characters(text: str) -> None:
     encoding = "UCS-2" if text[0] == "ж" else "GSM-7"
     numbers = [number for number, segment in enumerate(segments(text, encoding), 1) for _ in segment]
     for end, number in enumerate(numbers, 1):

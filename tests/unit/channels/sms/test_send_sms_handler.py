@@ -13,14 +13,14 @@ from tests.support.unit.events import failures, lambda_context, sqs_event
 from tests.support.unit.functions import Load
 from tests.support.unit.scripted_server import Answer, ScriptedServer, Step, scripted
 from tests.support.unit.shared import LEDGER, NOW_MS, Aws, image
-from tests.support.unit.sms import FROM, TO, settings, sms_item
+from tests.support.unit.sms import FROM, TO, sms_item, sms_settings
 
 ACCOUNT = '{"account_sid": "AC1", "auth_token": "t-1"}'
 CREATED: Step = Answer(201, {"sid": "SM1", "status": "queued"})
 
 
 @pytest.fixture
-def secret(aws: Aws) -> Iterator[str]:
+def twilio_secret(aws: Aws) -> Iterator[str]:
     client = boto3.client("secretsmanager")
     arn = client.create_secret(Name="mailroom-test-twilio", SecretString=ACCOUNT)["ARN"]
     yield arn
@@ -28,7 +28,7 @@ def secret(aws: Aws) -> Iterator[str]:
 
 
 @pytest.fixture
-def twilio() -> Iterator[ScriptedServer]:
+def twilio_server() -> Iterator[ScriptedServer]:
     """Run a Twilio that accepts every message, unless a test changes its script."""
     with scripted(CREATED) as server:
         yield server
@@ -36,12 +36,12 @@ def twilio() -> Iterator[ScriptedServer]:
 
 @pytest.fixture
 def load_sms(
-    load: Load, secret: str, twilio: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+    load: Load, twilio_secret: str, twilio_server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Load]:
     """Load a handler with the environment of a stage with text messages."""
-    sms_sender = settings(
-        twilio_secret_arn=secret,
-        sms_base_url=twilio.url,
+    sms_sender = sms_settings(
+        twilio_secret_arn=twilio_secret,
+        sms_base_url=twilio_server.url,
         default_region="US",
         callback_url="https://api.example/callbacks/twilio",
         templates=str(ROOT / "templates" / "sms"),
@@ -52,13 +52,15 @@ def load_sms(
     sys.modules.pop("send_sms", None)
 
 
-def test_a_text_message_is_submitted_to_twilio_once(load_sms: Load, aws: Aws, twilio: ScriptedServer) -> None:
+def test_a_text_message_is_submitted_to_twilio_once(
+    load_sms: Load, aws: Aws, twilio_server: ScriptedServer
+) -> None:
     handler = load_sms("send_sms")
-    assert twilio.requests == []  # a cold start sends no request
+    assert twilio_server.requests == []  # a cold start sends no request
     event = sqs_event(sms_item(to="(555) 555-0100"))
     for _ in range(2):
         assert handler(event, lambda_context()) == {"batchItemFailures": []}
-    (request,) = twilio.requests
+    (request,) = twilio_server.requests
     form = request.form
     assert (form["To"], form["From"], form["Body"]) == (TO, FROM, "Your table is ready")
     assert form["StatusCallback"] == "https://api.example/callbacks/twilio/cy0x#rc=3&rp=ct,rt,5xx"
@@ -70,15 +72,15 @@ def test_a_text_message_is_submitted_to_twilio_once(load_sms: Load, aws: Aws, tw
 
 
 def test_a_text_submitted_by_a_crashed_worker_is_looked_up_and_not_sent_again(
-    load_sms: Load, aws: Aws, twilio: ScriptedServer
+    load_sms: Load, aws: Aws, twilio_server: ScriptedServer
 ) -> None:
     crashed = image(id="s-1", event_type="sms", status="sending", startedAt=NOW_MS, claim_token="another")
     crashed["unsettled_tries"] = {"SS": [Try(NOW_MS, "twilio/AC1").text]}
     aws.dynamodb.put_item(TableName=LEDGER, Item=crashed)
     accepted = {"sid": "SM7", "to": TO, "body": "Your table is ready", "date_created": "2026-11-21T09:00:01Z"}
-    twilio.script[0] = Answer(200, {"messages": [accepted], "next_page_uri": None})
+    twilio_server.script[0] = Answer(200, {"messages": [accepted], "next_page_uri": None})
     assert failures(load_sms("send_sms")(sqs_event(sms_item()), lambda_context())) == []
-    assert [request.method for request in twilio.requests] == ["GET"]
+    assert [request.method for request in twilio_server.requests] == ["GET"]
     entry = aws.item("s-1", "sms")
     assert (entry["status"], entry["provider_id"], entry["segments"]) == ("sent", "SM7", 1)
 
@@ -90,7 +92,7 @@ def test_a_text_submitted_by_a_crashed_worker_is_looked_up_and_not_sent_again(
 def test_if_twilio_redacts_numbers_the_setting_decides_and_a_second_text_is_listed(
     load_sms: Load,
     aws: Aws,
-    twilio: ScriptedServer,
+    twilio_server: ScriptedServer,
     monkeypatch: pytest.MonkeyPatch,
     on_unknown: str,
     methods: list[str],
@@ -102,9 +104,9 @@ def test_if_twilio_redacts_numbers_the_setting_decides_and_a_second_text_is_list
     aws.dynamodb.put_item(TableName=LEDGER, Item=crashed)
     redacted = {"sid": "SM7", "to": f"{TO[:-4]}XXXX", "body": "", "date_created": "2026-11-21T09:00:01Z"}
     pages = [Answer(200, {"messages": page, "next_page_uri": None}) for page in ([], [redacted])]
-    twilio.script[:0] = pages
+    twilio_server.script[:0] = pages
     assert failures(load_sms("send_sms")(sqs_event(sms_item()), lambda_context())) == []
-    assert [request.method for request in twilio.requests] == methods
+    assert [request.method for request in twilio_server.requests] == methods
     entry = aws.item("s-1", "sms")
     assert entry["status"] == status
     if on_unknown == "hold":
@@ -114,9 +116,9 @@ def test_if_twilio_redacts_numbers_the_setting_decides_and_a_second_text_is_list
 
 
 def test_phone_numbers_and_texts_are_not_logged(
-    load_sms: Load, twilio: ScriptedServer, capsys: pytest.CaptureFixture[str]
+    load_sms: Load, twilio_server: ScriptedServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    twilio.script[0] = Answer(400, {"code": 21211, "message": f"The 'To' number {TO} is not valid"})
+    twilio_server.script[0] = Answer(400, {"code": 21211, "message": f"The 'To' number {TO} is not valid"})
     load_sms("send_sms")(sqs_event(sms_item()), lambda_context())
     written = "".join(capsys.readouterr())
     assert TO[2:] not in written

@@ -21,38 +21,38 @@ from mailroom.providers.twilio.sender import TwilioSms
 from tests.support import ROOT
 from tests.support.unit.fakes import client_error, why_not
 from tests.support.unit.shared import BUCKET, NOW_MS, Aws
-from tests.support.unit.sms import FROM, IN_BUCKET, MEDIA, TO, FakeSms, adapter, settings, sms
+from tests.support.unit.sms import FROM, IN_BUCKET, MEDIA, TO, FakeSms, sms, sms_adapter_of, sms_settings
 
 TEMPLATES = str(ROOT / "templates" / "sms")
 ACCOUNT = '{"account_sid": "AC1", "auth_token": "t-1"}'
 
 
-def refusal(sms_adapter: SmsAdapter, **changes: Any) -> str:
+def refusal_of_sms(sms_adapter: SmsAdapter, **changes: Any) -> str:
     with pytest.raises(Invalid) as caught:
         sms_adapter.prepare(sms(**changes))
     return str(caught.value)
 
 
 def test_an_sms_request_has_the_number_the_text_and_the_reference_of_the_message() -> None:
-    request = adapter().prepare(sms(to="+1 (555) 555-0100", text="Hello ", attempt=2))
+    request = sms_adapter_of().prepare(sms(to="+1 (555) 555-0100", text="Hello ", attempt=2))
     assert (request.to, request.text, request.reference) == (TO, "Hello ", "cy0x.2")
     assert (request.media, request.expires) == ((), None)
     assert request.facts == {"segments": 1, "encoding": "GSM-7"}
 
 
 def test_phone_numbers_of_texts_are_parsed_for_the_region_of_the_settings() -> None:
-    assert adapter(default_region="US").contract.default_region == "US"
-    assert adapter().contract.default_region == ""
+    assert sms_adapter_of(default_region="US").contract.default_region == "US"
+    assert sms_adapter_of().contract.default_region == ""
 
 
 def test_the_expiry_of_an_sms_request_is_in_epoch_seconds() -> None:
-    assert adapter().prepare(sms(expires_at="2026-11-21T09:00:00Z")).expires == NOW_MS / 1000
+    assert sms_adapter_of().prepare(sms(expires_at="2026-11-21T09:00:00Z")).expires == NOW_MS / 1000
 
 
 def test_a_text_from_a_template_omits_the_line_break_at_the_templates_end(tmp_path: Path) -> None:
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "body.txt").write_text("Your code:\n{{ code }} & more\n\n")
-    request = adapter(templates=str(tmp_path)).prepare(sms(text=..., template="code", code=4711))
+    request = sms_adapter_of(templates=str(tmp_path)).prepare(sms(text=..., template="code", code=4711))
     assert request.text == "Your code:\n4711 & more"
 
 
@@ -60,7 +60,7 @@ def test_a_text_from_a_template_omits_the_line_break_at_the_templates_end(tmp_pa
 def test_line_breaks_in_a_template_variable_become_newlines(tmp_path: Path, comment: str) -> None:
     (tmp_path / "note").mkdir()
     (tmp_path / "note" / "body.txt").write_bytes(b"New\tcomment:\r\n{{ comment }}\r\n")
-    request = adapter(templates=str(tmp_path)).prepare(sms(text=..., template="note", comment=comment))
+    request = sms_adapter_of(templates=str(tmp_path)).prepare(sms(text=..., template="note", comment=comment))
     assert request.text == "New comment:\ntwo\nlines"
 
 
@@ -79,34 +79,38 @@ def test_a_message_whose_template_renders_an_invalid_text_is_refused_with_the_re
 ) -> None:
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "body.txt").write_text(source)
-    assert refusal(adapter(templates=str(tmp_path)), text=..., template="code").startswith(sentence)
+    assert refusal_of_sms(sms_adapter_of(templates=str(tmp_path)), text=..., template="code").startswith(
+        sentence
+    )
 
 
 def test_the_error_about_an_unknown_template_lists_the_names_of_all_templates() -> None:
-    reason = refusal(adapter(templates=TEMPLATES), text=..., template="welcome")
+    reason = refusal_of_sms(sms_adapter_of(templates=TEMPLATES), text=..., template="welcome")
     assert reason == "template: 'welcome' is unknown; use one of: default"
 
 
 def test_a_text_from_the_default_template_fits_into_one_segment() -> None:
     message = sms(text=..., template="default", first_name="Ada", last_name="Lovelace")
-    request = adapter(templates=TEMPLATES).prepare(message)
+    request = sms_adapter_of(templates=TEMPLATES).prepare(message)
     assert request.text == "Dear Ada Lovelace, there is a message for you."
     assert request.facts == {"segments": 1, "encoding": "GSM-7"}
 
 
 def test_a_text_over_the_stages_segment_limit_is_refused() -> None:
-    assert refusal(adapter(max_segments=1), text="a" * 161).startswith("text: takes 2 segments in GSM-7")
+    assert refusal_of_sms(sms_adapter_of(max_segments=1), text="a" * 161).startswith(
+        "text: takes 2 segments in GSM-7"
+    )
 
 
 def test_a_message_with_media_needs_no_text_and_is_not_counted_in_segments() -> None:
-    request = adapter().prepare(sms(text=..., media_urls=[MEDIA]))
+    request = sms_adapter_of().prepare(sms(text=..., media_urls=[MEDIA]))
     assert (request.text, request.media, request.facts) == ("", (MEDIA,), {})
-    assert adapter(max_segments=1).prepare(sms(text="a" * 500, media_urls=[MEDIA])).facts == {}
+    assert sms_adapter_of(max_segments=1).prepare(sms(text="a" * 500, media_urls=[MEDIA])).facts == {}
 
 
 def test_media_in_the_payload_bucket_get_a_new_url_that_expires(aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="cat.jpg", Body=b"cat")
-    request = adapter(aws=aws).prepare(sms(media_urls=[MEDIA, IN_BUCKET]))
+    request = sms_adapter_of(aws=aws).prepare(sms(media_urls=[MEDIA, IN_BUCKET]))
     first, second = request.media
     url = urlsplit(second)
     assert first == MEDIA
@@ -117,7 +121,7 @@ def test_media_in_the_payload_bucket_get_a_new_url_that_expires(aws: Aws) -> Non
 def test_the_key_of_media_in_the_payload_bucket_may_have_blanks(aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="pub/a cat.jpg", Body=b"cat")
     ref = f"s3://{BUCKET}/pub/a cat.jpg"
-    (url,) = adapter(aws=aws).prepare(sms(media_urls=[ref])).media
+    (url,) = sms_adapter_of(aws=aws).prepare(sms(media_urls=[ref])).media
     assert urlsplit(url).path.endswith("/pub/a%20cat.jpg")
     assert by_aws(aws).prepare(sms(media_urls=[ref])).media == (ref,)
 
@@ -132,7 +136,7 @@ def test_the_key_of_media_in_the_payload_bucket_may_have_blanks(aws: Aws) -> Non
 def test_a_message_with_missing_media_is_refused_and_the_error_has_the_index_of_the_media(
     aws: Aws, ref: str, sentence: str
 ) -> None:
-    reason = refusal(adapter(aws=aws), media_urls=[MEDIA, ref])
+    reason = refusal_of_sms(sms_adapter_of(aws=aws), media_urls=[MEDIA, ref])
     assert reason.startswith("media_urls[1]: ")
     assert sentence in reason
 
@@ -141,14 +145,16 @@ def test_at_aws_a_message_may_have_only_one_media_object_from_the_payload_bucket
     aws_sms = by_aws(aws)
     assert aws_sms.prepare(sms(media_urls=[IN_BUCKET])).media == (IN_BUCKET,)
     for url in (MEDIA, "s3://elsewhere/cat.jpg"):
-        assert refusal(aws_sms, media_urls=[url]).startswith("media_urls[0]: ")
+        assert refusal_of_sms(aws_sms, media_urls=[url]).startswith("media_urls[0]: ")
     words = "media_urls: has 2 entries; the provider allows only 1"
-    assert refusal(aws_sms, media_urls=[IN_BUCKET] * 2) == words
+    assert refusal_of_sms(aws_sms, media_urls=[IN_BUCKET] * 2) == words
 
 
 def test_a_look_up_searches_for_the_request_from_the_start_of_the_try_minus_the_clock_skew() -> None:
     provider = FakeSms(finds=Sent("SM1"))
-    assert adapter(provider).open().look_up(sms(media_urls=[IN_BUCKET]), NOW_MS, {"SM9"}) == Sent("SM1")
+    assert sms_adapter_of(provider).open().look_up(sms(media_urls=[IN_BUCKET]), NOW_MS, {"SM9"}) == Sent(
+        "SM1"
+    )
     ((request, since, other_ids),) = provider.searches
     assert (request.to, request.text, request.media) == (TO, "Your table is ready", (IN_BUCKET,))
     assert since == NOW_MS / 1000 - 60
@@ -159,7 +165,7 @@ def test_a_look_up_searches_for_the_text_that_the_messages_payload_contains(aws:
     aws.s3.put_object(Bucket=BUCKET, Key="s-1.json", Body=b'{"text": "from the payload"}')
     provider = FakeSms()
     message = sms(text=..., payload_ref=f"s3://{BUCKET}/s-1.json")
-    assert adapter(provider, aws).open().look_up(message, NOW_MS, ()) == NotFound()
+    assert sms_adapter_of(provider, aws).open().look_up(message, NOW_MS, ()) == NotFound()
     assert provider.searches[0][0].text == "from the payload"
 
 
@@ -169,13 +175,13 @@ def test_a_look_up_does_not_expect_the_exact_text_if_the_message_uses_a_template
     in_payload = sms(text=..., payload_ref=f"s3://{BUCKET}/s-1.json", first_name="Ada", last_name="Lovelace")
     for message, exact in ((sms(), True), (of_template, False), (in_payload, False)):
         provider = FakeSms()
-        adapter(provider, aws, templates=TEMPLATES).open().look_up(message, NOW_MS, ())
+        sms_adapter_of(provider, aws, templates=TEMPLATES).open().look_up(message, NOW_MS, ())
         assert provider.searches[0][0].exact is exact
 
 
 def test_a_look_up_of_a_message_whose_payload_or_template_is_missing_returns_unknowable(aws: Aws) -> None:
     provider = FakeSms(finds=Sent("SM1"))
-    session = adapter(provider, aws, templates=TEMPLATES).open()
+    session = sms_adapter_of(provider, aws, templates=TEMPLATES).open()
     for content in ({"payload_ref": f"s3://{BUCKET}/missing.json"}, {"template": "renamed"}):
         assert session.look_up(sms(text=..., **content), NOW_MS, ()) == Unknowable()
     assert provider.searches == []
@@ -188,12 +194,14 @@ def adapter_of(settings: SmsSender) -> SmsAdapter:
 
 def by_aws(aws: Aws) -> SmsAdapter:
     """Return an adapter whose provider reads media from the payload bucket."""
-    return SmsAdapter(settings(sms_provider="aws"), FakeSms, Payloads(aws.s3, BUCKET), media_from_bucket=1)
+    return SmsAdapter(
+        sms_settings(sms_provider="aws"), FakeSms, Payloads(aws.s3, BUCKET), media_from_bucket=1
+    )
 
 
 def opening(*providers: FakeSms | Exception) -> tuple[SmsAdapter, Mock]:
     """Return an adapter whose provider opens as listed, in turn, and the mock that opens it."""
-    sms_adapter = adapter()
+    sms_adapter = sms_adapter_of()
     sms_adapter._open = Mock(side_effect=providers)
     return sms_adapter, sms_adapter._open
 
@@ -215,7 +223,7 @@ def test_an_account_can_be_used_as_soon_as_its_credentials_can_be_read() -> None
 
 
 @pytest.mark.parametrize("fault", [KeyError("private"), LookupError("private"), RecursionError("private")])
-def test_the_error_about_unusable_credentials_does_not_quote_the_credentials(fault: Exception) -> None:
+def test_the_error_about_invalid_credentials_does_not_quote_them(fault: Exception) -> None:
     sms_adapter, _ = opening(fault)
     reason = f"the SMS provider's secret cannot be used: {type(fault).__name__}"
     assert why_not(sms_adapter) == Misconfigured(reason)
@@ -224,8 +232,8 @@ def test_the_error_about_unusable_credentials_does_not_quote_the_credentials(fau
 def test_the_setting_sms_provider_chooses_the_provider(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clients, "sms", lambda seconds: ("client", seconds))
     secret = boto3.client("secretsmanager").create_secret(Name="twilio", SecretString=ACCOUNT)["ARN"]
-    twilio = adapter_of(settings(twilio_secret_arn=secret))
-    aws_sms = adapter_of(settings(sms_provider="aws"))
+    twilio = adapter_of(sms_settings(twilio_secret_arn=secret))
+    aws_sms = adapter_of(sms_settings(sms_provider="aws"))
     assert (twilio.provider, aws_sms.provider) == ("twilio", "aws")
     assert isinstance(twilio._opened(), TwilioSms)
     assert isinstance(aws_sms._opened(), AwsSms)

@@ -11,14 +11,14 @@ from mailroom.message.outcome import Evidence, Facts, NotFound, Sent, Unknowable
 from mailroom.providers.twilio.sender import same_text
 from tests.support.unit.scripted_server import Answer, scripted
 from tests.support.unit.shared import NOW
-from tests.support.unit.sms import FROM, MEDIA, REQUEST, TO, request
-from tests.unit.channels.sms.test_twilio_sms import MESSAGES, SPEC, adapter
+from tests.support.unit.sms import FROM, MEDIA, REQUEST, TO, sms_request_with
+from tests.unit.channels.sms.test_twilio_sms import MESSAGES, SPEC, twilio_at
 
 CREATED = "Sat, 21 Nov 2026 09:00:00 +0000"
 FACTS: Facts = {"segments": 1, "encoding": "GSM-7"}
 
 
-def listed(sid: str = "SM1", created: str = CREATED, **changes: Any) -> dict[str, Any]:
+def listed_message(sid: str = "SM1", created: str = CREATED, **changes: Any) -> dict[str, Any]:
     """Return a queued message in Twilio's list, still without `date_sent` and sender."""
     return {
         "sid": sid,
@@ -33,21 +33,21 @@ def listed(sid: str = "SM1", created: str = CREATED, **changes: Any) -> dict[str
     }
 
 
-def page(*messages: dict[str, Any], following: str | None = None) -> Answer:
+def message_page(*messages: dict[str, Any], following: str | None = None) -> Answer:
     return Answer(200, {"messages": list(messages), "next_page_uri": following})
 
 
-def evidence(
+def evidence_at_twilio(
     *pages: Answer, of: SmsRequest = REQUEST, since: float = NOW, other_ids: tuple[str, ...] = ()
 ) -> Evidence:
     with scripted(*pages) as server:
-        return adapter(server.url).find(of, since, other_ids)
+        return twilio_at(server.url).find(of, since, other_ids)
 
 
-def test_a_look_up_reads_one_page_without_the_number_if_twilios_list_by_number_is_empty() -> None:
-    with scripted(page(following=f"{MESSAGES}?Page=1")) as server:
-        server.script.insert(0, page())
-        assert adapter(server.url).find(REQUEST, NOW, ()) == NotFound()
+def test_if_twilios_list_by_number_is_empty_a_look_up_reads_one_page_of_all_numbers() -> None:
+    with scripted(message_page(following=f"{MESSAGES}?Page=1")) as server:
+        server.script.insert(0, message_page())
+        assert twilio_at(server.url).find(REQUEST, NOW, ()) == NotFound()
         by_number, whole = server.requests
     assert (by_number.method, by_number.path) == (whole.method, whole.path) == ("GET", MESSAGES)
     assert by_number.query == {"To": TO, "PageSize": "1000"}
@@ -56,13 +56,13 @@ def test_a_look_up_reads_one_page_without_the_number_if_twilios_list_by_number_i
 
 
 def test_a_look_up_that_finds_the_message_makes_one_request() -> None:
-    with scripted(page(listed())) as server:
-        assert adapter(server.url).find(REQUEST, NOW, ()) == Sent("SM1", FACTS)
+    with scripted(message_page(listed_message())) as server:
+        assert twilio_at(server.url).find(REQUEST, NOW, ()) == Sent("SM1", FACTS)
         assert len(server.requests) == 1
 
 
 def test_a_look_up_finds_a_message_queued_at_twilio_and_returns_its_segments() -> None:
-    assert evidence(page(listed())) == Sent("SM1", FACTS)
+    assert evidence_at_twilio(message_page(listed_message())) == Sent("SM1", FACTS)
 
 
 OTHER_MESSAGES: list[dict[str, Any]] = [
@@ -78,23 +78,28 @@ OTHER_MESSAGES: list[dict[str, Any]] = [
     "changes", [*OTHER_MESSAGES, {"body": "Your table is not ready"}, {"body": "Table is ready"}]
 )
 def test_a_look_up_does_not_mistake_another_message_for_the_requested_text(changes: dict[str, Any]) -> None:
-    assert evidence(page({**listed(), **changes}), other_ids=("SM-known",)) == NotFound()
-    assert evidence(page({**listed("SM2"), **changes}, listed()), other_ids=("SM-known",)) == Sent(
-        "SM1", FACTS
+    assert (
+        evidence_at_twilio(message_page({**listed_message(), **changes}), other_ids=("SM-known",))
+        == NotFound()
     )
+    assert evidence_at_twilio(
+        message_page({**listed_message("SM2"), **changes}, listed_message()), other_ids=("SM-known",)
+    ) == Sent("SM1", FACTS)
 
 
 def test_a_message_created_in_the_second_of_the_try_is_found_although_dates_are_in_whole_seconds() -> None:
-    assert evidence(page(listed()), since=NOW + 0.999) == Sent("SM1", FACTS)
+    assert evidence_at_twilio(message_page(listed_message()), since=NOW + 0.999) == Sent("SM1", FACTS)
 
 
 def test_a_look_up_finds_a_message_sent_from_another_number_of_the_stage() -> None:
-    assert evidence(page(listed(**{"from": FROM}))) == Sent("SM1", FACTS)
+    assert evidence_at_twilio(message_page(listed_message(**{"from": FROM}))) == Sent("SM1", FACTS)
 
 
 def test_a_look_up_returns_the_oldest_matching_message_even_among_messages_of_the_same_second() -> None:
-    later = listed("SM3", "Sat, 21 Nov 2026 09:00:01 +0000")
-    assert evidence(page(later, listed("SM2"), listed("SM1"))) == Sent("SM1", FACTS)
+    later = listed_message("SM3", "Sat, 21 Nov 2026 09:00:01 +0000")
+    assert evidence_at_twilio(message_page(later, listed_message("SM2"), listed_message("SM1"))) == Sent(
+        "SM1", FACTS
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,7 +123,9 @@ def test_a_look_up_returns_the_oldest_matching_message_even_among_messages_of_th
 )
 def test_a_look_up_recognizes_a_text_in_the_form_that_twilio_lists(submitted: str, in_list: str) -> None:
     assert same_text(submitted, in_list)
-    assert evidence(page(listed(body=in_list)), of=request(text=submitted)) == Sent("SM1", FACTS)
+    assert evidence_at_twilio(
+        message_page(listed_message(body=in_list)), of=sms_request_with(text=submitted)
+    ) == Sent("SM1", FACTS)
 
 
 @pytest.mark.parametrize(
@@ -154,48 +161,50 @@ def test_texts_that_differ_in_a_mark_between_two_digits_do_not_match(mark: str) 
         assert same_text(f"1{mark}50", f"1{listed_mark}50") == (mark == listed_mark)
 
 
-RENDERED = request(exact=False)
+RENDERED = sms_request_with(exact=False)
 
 
 def test_a_look_up_of_a_message_with_a_template_is_unknowable_if_only_another_text_is_listed() -> None:
-    older_text = listed("SM2", body="Your table is prepared")
-    assert evidence(page(older_text), of=RENDERED) == Unknowable()
-    assert evidence(page(older_text)) == NotFound()
-    assert evidence(page(older_text, listed()), of=RENDERED) == Sent("SM1", FACTS)
+    older_text = listed_message("SM2", body="Your table is prepared")
+    assert evidence_at_twilio(message_page(older_text), of=RENDERED) == Unknowable()
+    assert evidence_at_twilio(message_page(older_text)) == NotFound()
+    assert evidence_at_twilio(message_page(older_text, listed_message()), of=RENDERED) == Sent("SM1", FACTS)
 
 
 @pytest.mark.parametrize("changes", OTHER_MESSAGES)
 def test_a_look_up_of_a_message_with_a_template_ignores_listed_messages_that_cannot_match(
     changes: dict[str, Any],
 ) -> None:
-    message = {**listed(body="Something else"), **changes}
-    assert evidence(page(message), of=RENDERED, other_ids=("SM-known",)) == NotFound()
+    message = {**listed_message(body="Something else"), **changes}
+    assert evidence_at_twilio(message_page(message), of=RENDERED, other_ids=("SM-known",)) == NotFound()
 
 
 def test_if_twilio_lists_no_message_a_message_with_a_template_was_not_sent() -> None:
-    assert evidence(page(), of=RENDERED) == NotFound()
+    assert evidence_at_twilio(message_page(), of=RENDERED) == NotFound()
 
 
 def test_a_look_up_finds_a_message_with_media_by_the_text_and_the_prefix_of_twilios_message_id() -> None:
-    with_text, alone = request(media=(MEDIA,)), request(media=(MEDIA,), text="", facts={})
-    assert evidence(page(listed("SM1")), of=with_text) == NotFound()
-    assert evidence(page(listed("MM1")), of=with_text) == Sent("MM1", FACTS)
-    assert evidence(page(listed("MM1", body="")), of=alone) == Sent("MM1")
-    assert evidence(page(listed("MM1", body=None)), of=alone) == Sent("MM1")
-    assert evidence(page(listed("MM1")), of=alone) == NotFound()
+    with_text, alone = sms_request_with(media=(MEDIA,)), sms_request_with(media=(MEDIA,), text="", facts={})
+    assert evidence_at_twilio(message_page(listed_message("SM1")), of=with_text) == NotFound()
+    assert evidence_at_twilio(message_page(listed_message("MM1")), of=with_text) == Sent("MM1", FACTS)
+    assert evidence_at_twilio(message_page(listed_message("MM1", body="")), of=alone) == Sent("MM1")
+    assert evidence_at_twilio(message_page(listed_message("MM1", body=None)), of=alone) == Sent("MM1")
+    assert evidence_at_twilio(message_page(listed_message("MM1")), of=alone) == NotFound()
 
 
 @pytest.mark.parametrize("body", ["", None])
 def test_a_look_up_returns_unknowable_if_the_text_of_a_listed_message_is_missing(body: str | None) -> None:
-    assert evidence(page(listed(body=body))) == Unknowable()
-    assert evidence(page(listed("SM2", body=body), listed("SM1"))) == Sent("SM1", FACTS)
-    older = listed("SM2", "Fri, 20 Nov 2026 09:00:00 +0000", body=body)
-    assert evidence(page(older)) == NotFound()
+    assert evidence_at_twilio(message_page(listed_message(body=body))) == Unknowable()
+    assert evidence_at_twilio(message_page(listed_message("SM2", body=body), listed_message("SM1"))) == Sent(
+        "SM1", FACTS
+    )
+    older = listed_message("SM2", "Fri, 20 Nov 2026 09:00:00 +0000", body=body)
+    assert evidence_at_twilio(message_page(older)) == NotFound()
 
 
 def test_a_look_up_finds_a_listed_message_even_if_optional_fields_are_missing() -> None:
     bare = {"sid": "SM1", "to": TO, "body": REQUEST.text, "date_created": CREATED}
-    assert evidence(page(bare)) == Sent("SM1", FACTS)
+    assert evidence_at_twilio(message_page(bare)) == Sent("SM1", FACTS)
 
 
 MASKED = (
@@ -215,10 +224,10 @@ MASKED = (
 @pytest.mark.parametrize("to", MASKED)
 @pytest.mark.parametrize("body", [REQUEST.text, "", None])
 def test_a_listed_message_without_its_whole_number_proves_nothing(to: object, body: str | None) -> None:
-    message = listed(to=to, body=body)
-    assert evidence(page(message)) == Unknowable()
-    assert evidence(page(), page(message)) == Unknowable()
-    assert evidence(page(message, listed())) == Sent("SM1", FACTS)
+    message = listed_message(to=to, body=body)
+    assert evidence_at_twilio(message_page(message)) == Unknowable()
+    assert evidence_at_twilio(message_page(), message_page(message)) == Unknowable()
+    assert evidence_at_twilio(message_page(message, listed_message())) == Sent("SM1", FACTS)
 
 
 @pytest.mark.parametrize(
@@ -234,65 +243,69 @@ def test_a_listed_message_without_its_whole_number_proves_nothing(to: object, bo
     ],
 )
 def test_a_listed_text_that_may_be_masked_cut_or_longer_proves_nothing(body: str) -> None:
-    assert evidence(page(listed(body=body))) == Unknowable()
+    assert evidence_at_twilio(message_page(listed_message(body=body))) == Unknowable()
 
 
 def test_in_an_account_that_redacts_numbers_an_empty_list_by_number_proves_nothing() -> None:
-    other = listed("SM-known", "Fri, 20 Nov 2026 09:00:00 +0000", to="+1777555XXXX", body="")
-    assert evidence(page(), page(other), other_ids=("SM-known",)) == Unknowable()
-    assert evidence(page(), page({**other, "direction": "inbound"})) == NotFound()
-    assert evidence(page(listed()), page(other)) == Sent("SM1", FACTS)
+    other = listed_message("SM-known", "Fri, 20 Nov 2026 09:00:00 +0000", to="+1777555XXXX", body="")
+    assert evidence_at_twilio(message_page(), message_page(other), other_ids=("SM-known",)) == Unknowable()
+    assert evidence_at_twilio(message_page(), message_page({**other, "direction": "inbound"})) == NotFound()
+    assert evidence_at_twilio(message_page(listed_message()), message_page(other)) == Sent("SM1", FACTS)
     for whole in ("+17775550123", "whatsapp:+17775550123"):
-        assert evidence(page(), page({**other, "to": whole})) == NotFound()
+        assert evidence_at_twilio(message_page(), message_page({**other, "to": whole})) == NotFound()
 
 
 def test_a_look_up_reads_all_pages_of_the_message_list_from_the_same_host() -> None:
     following = f"{MESSAGES}?Page=1&PageToken=PASM2"
-    with scripted(page(listed("SM2"), following=following), page(listed("SM1"))) as server:
-        assert adapter(server.url).find(REQUEST, NOW, ()) == Sent("SM1", FACTS)
+    with scripted(
+        message_page(listed_message("SM2"), following=following), message_page(listed_message("SM1"))
+    ) as server:
+        assert twilio_at(server.url).find(REQUEST, NOW, ()) == Sent("SM1", FACTS)
         assert server.requests[1].target == following
         assert server.requests[1].headers["authorization"].startswith("Basic ")
 
 
 def test_the_uri_of_the_next_page_may_include_the_host() -> None:
-    with scripted(page(listed("SM1"))) as server:
-        server.script.insert(0, page(listed("SM2"), following=f"{server.url}{MESSAGES}?Page=1"))
-        assert adapter(server.url).find(REQUEST, NOW, ()) == Sent("SM1", FACTS)
+    with scripted(message_page(listed_message("SM1"))) as server:
+        server.script.insert(
+            0, message_page(listed_message("SM2"), following=f"{server.url}{MESSAGES}?Page=1")
+        )
+        assert twilio_at(server.url).find(REQUEST, NOW, ()) == Sent("SM1", FACTS)
 
 
 def test_a_look_up_stops_reading_pages_at_the_first_message_older_than_the_try() -> None:
-    older = listed("SM0", "Sat, 21 Nov 2026 08:00:00 +0000", body="another")
-    with scripted(page(listed(), older, following=f"{MESSAGES}?Page=1")) as server:
-        assert adapter(server.url).find(REQUEST, NOW, ()) == Sent("SM1", FACTS)
+    older = listed_message("SM0", "Sat, 21 Nov 2026 08:00:00 +0000", body="another")
+    with scripted(message_page(listed_message(), older, following=f"{MESSAGES}?Page=1")) as server:
+        assert twilio_at(server.url).find(REQUEST, NOW, ()) == Sent("SM1", FACTS)
         assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("following", ["https://evil.example/Messages", "@evil.example/", "Messages?Page=1"])
 def test_a_look_up_does_not_send_the_credentials_to_another_host(following: str) -> None:
     with pytest.raises(OutcomeUnknown, match="another host"):
-        evidence(page(listed(), following=following))
+        evidence_at_twilio(message_page(listed_message(), following=following))
 
 
 def test_if_the_message_list_has_too_many_pages_the_outcome_stays_unknown() -> None:
-    with scripted(page(listed(), following=f"{MESSAGES}?Page=1")) as server:
+    with scripted(message_page(listed_message(), following=f"{MESSAGES}?Page=1")) as server:
         with pytest.raises(OutcomeUnknown, match="more than 5 pages"):
-            adapter(server.url).find(REQUEST, NOW, ())
+            twilio_at(server.url).find(REQUEST, NOW, ())
         assert len(server.requests) == 5
 
 
 @pytest.mark.parametrize(
     "answer",
     [
-        page({"sid": "SM1", "body": REQUEST.text}),
-        page(listed(created="yesterday")),
-        page(listed(created="Sat, 21 Nov 2026")),
-        page(listed(created="Sat, 21 Nov [redacted]26 09:00:00 +0000")),
-        page({"date_created": CREATED, "body": REQUEST.text}),
+        message_page({"sid": "SM1", "body": REQUEST.text}),
+        message_page(listed_message(created="yesterday")),
+        message_page(listed_message(created="Sat, 21 Nov 2026")),
+        message_page(listed_message(created="Sat, 21 Nov [redacted]26 09:00:00 +0000")),
+        message_page({"date_created": CREATED, "body": REQUEST.text}),
     ],
 )
 def test_if_the_message_list_cannot_be_read_the_outcome_stays_unknown(answer: Answer) -> None:
     with pytest.raises(OutcomeUnknown):
-        evidence(answer)
+        evidence_at_twilio(answer)
 
 
 def test_a_look_up_reads_the_example_response_in_twilios_specification() -> None:
@@ -300,6 +313,6 @@ def test_a_look_up_reads_the_example_response_in_twilios_specification() -> None
     get = paths["/2010-04-01/Accounts/{AccountSid}/Messages.json"]["get"]
     example = get["responses"]["200"]["content"]["application/json"]["examples"]["readFullPage1"]["value"]
     message = example["messages"][0]
-    of = request(to=message["to"], text=message["body"])
+    of = sms_request_with(to=message["to"], text=message["body"])
     first_page = Answer(200, {**example, "next_page_uri": None})
-    assert evidence(first_page, of=of, since=0) == Sent(message["sid"], FACTS)
+    assert evidence_at_twilio(first_page, of=of, since=0) == Sent(message["sid"], FACTS)

@@ -13,9 +13,9 @@ from mailroom.message.outcome import DayUsedUp, Misconfigured, Outcome, Rejected
 from mailroom.providers.twilio.account import TwilioAccount
 from mailroom.providers.twilio.sender import TwilioSms
 from tests.support import ROOT
-from tests.support.unit.scripted_server import Answer, ScriptedServer, Step, scripted
+from tests.support.unit.scripted_server import Answer, ScriptedServer, Step, error_of_twilio, scripted
 from tests.support.unit.shared import NOW, FakeClock
-from tests.support.unit.sms import FROM, MEDIA, REQUEST, TO, request, settings
+from tests.support.unit.sms import FROM, MEDIA, REQUEST, TO, sms_request_with, sms_settings
 
 ACCOUNT = TwilioAccount("AC" + "0" * 32, "token")
 MESSAGES = f"/2010-04-01/Accounts/{ACCOUNT.account_sid}/Messages.json"
@@ -24,28 +24,26 @@ SPEC = ROOT / "tests" / "support" / "local" / "specs" / "twilio_messages.openapi
 CREATED = Answer(201, {"sid": "SM1", "status": "queued", "error_code": None})
 
 
-def adapter(url: str, account: TwilioAccount = ACCOUNT, **changes: Any) -> TwilioSms:
-    sender = settings(sms_base_url=url, **{"callback_url": CALLBACKS, **changes})
+def twilio_at(url: str, account: TwilioAccount = ACCOUNT, **changes: Any) -> TwilioSms:
+    sender = sms_settings(sms_base_url=url, **{"callback_url": CALLBACKS, **changes})
     return TwilioSms(account, sender, FakeClock())
 
 
-def submitted(step: Step, message: SmsRequest = REQUEST, **changes: Any) -> tuple[Outcome, ScriptedServer]:
+def submit_to_twilio(
+    step: Step, message: SmsRequest = REQUEST, **changes: Any
+) -> tuple[Outcome, ScriptedServer]:
     with scripted(step) as server:
-        return adapter(server.url, **changes).submit(message), server
+        return twilio_at(server.url, **changes).submit(message), server
 
 
 def form(message: SmsRequest = REQUEST, **changes: Any) -> dict[str, list[str]]:
-    outcome, server = submitted(CREATED, message, **changes)
+    outcome, server = submit_to_twilio(CREATED, message, **changes)
     assert isinstance(outcome, Sent)
     return parse_qs(server.requests[0].body.decode(), strict_parsing=True)
 
 
-def fault(code: object, message: str = "no", status: int = 400) -> Answer:
-    return Answer(status, {"code": code, "message": message, "more_info": "", "status": status})
-
-
 def test_a_text_is_submitted_to_twilio_in_one_complete_request() -> None:
-    outcome, server = submitted(CREATED)
+    outcome, server = submit_to_twilio(CREATED)
     assert outcome == Sent("SM1", {"segments": 1, "encoding": "GSM-7"})
     (call,) = server.requests
     assert (call.method, call.target) == ("POST", MESSAGES)
@@ -61,7 +59,7 @@ def test_a_text_is_submitted_to_twilio_in_one_complete_request() -> None:
 
 def test_a_request_with_an_api_key_has_the_account_sid_in_its_url() -> None:
     with_key = TwilioAccount(ACCOUNT.account_sid, "token", "SK1", "secret")
-    _, server = submitted(CREATED, account=with_key)
+    _, server = submit_to_twilio(CREATED, account=with_key)
     assert server.requests[0].target == MESSAGES
     assert server.requests[0].headers["authorization"] == f"Basic {base64.b64encode(b'SK1:secret').decode()}"
 
@@ -73,23 +71,23 @@ def test_a_request_names_the_messaging_service_instead_of_a_sender_number() -> N
 
 
 def test_the_status_callback_url_names_the_attempt_and_is_omitted_without_the_setting() -> None:
-    fields = form(request(reference="cy0x.2"), callback_url=f"{CALLBACKS}/")
+    fields = form(sms_request_with(reference="cy0x.2"), callback_url=f"{CALLBACKS}/")
     assert fields["StatusCallback"] == [f"{CALLBACKS}/cy0x.2#rc=3&rp=ct,rt,5xx"]
     assert "StatusCallback" not in form(callback_url="")
 
 
 def test_a_message_with_media_may_be_sent_with_or_without_a_text() -> None:
-    fields = form(request(media=(MEDIA, f"{MEDIA}?a=1&b=2")))
+    fields = form(sms_request_with(media=(MEDIA, f"{MEDIA}?a=1&b=2")))
     assert fields["MediaUrl"] == [MEDIA, f"{MEDIA}?a=1&b=2"]
     assert "Body" in fields
-    assert "Body" not in form(request(media=(MEDIA,), text=""))
+    assert "Body" not in form(sms_request_with(media=(MEDIA,), text=""))
 
 
 @pytest.mark.parametrize(
     ("seconds_left", "valid"), [(0.4, "1"), (-5, "1"), (59.9, "59"), (36_000, "36000"), (90_000, "36000")]
 )
 def test_the_validity_period_at_twilio_ends_when_the_message_expires(seconds_left: float, valid: str) -> None:
-    assert form(request(expires=NOW + seconds_left))["ValidityPeriod"] == [valid]
+    assert form(sms_request_with(expires=NOW + seconds_left))["ValidityPeriod"] == [valid]
     assert "ValidityPeriod" not in form()
 
 
@@ -97,21 +95,21 @@ def test_every_field_of_a_request_is_in_twilios_specification() -> None:
     paths = json.loads(SPEC.read_text())["paths"]
     post = paths["/2010-04-01/Accounts/{AccountSid}/Messages.json"]["post"]
     described = post["requestBody"]["content"]["application/x-www-form-urlencoded"]["schema"]["properties"]
-    fields = form(request(media=(MEDIA,), expires=NOW + 60), messaging_service_sid="MG1")
+    fields = form(sms_request_with(media=(MEDIA,), expires=NOW + 60), messaging_service_sid="MG1")
     assert set(fields) | set(form()) <= set(described)
 
 
 def test_twilios_environment_variables_do_not_change_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TWILIO_REGION", "TWILIO_EDGE", "TWILIO_ACCOUNT_SID", "TWILIO_AUTH_TOKEN"):
         monkeypatch.setenv(name, "elsewhere")
-    assert isinstance(submitted(CREATED)[0], Sent)
+    assert isinstance(submit_to_twilio(CREATED)[0], Sent)
 
 
 def test_requests_to_twilio_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
-        submitted(CREATED)
+        submit_to_twilio(CREATED)
         with scripted(Answer(200, {"messages": []})) as server:
-            adapter(server.url).find(REQUEST, NOW, ())
+            twilio_at(server.url).find(REQUEST, NOW, ())
     assert caplog.records == []
 
 
@@ -126,17 +124,17 @@ OURS = (
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [
-        *((fault(code), Rejected) for code in THE_MESSAGES_OWN),
-        (fault(21623, status=422), Rejected),
-        (fault("21211"), Rejected),
-        (fault(21610, status=403), Rejected),
-        *((fault(code), Misconfigured) for code in OURS),
-        (fault(20003, status=401), Misconfigured),
-        (fault(21712, status=422), Misconfigured),
-        (fault(20404, status=404), Misconfigured),
-        (fault(63038), DayUsedUp),
-        *((fault(code), Retry) for code in (20429, 21611, 21730, 30001)),
-        (fault(20429, status=429), Retry),
+        *((error_of_twilio(code), Rejected) for code in THE_MESSAGES_OWN),
+        (error_of_twilio(21623, status=422), Rejected),
+        (error_of_twilio("21211"), Rejected),
+        (error_of_twilio(21610, status=403), Rejected),
+        *((error_of_twilio(code), Misconfigured) for code in OURS),
+        (error_of_twilio(20003, status=401), Misconfigured),
+        (error_of_twilio(21712, status=422), Misconfigured),
+        (error_of_twilio(20404, status=404), Misconfigured),
+        (error_of_twilio(63038), DayUsedUp),
+        *((error_of_twilio(code), Retry) for code in (20429, 21611, 21730, 30001)),
+        (error_of_twilio(20429, status=429), Retry),
         (Answer(400, {"type": "about:blank", "code": 21211, "detail": "To"}), Rejected),
         (Answer(400, {"type": "about:blank", "code": 21606, "detail": "From"}), Misconfigured),
         (Answer(400, {"code": True, "message": ["a list"]}), Misconfigured),
@@ -145,14 +143,14 @@ OURS = (
 def test_a_refusal_by_twilio_means_an_invalid_text_a_misconfiguration_or_a_retry(
     answer: Answer, kind: type[Outcome]
 ) -> None:
-    outcome, server = submitted(answer)
+    outcome, server = submit_to_twilio(answer)
     assert isinstance(outcome, kind)
     assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("code", UNDECIDED)
 def test_a_refusal_by_twilio_that_may_concern_one_destination_or_all_is_undecided(code: int) -> None:
-    outcome, _ = submitted(fault(code))
+    outcome, _ = submit_to_twilio(error_of_twilio(code))
     assert isinstance(outcome, Rejected)
     assert outcome.undecided
 
@@ -161,17 +159,17 @@ def test_a_refusal_by_twilio_that_may_concern_one_destination_or_all_is_undecide
     ("code", "is_gone"), [(21614, True), (21635, True), (21610, False), (21211, False), (21612, False)]
 )
 def test_a_text_to_a_landline_or_an_unsubscribed_number_is_rejected(code: int, is_gone: bool) -> None:
-    outcome, _ = submitted(fault(code))
+    outcome, _ = submit_to_twilio(error_of_twilio(code))
     assert isinstance(outcome, Rejected)
     assert (outcome.gone, outcome.opted_out, outcome.undecided) == (is_gone, code == 21610, False)
 
 
 def test_the_reason_of_a_refusal_of_a_newer_service_is_its_detail() -> None:
-    outcome, _ = submitted(Answer(400, {"code": 21606, "title": "Bad", "detail": "From is not yours"}))
+    outcome, _ = submit_to_twilio(Answer(400, {"code": 21606, "title": "Bad", "detail": "From is not yours"}))
     assert outcome == Misconfigured("Twilio answered 400 (21606): From is not yours")
 
 
 def test_a_message_that_a_code_throttles_waits_as_long_as_twilio_requests() -> None:
-    outcome, _ = submitted(Answer(400, fault(30001).body, {"Retry-After": "7"}))
+    outcome, _ = submit_to_twilio(Answer(400, error_of_twilio(30001).body, {"Retry-After": "7"}))
     assert isinstance(outcome, Retry)
     assert outcome.after == 7

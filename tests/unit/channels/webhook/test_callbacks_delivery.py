@@ -8,18 +8,16 @@ from mailroom.errors import RequestFailed
 from tests.support.unit.events import lines_about
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.post import Counted, Log
-from tests.support.unit.shared import LEDGER, NOW_MS, Aws
+from tests.support.unit.shared import NOW_MS, Aws
 from tests.support.unit.webhook_post import DELAYS, LAST, MakeWebhooks, callback
+from tests.support.unit.webhook_post import fax_in_ledger as fax_in_ledger
 from tests.support.unit.webhook_post import webhooks as webhooks
 from tests.support.unit.webhooks import webhook_item
 
-
-@pytest.fixture(autouse=True)
-def _fax(aws: Aws) -> None:
-    aws.put(LEDGER, id="f-1", event_type="fax", status="retrying", callbacks={})
+pytestmark = pytest.mark.usefixtures("fax_in_ledger")
 
 
-def results(aws: Aws) -> Any:
+def results_in_ledger(aws: Aws) -> Any:
     return aws.item("f-1", "fax")["callbacks"]
 
 
@@ -31,7 +29,9 @@ def test_a_delivered_callback_is_recorded_and_leaves_the_queue(
     ((target, headers, body),) = post.wire.posts
     assert (target.path_and_query, headers["webhook-id"]) == ("/status?token=t", "msg_f1")
     assert body == b'{"fax_id":"f-1","status":"tmp_fail","timestamp":1795251600}'
-    assert results(aws) == {"retrying.3": {"status": "delivered", "at": NOW_MS, "code": 204, "tries": 3}}
+    assert results_in_ledger(aws) == {
+        "retrying.3": {"status": "delivered", "at": NOW_MS, "code": 204, "tries": 3}
+    }
     assert counted() == {"CallbacksDelivered": 1}
 
 
@@ -58,7 +58,7 @@ def test_a_failed_callback_is_retried_after_the_configured_delays_and_not_record
     post = webhooks(answer)
     waits = [post.handle(callback(), receives=number)["r-0"] for number in range(1, LAST)]
     assert waits == DELAYS
-    assert results(aws) == {}
+    assert results_in_ledger(aws) == {}
     assert counted() == {"CallbacksRetried": len(DELAYS), "WebhooksFailing": 2}
     assert set(post.ids) == {"msg_f1"}
 
@@ -68,7 +68,7 @@ def test_after_the_last_failed_try_a_callback_is_recorded_and_goes_to_the_dead_l
     webhooks: MakeWebhooks, aws: Aws, answer: int | RequestFailed, code: int | None
 ) -> None:
     assert webhooks(answer).handle(callback(), receives=LAST) == {"r-0": 0}
-    result = results(aws)["retrying.3"]
+    result = results_in_ledger(aws)["retrying.3"]
     reason = "answered 500" if code else "did not answer"
     assert result.pop("reason").startswith(f"hooks.example {reason}")
     assert result == {"status": "failed", "at": NOW_MS, "code": code, "tries": LAST}
@@ -86,7 +86,7 @@ def test_a_callback_with_a_forbidden_url_or_a_410_response_is_not_retried(
     webhooks: MakeWebhooks, aws: Aws, counted: Counted, answer: int, url: str, code: int | None, reason: str
 ) -> None:
     assert webhooks(answer).handle(callback(url=url)) == {}
-    result = results(aws)["retrying.3"]
+    result = results_in_ledger(aws)["retrying.3"]
     assert result.pop("reason").startswith(reason)
     assert result == {"status": "failed", "at": NOW_MS, "code": code, "tries": 1}
     assert counted() == {"CallbacksRefused": 1}
@@ -106,7 +106,7 @@ def test_a_callback_whose_failure_cannot_be_recorded_is_retried(webhooks: MakeWe
     post = webhooks(410, dynamodb=down)
     assert post.handle(callback()) == {"r-0": 5}
     assert post.handle(callback(), receives=2) == {}
-    assert results(aws)["retrying.3"]["status"] == "failed"
+    assert results_in_ledger(aws)["retrying.3"]["status"] == "failed"
 
 
 def test_without_a_signing_key_a_callback_is_not_sent_and_is_retried_soon(
@@ -117,7 +117,7 @@ def test_without_a_signing_key_a_callback_is_not_sent_and_is_retried_soon(
     assert post.handle(callback()) == {"r-0": 20}
     assert post.handle(callback(), receives=LAST) == {"r-0": 0}
     assert (counted(), post.ids) == ({"Misconfigured": 2}, [])
-    assert results(aws)["retrying.3"]["status"] == "failed"
+    assert results_in_ledger(aws)["retrying.3"]["status"] == "failed"
 
 
 def test_a_callback_is_not_sent_if_the_function_has_too_little_time_left(webhooks: MakeWebhooks) -> None:

@@ -18,7 +18,7 @@ from tests.support.unit.webhooks import KEY, key_of, webhook_item
 
 
 @pytest.fixture(autouse=True)
-def _stage(load: Load, aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _webhook_environment(load: Load, aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Set the variables of the webhook stack, with the loopback network allowed."""
     secrets = boto3.client("secretsmanager")
     arn = secrets.create_secret(Name="mailroom-test-webhook-signing", SecretString=KEY)["ARN"]
@@ -32,7 +32,7 @@ def _stage(load: Load, aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     sys.modules.pop("send_webhook", None)
 
 
-def received(request: bytes, key: str) -> dict[str, str]:
+def verified_headers(request: bytes, key: str) -> dict[str, str]:
     """Return the headers of a request. Raises if its signature is not valid for `key`."""
     head, _, body = request.decode().partition("\r\n\r\n")
     lines = (line.split(": ", 1) for line in head.split("\r\n")[1:])
@@ -47,7 +47,7 @@ def test_send_webhook_sends_a_signed_message_and_a_signed_callback(load: Load, a
         url = f"http://localhost:{server.port}/hook"
         event = sqs_event(webhook_item(url=url), callback(url=url, name="sent"))
         assert failures(load("send_webhook")(event, lambda_context())) == []
-    first, second = (received(request, key_of("localhost")) for request in server.requests)
+    first, second = (verified_headers(request, key_of("localhost")) for request in server.requests)
     assert aws.item("w-1", "webhook")["provider_id"] == first["webhook-id"]
     assert second["webhook-id"] == "msg_f1"
     assert first["content-type"] == "application/json"

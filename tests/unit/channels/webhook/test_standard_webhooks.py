@@ -22,23 +22,23 @@ from tests.support.unit.webhooks import (
     THROTTLED,
     Secrets,
     Wire,
-    adapter,
     key_of,
     signer,
+    standard_webhooks,
     webhook,
 )
 
 ID = "msg_8a09f7e2ca1c4a36ed0ed4e0b0a5fe24"
 
 
-def submitted(clock: FakeClock, answer: int | Answer | RequestFailed) -> Outcome:
-    webhooks = adapter(Wire(answer), clock)
+def outcome_at_receiver(clock: FakeClock, answer: int | Answer | RequestFailed) -> Outcome:
+    webhooks = standard_webhooks(Wire(answer), clock)
     return webhooks.submit(webhooks.prepare(webhook()))
 
 
 def test_a_payload_is_sent_as_compact_json_with_a_signature_and_the_webhook_id(clock: FakeClock) -> None:
     wire = Wire(200)
-    webhooks = adapter(wire, clock)
+    webhooks = standard_webhooks(wire, clock)
     payload = {"order": 7, "price": Decimal("1.10"), "name": "Zoë", "none": None}
     outcome = webhooks.submit(webhooks.prepare(webhook(payload=payload)))
     ((target, headers, body),) = wire.posts
@@ -56,7 +56,7 @@ def test_a_payload_is_sent_as_compact_json_with_a_signature_and_the_webhook_id(c
 
 def test_the_same_payload_gets_a_different_signature_for_each_host(clock: FakeClock) -> None:
     wire = Wire(200)
-    webhooks = adapter(wire, clock)
+    webhooks = standard_webhooks(wire, clock)
     for host in ("one.example", "two.example"):
         webhooks.submit(Post(f"https://{host}/", ID, "{}"))
     first, second = ({*headers["webhook-signature"].split(" ")} for _, headers, _ in wire.posts)
@@ -76,7 +76,7 @@ def test_the_same_payload_gets_a_different_signature_for_each_host(clock: FakeCl
 def test_all_spellings_and_ports_of_a_host_share_a_signing_key(clock: FakeClock, url: str, host: str) -> None:
     wire = Wire(200)
     policy = UrlPolicy(ports=(443, 8443), resolve=lambda _host, _seconds: ["8.8.8.8"])
-    assert isinstance(adapter(wire, clock, policy=policy).submit(Post(url, ID, "{}")), Sent)
+    assert isinstance(standard_webhooks(wire, clock, policy=policy).submit(Post(url, ID, "{}")), Sent)
     ((_, headers, _),) = wire.posts
     signed = Signature(key_of(host)).sign(ID, datetime.fromtimestamp(int(clock.now), UTC), "{}")
     assert headers["webhook-signature"] == signed
@@ -85,7 +85,7 @@ def test_all_spellings_and_ports_of_a_host_share_a_signing_key(clock: FakeClock,
 def test_all_tries_of_a_message_have_one_webhook_id_and_other_messages_have_different_ids(
     clock: FakeClock,
 ) -> None:
-    webhooks = adapter(Wire(200), clock)
+    webhooks = standard_webhooks(Wire(200), clock)
     changes: list[dict[str, Any]] = [{}, {"payload": 1}, {"id": "w-2"}]
     ids = [webhooks.prepare(webhook(**attributes)).webhook_id for attributes in changes]
     assert ids[0] == ids[1] != ids[2]
@@ -94,16 +94,16 @@ def test_all_tries_of_a_message_have_one_webhook_id_and_other_messages_have_diff
 
 @pytest.mark.parametrize("code", [200, 201, 202, 204, 299])
 def test_a_response_with_status_2xx_is_a_success(clock: FakeClock, code: int) -> None:
-    assert isinstance(submitted(clock, code), Sent)
+    assert isinstance(outcome_at_receiver(clock, code), Sent)
 
 
 def test_a_response_with_status_410_ends_the_message_without_retry(clock: FakeClock) -> None:
-    assert submitted(clock, 410) == Rejected("hooks.example answered 410 Gone")
+    assert outcome_at_receiver(clock, 410) == Rejected("hooks.example answered 410 Gone")
 
 
 @pytest.mark.parametrize("code", [103, 301, 302, 307, 400, 401, 404, 408, 409, 413, 429, 500, 503, 599])
 def test_after_a_response_with_any_other_status_the_webhook_is_retried(clock: FakeClock, code: int) -> None:
-    assert submitted(clock, code) == Retry(f"hooks.example answered {code}")
+    assert outcome_at_receiver(clock, code) == Retry(f"hooks.example answered {code}")
 
 
 @pytest.mark.parametrize(
@@ -113,11 +113,11 @@ def test_the_retry_after_header_delays_the_next_try_by_an_hour_at_most(
     clock: FakeClock, retry_after: int, wait: float
 ) -> None:
     answer = Answer(503, {"retry-after": str(retry_after)})
-    assert submitted(clock, answer) == Retry("hooks.example answered 503", wait)
+    assert outcome_at_receiver(clock, answer) == Retry("hooks.example answered 503", wait)
 
 
 def test_a_webhook_without_a_response_is_retried(clock: FakeClock) -> None:
-    assert submitted(clock, RequestFailed("did not answer in time")) == Retry(
+    assert outcome_at_receiver(clock, RequestFailed("did not answer in time")) == Retry(
         "hooks.example did not answer in time"
     )
 
@@ -126,13 +126,13 @@ def test_a_webhook_to_a_host_that_does_not_resolve_is_retried(clock: FakeClock) 
     def resolve(host: str, seconds: float) -> list[str]:
         raise ConnectError(f"cannot be reached: the name {host} does not resolve")
 
-    webhooks = adapter(Wire(200), clock, policy=UrlPolicy(resolve=resolve))
+    webhooks = standard_webhooks(Wire(200), clock, policy=UrlPolicy(resolve=resolve))
     outcome = webhooks.submit(webhooks.prepare(webhook()))
     assert outcome == Retry("hooks.example cannot be reached: the name hooks.example does not resolve")
 
 
 def test_a_look_up_of_a_webhook_always_returns_not_found(clock: FakeClock) -> None:
-    assert adapter(Wire(200), clock).look_up(webhook(), 0, ()) == NotFound()
+    assert standard_webhooks(Wire(200), clock).look_up(webhook(), 0, ()) == NotFound()
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_webhook_is_not_sent_if_the_signing_key_cannot_be_read(
 ) -> None:
     wire, secrets = Wire(200), Secrets("changeme")
     secrets.trouble = trouble
-    webhooks = adapter(wire, clock, secrets)
+    webhooks = standard_webhooks(wire, clock, secrets)
     outcome = webhooks.submit(webhooks.prepare(webhook()))
     assert isinstance(outcome, kind)
     assert "changeme" not in str(outcome)
@@ -158,7 +158,7 @@ def unused(*arguments: Any) -> Any:
 
 def under(clock: FakeClock, policy: UrlPolicy) -> StandardWebhooks:
     """Return an adapter whose connections fail the test."""
-    return adapter(HttpClient(connect=unused), clock, policy=policy)
+    return standard_webhooks(HttpClient(connect=unused), clock, policy=policy)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_the_request_goes_to_the_checked_ip_address_even_if_the_host_resolves_di
         raise ConnectionRefusedError(111, "Connection refused")
 
     policy = UrlPolicy(resolve=lambda _host, _seconds: addresses.pop(0))
-    outcome = adapter(HttpClient(connect=connect), clock, policy=policy).submit(
+    outcome = standard_webhooks(HttpClient(connect=connect), clock, policy=policy).submit(
         Post("https://a.example/", ID, "{}")
     )
     assert outcome == Retry("a.example cannot be reached: Connection refused")
@@ -210,7 +210,7 @@ def test_a_redirect_response_to_a_webhook_is_not_followed(clock: FakeClock) -> N
         serving(status(200)) as inner,
         serving(status(302, f"Location: http://127.0.0.1:{inner.port}/")) as server,
     ):
-        webhooks = adapter(HttpClient(), clock, policy=policy)
+        webhooks = standard_webhooks(HttpClient(), clock, policy=policy)
         outcome = webhooks.exchange(Post(f"http://127.0.0.1:{server.port}/a", ID, "{}"))
     assert (outcome.outcome, outcome.status) == (Retry("127.0.0.1 answered 302"), 302)
     assert inner.requests == []

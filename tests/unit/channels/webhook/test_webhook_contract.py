@@ -11,7 +11,7 @@ from mailroom.http.url_policy import host_of
 from tests.support.unit.webhooks import webhook
 
 
-def problem(**changes: Any) -> tuple[str, str]:
+def problem_of_webhook(**changes: Any) -> tuple[str, str]:
     with pytest.raises(Invalid) as caught:
         webhook(**changes)
     return caught.value.field, caught.value.problem
@@ -24,7 +24,7 @@ def test_a_webhooks_payload_may_be_any_json_value(payload: Any) -> None:
 
 def test_a_webhook_without_a_payload_is_refused() -> None:
     reason = "is missing; set it to any JSON value, or set payload_ref"
-    assert problem(payload=...) == ("payload", reason)
+    assert problem_of_webhook(payload=...) == ("payload", reason)
 
 
 def test_a_webhook_may_have_its_payload_in_the_payload_bucket() -> None:
@@ -34,7 +34,10 @@ def test_a_webhook_may_have_its_payload_in_the_payload_bucket() -> None:
 
 def test_the_size_limit_of_a_webhooks_payload_applies_to_the_json_text() -> None:
     assert webhook(payload="x" * (256 * 1024 - 2))
-    assert problem(payload="é" * (128 * 1024)) == ("payload", "has 262146 bytes as JSON; use at most 262144")
+    assert problem_of_webhook(payload="é" * (128 * 1024)) == (
+        "payload",
+        "has 262146 bytes as JSON; use at most 262144",
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,22 +76,28 @@ def test_the_host_of_a_url_is_in_lower_case_and_is_empty_for_an_invalid_url(url:
     "url", ["", "hooks.example", "ftp://hooks.example/", "https://", "https://a b/", "https:///a"]
 )
 def test_a_webhook_to_an_invalid_url_is_refused(url: str) -> None:
-    assert problem(url=url) == ("url", "is not an https URL; use one like https://hooks.example.com/path")
+    assert problem_of_webhook(url=url) == (
+        "url",
+        "is not an https URL; use one like https://hooks.example.com/path",
+    )
 
 
 def test_a_webhook_without_a_url_or_with_too_long_a_url_is_refused() -> None:
-    assert problem(url=...)[1] == "object missing required field url"
-    assert problem(url=7) == ("url", "expected a string, got a number")
-    assert problem(url="https://a.example/" + "x" * 1983) == ("url", "has 2001 characters; use at most 2000")
+    assert problem_of_webhook(url=...)[1] == "object missing required field url"
+    assert problem_of_webhook(url=7) == ("url", "expected a string, got a number")
+    assert problem_of_webhook(url="https://a.example/" + "x" * 1983) == (
+        "url",
+        "has 2001 characters; use at most 2000",
+    )
 
 
 def test_a_webhook_message_with_the_callback_attribute_webhook_id_is_refused() -> None:
     reason = "is reserved for Mailroom; remove it, or put it into the payload"
-    assert problem(webhook_id="msg_1") == ("webhook_id", reason)
+    assert problem_of_webhook(webhook_id="msg_1") == ("webhook_id", reason)
 
 
 def test_the_attributes_common_to_all_channels_are_checked_in_webhooks() -> None:
-    assert problem(expires_at="soon")[0] == "expires_at"
+    assert problem_of_webhook(expires_at="soon")[0] == "expires_at"
 
 
 def test_the_json_schema_of_webhooks_describes_the_attributes_of_a_webhook() -> None:

@@ -5,19 +5,17 @@ import pytest
 from mailroom.channels.webhook.contract import KEEPS_FAILING, tries_that_may_fail
 from tests.support.unit.events import lines_about
 from tests.support.unit.post import Counted, Log
-from tests.support.unit.shared import LEDGER, Aws, Item
+from tests.support.unit.shared import Item
 from tests.support.unit.webhook_post import LAST, MakeWebhooks, callback
+from tests.support.unit.webhook_post import fax_in_ledger as fax_in_ledger
 from tests.support.unit.webhook_post import webhooks as webhooks
 from tests.support.unit.webhooks import webhook_item
+
+pytestmark = pytest.mark.usefixtures("fax_in_ledger")
 
 LINE = "an endpoint keeps failing"
 MAY_FAIL = LAST // 2
 """Tries that may fail before the report, for a worker with few tries."""
-
-
-@pytest.fixture(autouse=True)
-def _fax(aws: Aws) -> None:
-    aws.put(LEDGER, id="f-1", event_type="fax", status="retrying", callbacks={})
 
 
 @pytest.mark.parametrize("body", [callback(), webhook_item()], ids=["callback", "message"])
