@@ -39,6 +39,7 @@ def test_a_signed_resend_event_is_queued_without_the_recipients_address(door: Do
         post(event(), key=OTHER),
         post(event(), svix_signature=None),
         post(event(), svix_signature="v1,ü v2,x"),
+        post(event(), svix_signature="v1,\ud800"),
         post(event(), svix_id="msg_2"),
         post(event(), svix_timestamp=str(int(NOW) + 1)),
         post(event(), svix_timestamp="soon"),

@@ -141,6 +141,11 @@ def test_a_signed_text_without_a_valid_id_or_number_is_refused(door: Door, field
     assert door.answers(text(fields=fields)) == 400
 
 
+@pytest.mark.parametrize("name", ["MessageSid", "To"])
+def test_a_signed_text_that_lacks_the_field_of_its_id_or_number_is_refused(door: Door, name: str) -> None:
+    assert door.answers(text(fields={name: ...})) == 400
+
+
 def test_a_signed_stop_without_a_number_is_queued_and_then_rejected_as_malformed(door: Door) -> None:
     assert door.answers(text(fields={"From": ""})) == 200
     (body,) = door.queue.bodies
