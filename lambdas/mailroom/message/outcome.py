@@ -147,10 +147,7 @@ def table(
 ) -> dict[str, Row]:
     """Return rows that have the same source and date, by code. `{code}` in `source` is replaced by the row's
     code."""
-    return {
-        row[0]: Row(*row[:3], source.replace("{code}", row[0]), read, row[3] if len(row) == 4 else "")
-        for row in rows
-    }
+    return {row[0]: Row(*row[:3], source.replace("{code}", row[0]), read, *row[3:]) for row in rows}
 
 
 Outcome = Sent | Refusal | Conflict

@@ -1,6 +1,8 @@
 """Status callbacks as Twilio posts them and as the HTTP API hands them on."""
 
 import base64
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlencode
 
@@ -87,10 +89,11 @@ def signed_headers(**changes: str | None) -> dict[str, str]:
 
 
 def inbound_text(
-    body: str = "STOP", sid: str = SID, fields: dict[str, str] | None = None, **changes: Any
+    body: str = "STOP", sid: str = SID, fields: Mapping[str, Any] = MappingProxyType({}), **changes: Any
 ) -> dict[str, Any]:
-    """A text to one of our numbers, as Twilio posts it; `fields` add to those of its documentation."""
-    said = {
+    """A text to one of our numbers, as Twilio posts it. `fields` add to those of its documentation; `...`
+    takes a field away."""
+    documented = {
         "ToCountry": "US",
         "ToState": "DC",
         "SmsMessageSid": sid,
@@ -110,8 +113,8 @@ def inbound_text(
         "AccountSid": ACCOUNT,
         "From": NUMBER,
         "ApiVersion": "2010-04-01",
-        **(fields or {}),
     }
+    said = {name: value for name, value in {**documented, **fields}.items() if value is not ...}
     return callback_request(said, path="/twilio/inbound", **changes)
 
 

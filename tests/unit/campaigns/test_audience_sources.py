@@ -1,12 +1,13 @@
 """Audiences on AWS, simulated by moto, and the choice of the source by a campaign's definition."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 from msgspec import structs
 
-from mailroom.campaigns.audience import Recipient
+from mailroom.campaigns.audience import Found, Recipient
 from mailroom.campaigns.definition import (
     AudienceDefinition,
     Definition,
@@ -39,6 +40,13 @@ def test_each_kind_of_audience_has_its_class(aws: Aws) -> None:
     assert isinstance(audience_with(Postgresql("app", "SELECT 1 AS id", "id"), aws), PostgresqlAudience)
     with pytest.raises(Invalid, match=r"the campaign's folder has no campaign\.py"):
         audience_with(Module(), aws).page(cursor_page())
+
+
+def test_a_person_from_a_campaigns_module_has_only_the_attributes_that_the_module_returned() -> None:
+    person, own = Recipient("7", {"email": "ada@example.com"}), Modules()
+    own.loaded["campaign.py"] = SimpleNamespace(recipients=lambda _page: Found([person]))  # type: ignore[assignment]
+    definition = structs.replace(asked(Module(columns=("email",))), module="campaign.py")
+    assert audience_of(own, definition).page(page()).recipients == [person]
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])

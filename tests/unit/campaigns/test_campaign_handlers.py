@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from mailroom.campaigns.composer import Composer
 from mailroom.campaigns.runs import Run, Runs
 from mailroom.recipients.choices import Preferences
 from tests.support.campaign_start import of_run
-from tests.support.unit.events import failures, lambda_context, sqs_event
+from tests.support.unit.events import failures, lambda_context, plenty, sqs_event
 from tests.support.unit.functions import Load
+from tests.support.unit.post import Counted, Visibilities
 from tests.support.unit.publishing import choose
 from tests.support.unit.shared import BUCKET, LEDGER, MAILBOX, PREFERENCES, RUNS, TEMPLATES, Aws, FakeClock
 
@@ -99,6 +101,18 @@ def test_collect_and_compose_put_the_messages_of_a_campaign_from_a_file_into_the
     (run,) = aws.dynamodb.scan(TableName=RUNS)["Items"]
     assert (run["composed"]["N"], run["opted_out"]["N"], run["refused"]["N"]) == ("2", "1", "1")
     assert run["faults"]["L"][0]["S"].startswith("line 4, column email")
+
+
+def test_a_queue_message_that_is_no_chunk_is_counted_and_becomes_a_dead_letter_at_once(
+    aws: Aws, counted: Counted
+) -> None:
+    unused: Any = None
+    sqs: Any = Visibilities(aws.sqs)
+    composer = Composer(
+        {}, unused, mailbox=unused, ledger=unused, runs=unused, sqs=sqs, queue_url="", queues={}
+    )
+    assert failures(composer.handle(sqs_event("no JSON"), plenty)) == ["r-0"]
+    assert (sqs.waits, counted()) == ({"r-0": 0}, {"ComposeMalformed": 1})
 
 
 def test_a_dry_run_of_both_functions_writes_no_item(

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from mailroom.campaigns.audience import Fault
 from mailroom.campaigns.runs import KEPT_SECONDS, PageClaim, Runs
 from tests.support.unit.fakes import Meddler, asked_twice
@@ -127,6 +129,21 @@ def test_a_lost_run_is_recorded_as_stopped_above_the_numbers_of_its_starts(
     run = read_run(runs)
     assert (run.state, run.valid_from) == ("stopped", NOW_MS + 60_000)
     assert run.valid_from > start.valid_from
+
+
+def test_a_lost_run_that_was_stopped_has_all_its_counts_at_zero(runs: Runs) -> None:
+    runs.stop(*RUN, lost=True)
+    run = read(runs)
+    assert (run.pages, run.recipients, run.refused, run.composed, run.existed, run.conflicts) == (0,) * 6
+    assert (run.opted_out, run.left_out, run.failed, run.expired) == (0,) * 4
+    assert (run.earlier_recipients, run.earlier_refused, run.earlier_opted_out, run.earlier_left_out) == (
+        (0,) * 4
+    )
+
+
+@pytest.mark.parametrize("name", ["", "r" * 2_000])
+def test_a_name_that_no_run_can_have_is_that_of_an_unknown_run(runs: Runs, name: str) -> None:
+    assert runs.read("weekly", name) is None
 
 
 def test_a_known_run_is_not_stopped_as_a_lost_run(runs: Runs) -> None:

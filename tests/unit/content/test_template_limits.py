@@ -86,6 +86,29 @@ def test_a_rendering_that_takes_too_much_is_refused_with_the_limits(
     assert str(caught.value) == TOO_MUCH
 
 
+@pytest.mark.parametrize(
+    ("source", "is_cheap"),
+    [
+        ("Dear {{ name }}", True),
+        ("{{ price * quantity }}", False),
+        ("{% if deep %}{% set deep = false %}{% include 'a/body.txt' %}{% endif %}", False),
+    ],
+    ids=["cheap", "a costly operation", "a template that uses itself"],
+)
+def test_a_template_that_may_take_much_work_is_rendered_in_a_process_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, source: str, is_cheap: bool
+) -> None:
+    works = list[Callable[[], bytes]]()
+
+    def run(work: Callable[[], bytes]) -> bytes:
+        works.append(work)
+        return work()
+
+    monkeypatch.setattr(own_process, "run", run)
+    render(source, name="Ada", price=2, quantity=3, deep=False)
+    assert len(works) == (not is_cheap)
+
+
 @pytest.mark.process
 def test_a_rendering_is_the_same_in_its_own_process(monkeypatch: pytest.MonkeyPatch) -> None:
     processes, run = list[object](), own_process.run

@@ -7,7 +7,7 @@ import pytest
 
 from mailroom.content.engine import TemplateFault
 from mailroom.content.source import Reference, is_cheap, references, strict
-from mailroom.content.templates import FRESH_SECONDS, Templates, engine_of
+from mailroom.content.templates import FRESH_SECONDS, Templates, engine_of, sources_in
 from mailroom.content.variables import values_of
 from tests.support.unit.shelf import Shelf
 
@@ -31,6 +31,15 @@ def test_a_byte_order_mark_is_dropped_and_line_ends_are_normalized(
     assert engine.render("a/body.txt", {"name": "Bob"}) == "Dear Bob\n\nBye\nAda é"
     assert engine.render("b/body.txt", {"name": "Bob"}) == "*Bob*\n"
     assert engine.part("a/body.txt").source == "Dear {{ name }}\n\nBye\nAda é"
+
+
+def test_examples_are_no_templates_and_a_folder_of_templates_may_have_the_name_examples(
+    tmp_path: Path,
+) -> None:
+    for name in ("a/body.txt", "a/examples/body.txt", "examples/body.txt"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("Hello")
+    assert sources_in(tmp_path).keys() == {"a/body.txt", "examples/body.txt"}
 
 
 @pytest.mark.parametrize("content", [b"Dear \xe9", "Dear {{ name }}".encode("utf-16"), b"\xff\xfe"])

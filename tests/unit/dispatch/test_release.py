@@ -262,6 +262,15 @@ def test_the_messages_of_a_removed_channel_end_as_failed_after_a_day(waiting: Wa
     )
 
 
+def test_a_message_outside_its_window_fails_at_its_opening_if_its_channel_was_removed(
+    waiting: Waiting,
+) -> None:
+    waiting.hold(of_text("t-1"), OUTSIDE_WINDOW, NOW)
+    waiting.release_due()
+    assert waiting.aws.item("t-1", "sms")["error"]["code"] == "invalid"
+    assert (waiting.sent, waiting.marked, waiting.held) == ([], [], [])
+
+
 def test_a_message_of_a_removed_channel_that_was_claimed_meanwhile_only_loses_its_mark(
     waiting: Waiting,
 ) -> None:

@@ -44,6 +44,7 @@ def test_a_signed_resend_event_is_queued_without_the_recipients_address(
         webhook_request(resend_event(), key=OTHER),
         webhook_request(resend_event(), svix_signature=None),
         webhook_request(resend_event(), svix_signature="v1,ü v2,x"),
+        webhook_request(resend_event(), svix_signature="v1,\ud800"),
         webhook_request(resend_event(), svix_id="msg_2"),
         webhook_request(resend_event(), svix_timestamp=str(int(NOW) + 1)),
         webhook_request(resend_event(), svix_timestamp="soon"),

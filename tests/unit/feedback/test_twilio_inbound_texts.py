@@ -157,6 +157,13 @@ def test_a_signed_text_without_a_valid_id_or_number_is_refused(
     assert inbound_texts.answers(inbound_text(fields=fields)) == 400
 
 
+@pytest.mark.parametrize("name", ["MessageSid", "To"])
+def test_a_signed_text_that_lacks_the_field_of_its_id_or_number_is_refused(
+    inbound_texts: Door, name: str
+) -> None:
+    assert inbound_texts.answers(inbound_text(fields={name: ...})) == 400
+
+
 def test_a_signed_stop_without_a_number_is_queued_and_then_rejected_as_malformed(inbound_texts: Door) -> None:
     assert inbound_texts.answers(inbound_text(fields={"From": ""})) == 200
     (body,) = inbound_texts.queue.bodies

@@ -43,6 +43,13 @@ def test_thirty_contents_are_written_in_two_calls_and_deleted_in_two_calls(aws: 
     assert (stored_contents(aws), client.names()) == ([], ["batch_write_item"] * 4)
 
 
+def test_contents_are_read_with_a_consistent_read_so_that_none_appears_to_be_lost(aws: Aws) -> None:
+    client: Any = Meddler(aws.dynamodb)
+    Contents(client, CONTENTS).get([Held(KEY, "v")])
+    ((_, arguments),) = client.calls
+    assert arguments["RequestItems"][CONTENTS]["ConsistentRead"]
+
+
 def test_deleting_one_content_keeps_the_other_contents_and_ignores_a_missing_content(
     contents: Contents,
 ) -> None:

@@ -9,12 +9,13 @@ from mailroom.ledger.claims import Completed
 from mailroom.ledger.erasure import ERASED_UNSENT, KEPT, Erasure
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Outdated, observe
+from mailroom.ledger.status_reader import of_ledger
 from mailroom.ledger.waits import SHARDS
 from mailroom.message.message import MAX_AHEAD_SECONDS, Key
 from mailroom.message.outcome import Event
 from mailroom.outcomes import callback_of, retry_of
 from tests.support.told import ses_event
-from tests.support.unit.shared import LEDGER, NOW, NOW_MS, TTL, Aws, FakeClock, claimed, mail
+from tests.support.unit.shared import LEDGER, NOW, NOW_MS, TTL, Aws, FakeClock, claimed, item, mail
 from tests.support.unit.waiting import hold, waits_of
 
 KEY = Key("m-1", "mail")
@@ -118,6 +119,19 @@ def test_the_error_of_an_erased_ledger_item_keeps_its_code_and_loses_its_message
     ledger.fail(claimed(ledger, mail(to=ADA)), "invalid", f"to: {ADA!r} is wrong")
     assert erasure.empty(KEY, aws.item())
     assert aws.item()["error"] == {"code": "invalid", "message": "erased"}
+
+
+@pytest.mark.parametrize("attempts", [0, 1])
+def test_the_status_of_an_erased_message_has_as_many_attempts_as_before_its_erasure(
+    erasure: Erasure, ledger: Ledger, aws: Aws, attempts: int
+) -> None:
+    if attempts:
+        sent(ledger)
+    else:
+        ledger.refuse(item(to=ADA), "invalid", "subject: is missing")
+    assert of_ledger(aws.item()).attempts == attempts
+    assert erasure.empty(KEY, aws.item())
+    assert of_ledger(aws.item()).attempts == attempts
 
 
 def test_erasing_a_ledger_item_causes_no_callback_and_no_retry(

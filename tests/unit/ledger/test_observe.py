@@ -321,9 +321,10 @@ def test_a_late_event_about_a_recipient_adds_details_and_keeps_the_recipients_ne
     ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
     ada: dict[str, Any] = {"recipients": ("ada@example.com",), "several": True}
     observe(ledger, [ses_event(KEY, "complained", facts={"complainedAt": 9}, **ada)])
-    observe(ledger, [ses_event(KEY, "delivered", facts={"deliveredAt": 7}, **ada)])
+    late = {"bouncedAt": 7, "bounce_type": "Permanent"}
+    observe(ledger, [ses_event(KEY, "bounced", facts=late, **ada)])
     entry = aws.item()["recipients"]["ada@example.com"]
-    assert entry == {"status": "complained", "complainedAt": 9, "deliveredAt": 7}
+    assert entry == {"status": "complained", "complainedAt": 9, **late}
 
 
 @pytest.mark.parametrize("to", [SEVERAL, {}], ids=["several recipients", "one recipient"])

@@ -71,3 +71,7 @@ def test_a_condition_holds_for_its_status_and_for_the_statuses_that_prove_it(
 def test_a_condition_holds_if_one_of_its_several_statuses_applies() -> None:
     condition = Condition("x", "sms", ["sent", OUTCOME_UNKNOWN])
     assert [condition.holds(word) for word in ("delivered", OUTCOME_UNKNOWN, "failed")] == [True, True, False]
+
+
+def test_a_condition_may_list_every_status_once() -> None:
+    assert message({**TEXT, "status": [*WORDS]}).conditions[0].statuses == [*WORDS]

@@ -45,6 +45,17 @@ def test_the_reason_for_a_blocked_text_names_the_number_that_received_the_stop(
     )
 
 
+def test_the_reason_for_a_blocked_recipient_names_no_detail_if_the_suppression_has_none(
+    list_: Suppressions, aws: Aws
+) -> None:
+    list_.mark(Suppression(ADA, "sms", "operator", NOW_MS))
+    choices = Choices(list_, Preferences(aws.dynamodb, PREFERENCES))
+    (blocked,) = choices.find("sms", [Addressee(ADA)]).values()
+    assert blocked.sentence == (
+        "on the suppression list since 2026-11-21: an operator added it; an operator can remove it"
+    )
+
+
 def test_a_late_copy_of_a_stop_does_not_suppress_a_number_whose_suppression_was_lifted(
     list_: Suppressions, clock: FakeClock
 ) -> None:
