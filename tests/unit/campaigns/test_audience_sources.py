@@ -45,8 +45,8 @@ def test_each_kind_of_audience_has_its_class(aws: Aws) -> None:
 def test_a_person_from_a_campaigns_module_has_only_the_attributes_that_the_module_returned() -> None:
     person, own = Recipient("7", {"email": "ada@example.com"}), Modules()
     own.loaded["campaign.py"] = SimpleNamespace(recipients=lambda _page: Found([person]))  # type: ignore[assignment]
-    definition = structs.replace(asked(Module(columns=("email",))), module="campaign.py")
-    assert audience_of(own, definition).page(page()).recipients == [person]
+    definition = structs.replace(weekly_to(Module(columns=("email",))), module="campaign.py")
+    assert audience_of(own, definition).page(cursor_page()).recipients == [person]
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])

@@ -133,7 +133,7 @@ def test_a_lost_run_is_recorded_as_stopped_above_the_numbers_of_its_starts(
 
 def test_a_lost_run_that_was_stopped_has_all_its_counts_at_zero(runs: Runs) -> None:
     runs.stop(*RUN, lost=True)
-    run = read(runs)
+    run = read_run(runs)
     assert (run.pages, run.recipients, run.refused, run.composed, run.existed, run.conflicts) == (0,) * 6
     assert (run.opted_out, run.left_out, run.failed, run.expired) == (0,) * 4
     assert (run.earlier_recipients, run.earlier_refused, run.earlier_opted_out, run.earlier_left_out) == (

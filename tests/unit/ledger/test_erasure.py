@@ -126,7 +126,7 @@ def test_the_status_of_an_erased_message_has_as_many_attempts_as_before_its_eras
     erasure: Erasure, ledger: Ledger, aws: Aws, attempts: int
 ) -> None:
     if attempts:
-        sent(ledger)
+        send_to_ada(ledger)
     else:
         ledger.refuse(item(to=ADA), "invalid", "subject: is missing")
     assert of_ledger(aws.item()).attempts == attempts
