@@ -25,7 +25,7 @@ def repeated(folder: Path) -> list[str]:
 
 
 def helpers_in(code: str) -> Iterator[str]:
-    """Yield the names of a module's classes, and of its functions except tests and fixtures that extend another.
+    """Yield the names of a module's classes, and of its functions that are helpers.
 
     A fixture that has its own name as a parameter extends the fixture of a folder above.
     """
