@@ -409,5 +409,5 @@ def test_a_helper_that_a_third_file_defines_is_reported_with_its_files(tmp_path:
 
 
 def test_a_test_and_a_fixture_that_extends_another_are_not_helpers() -> None:
-    functions = ("test_a()", "stage(stage)", "put()")
-    assert [*helpers_in("\n".join(f"def {function}: pass" for function in functions))] == ["put"]
+    code = "def test_a(): pass\ndef stage(stage): pass\ndef put(): pass\nclass Stage: pass\n"
+    assert [*helpers_in(code)] == ["put", "Stage"]

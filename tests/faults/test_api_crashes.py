@@ -43,7 +43,7 @@ def bucket() -> Iterator[Any]:
         yield s3
 
 
-class Api:
+class CrashingApi:
     """New process of the API's function in a world of mail."""
 
     def __init__(self, world: World, s3: Any, threads: "Threads | None" = None) -> None:
@@ -84,7 +84,7 @@ def post_entries(
     world: World, s3: Any, entries: list[Any] = ENTRIES, threads: Threads | None = None
 ) -> list[str]:
     """Let a new process answer the request."""
-    return [each.result for each in Api(world, s3, threads).intake.take(entries, "")]
+    return [each.result for each in CrashingApi(world, s3, threads).intake.take(entries, "")]
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
@@ -103,7 +103,7 @@ def test_a_request_sent_again_after_any_crash_puts_each_message_once(
         again = post_entries(world, bucket)
         assert again[1] == "refused"
         assert set(again) <= {"accepted", "existed", "refused"}, world.outside.stopped_at
-        items = Api(world, bucket).mailbox()
+        items = CrashingApi(world, bucket).mailbox()
         assert items.keys() == {"one", "two", "large"}, world.outside.stopped_at
         assert items["large"]["payload_ref"].startswith("s3://payloads/oversize/")
         assert post_entries(world, bucket) == ["existed", "refused", "existed", "existed"]
@@ -132,7 +132,7 @@ def test_a_request_that_crashes_in_one_of_several_threads_puts_each_message_once
         again = post_entries(world, bucket, MANY, threads)
         for first, second in zip(ENDS, again, strict=True):
             assert second in ({"accepted", "existed"} if first == "accepted" else {first}), (at, again)
-        items = Api(world, bucket).mailbox()
+        items = CrashingApi(world, bucket).mailbox()
         assert items.keys() == {"one", "two", "three", "large"}, at
         assert (items["two"]["lane"], items["two"]["first_name"]) == ("bulk", "Ada"), at
         assert items["large"]["payload_ref"].startswith("s3://payloads/oversize/")
@@ -151,7 +151,7 @@ def posted_by_a_caller(world: World, s3: Any, patch: pytest.MonkeyPatch) -> list
         budget=Budget(watched, "budgets", "api#shop", LIMIT, clock=world.clock), clock=world.clock
     )
     try:
-        return [each.result for each in Api(world, s3).intake.take(COUNTED, "", caller)]
+        return [each.result for each in CrashingApi(world, s3).intake.take(COUNTED, "", caller)]
     except ApiError as refusal:
         if refusal.status != 429:
             raise
@@ -160,7 +160,7 @@ def posted_by_a_caller(world: World, s3: Any, patch: pytest.MonkeyPatch) -> list
 
 def day_of(world: World, s3: Any) -> tuple[int, int]:
     """The recipients of the messages in the mailbox, and those that the caller's day counts."""
-    put = sum(parse(each, CONTRACTS).recipient_count for each in Api(world, s3).mailbox().values())
+    put = sum(parse(each, CONTRACTS).recipient_count for each in CrashingApi(world, s3).mailbox().values())
     return put, Budget(world.dynamodb, "budgets", "api#shop", LIMIT, clock=world.clock).spent()[0]
 
 
@@ -203,7 +203,7 @@ def world_with_waiting(new_world: NewWorld, seconds: int, *, dispatched: bool = 
 def cancel(world: World, s3: Any) -> None:
     """Take the message back, as far as the process lives."""
     with suppress(Stopped):
-        assert Api(world, s3).states.cancel("later", "mail").status == "cancelled"
+        assert CrashingApi(world, s3).states.cancel("later", "mail").status == "cancelled"
 
 
 @pytest.mark.parametrize("dispatched", [True, False])
@@ -214,7 +214,7 @@ def test_a_cancelled_message_is_never_sent_wherever_the_cancel_request_crashes_b
     begin = partial(world_with_waiting, new_world, seconds, dispatched=dispatched)
     # The cancel reads the state of the message and its item, changes the item, and reads both again.
     for world, where in stops(begin, lambda world: cancel(world, bucket), least=4):
-        assert Api(world, bucket).states.cancel("later", "mail").status == "cancelled"
+        assert CrashingApi(world, bucket).states.cancel("later", "mail").status == "cancelled"
         if not dispatched:
             world.stream()
         world.settle()
@@ -228,7 +228,7 @@ def test_a_cancel_and_a_concurrent_claim_never_both_succeed(bucket: Any, new_wor
     for at in call_numbers(partial(world_with_waiting, new_world, 100), lambda world: cancel(world, bucket)):
         world = world_with_waiting(new_world, 100)
         body = world.queues.messages[MAIL][0].body
-        api = Api(world, bucket)
+        api = CrashingApi(world, bucket)
 
         def send(world: World = world, body: str = body) -> None:
             world.outside.intrude = None

@@ -14,7 +14,7 @@ from tests.support.tables import create_table
 from tests.support.unit.unsubscribing import ADA
 
 
-class World:
+class ChoicesWorld:
     """The table of choices, with an opt-out of offers by one click."""
 
     def __init__(self) -> None:
@@ -40,13 +40,13 @@ class World:
 
 
 def test_a_change_of_a_persons_choices_that_was_stopped_and_repeated_has_its_full_effect() -> None:
-    world = World()
+    world = ChoicesWorld()
     assert world.change() == HTTPStatus.OK
     names, expected = [*world.outside.calls], world.preferences.choices(ADA)
     assert names == ["update_item", "update_item", "get_paginator"]
     for at in range(len(names)):
         for side in SIDES:
-            world = World()
+            world = ChoicesWorld()
             world.outside.stop = at, side
             try:
                 world.change()

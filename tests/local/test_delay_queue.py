@@ -7,7 +7,7 @@ from mailroom_local.providers.delay_queue import AGAIN_SECONDS, DelayQueue, Diso
 from mailroom_local.providers.http import Request
 
 
-class Stage:
+class QueueOfWords:
     """A delay queue of words, with time that a test moves, and a list of what was handed on."""
 
     def __init__(self, *failing: str, most: int = 10) -> None:
@@ -25,7 +25,7 @@ class Stage:
 
 
 def test_each_item_is_delivered_at_its_time_in_the_order_of_times() -> None:
-    stage = Stage()
+    stage = QueueOfWords()
     for word, seconds in (("c", 3), ("a", 1), ("b", 2), ("also a", 1)):
         stage.queue.add(word, seconds)
     assert stage.queue.run_due() == 0
@@ -37,7 +37,7 @@ def test_each_item_is_delivered_at_its_time_in_the_order_of_times() -> None:
 def test_items_whose_delivery_is_interrupted_by_the_end_of_the_process_are_delivered_by_the_next_one() -> (
     None
 ):
-    interrupted, stage = Stage(), Stage()
+    interrupted, stage = QueueOfWords(), QueueOfWords()
     stage.now = 1
 
     def deliver(words: list[str]) -> list[str]:
@@ -56,7 +56,7 @@ def test_items_whose_delivery_is_interrupted_by_the_end_of_the_process_are_deliv
 
 
 def test_a_delivery_is_bounded_in_its_number_of_items() -> None:
-    stage = Stage(most=2)
+    stage = QueueOfWords(most=2)
     for word in "abcde":
         stage.queue.add(word, 0)
     stage.queue.run_due()
@@ -64,7 +64,7 @@ def test_a_delivery_is_bounded_in_its_number_of_items() -> None:
 
 
 def test_only_undelivered_items_are_delivered_again_after_a_while() -> None:
-    stage = Stage("b", "b")
+    stage = QueueOfWords("b", "b")
     stage.queue.add("a", 0)
     stage.queue.add("b", 0)
     for _ in range(4):
@@ -74,7 +74,7 @@ def test_only_undelivered_items_are_delivered_again_after_a_while() -> None:
 
 
 def test_a_paused_queue_delivers_no_item_until_it_is_resumed() -> None:
-    stage = Stage()
+    stage = QueueOfWords()
     stage.queue.add("before", 0)
     stage.queue.pause()
     stage.queue.add("meanwhile", 0)
@@ -85,14 +85,14 @@ def test_a_paused_queue_delivers_no_item_until_it_is_resumed() -> None:
 
 
 def test_a_post_to_the_page_changes_the_disorder_of_all_providers() -> None:
-    queues = {"ses": Stage().queue, "twilio": Stage().queue}
+    queues = {"ses": QueueOfWords().queue, "twilio": QueueOfWords().queue}
     body = b'{"spread_seconds": 3, "doubled": 0.5}'
     assert pages(queues).handle(Request("POST", "/events/disorder", {}, body)).status == 200
     assert [queue.disorder for queue in queues.values()] == [Disorder(3.0, 0.5)] * 2
 
 
 def test_reports_are_reordered_and_repeated_according_to_the_disorder() -> None:
-    stage = Stage(most=1_000)
+    stage = QueueOfWords(most=1_000)
     stage.queue.disorder = Disorder(10.0, 0.2)
     words = [f"{number}" for number in range(100)]
     for word in words:

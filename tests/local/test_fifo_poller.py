@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.local.fifo import DONE, MAPPING, RAISED, Function, Shelf, invoked_with_failures, poller
+from tests.support.local.fifo import DONE, MAPPING, RAISED, FifoShelf, Function, invoked_with_failures, poller
 
 SOON = 5.0
 
 
 def test_no_more_batches_are_received_than_the_mapping_runs_at_once() -> None:
-    shelf, function = Shelf("a", "b", "c"), Function()
+    shelf, function = FifoShelf("a", "b", "c"), Function()
     polling = poller(shelf, function)
     polling.poll()
     polling.poll()
@@ -28,7 +28,7 @@ def test_no_more_batches_are_received_than_the_mapping_runs_at_once() -> None:
 
 
 def test_a_batch_has_the_mappings_size_and_is_deleted_after_the_function_ends() -> None:
-    shelf, function = Shelf("a", "b", "c"), Function()
+    shelf, function = FifoShelf("a", "b", "c"), Function()
     poller(shelf, function, replace(MAPPING, batch_size=2)).poll()
     assert function.started.get(timeout=SOON) == ["a", "b"]
     assert shelf.deleted.empty()
@@ -37,7 +37,7 @@ def test_a_batch_has_the_mappings_size_and_is_deleted_after_the_function_ends() 
 
 
 def test_a_crash_of_a_function_deletes_no_message_and_frees_its_worker() -> None:
-    shelf, function = Shelf("a", "b", "c"), Function(lambda batch: RAISED if batch == ["a"] else DONE)
+    shelf, function = FifoShelf("a", "b", "c"), Function(lambda batch: RAISED if batch == ["a"] else DONE)
     polling = poller(shelf, function, replace(MAPPING, concurrency=1))
     function.may_end.release(3)
     for _ in range(3):
@@ -46,7 +46,7 @@ def test_a_crash_of_a_function_deletes_no_message_and_frees_its_worker() -> None
 
 
 def test_a_message_that_is_reported_as_failed_is_not_deleted() -> None:
-    shelf, function = Shelf("a", "b"), Function(lambda _: invoked_with_failures("a"))
+    shelf, function = FifoShelf("a", "b"), Function(lambda _: invoked_with_failures("a"))
     function.may_end.release()
     poller(shelf, function, replace(MAPPING, batch_size=2)).poll()
     assert shelf.deleted.get(timeout=SOON) == "b"
@@ -55,7 +55,7 @@ def test_a_message_that_is_reported_as_failed_is_not_deleted() -> None:
 
 
 def test_a_poller_of_an_empty_queue_occupies_no_worker() -> None:
-    shelf, function = Shelf(), Function()
+    shelf, function = FifoShelf(), Function()
     polling = poller(shelf, function, replace(MAPPING, concurrency=1))
     polling.poll()
     polling.poll()

@@ -11,7 +11,7 @@ from lab.harness.waiter import AT_ONCE, POLL_SECONDS, QUIET_SECONDS, NotSettled,
 
 
 @dataclass
-class Stage:
+class ScriptedStage:
     """A stage of which each look finds the next of these, and at last always the same."""
 
     found: list[object]
@@ -50,19 +50,19 @@ def numbered(count: int) -> list[Key]:
 
 
 def test_the_waiter_waits_until_all_messages_have_ended_and_reports_their_number() -> None:
-    stage = Stage([1, 2, 3])
+    stage = ScriptedStage([1, 2, 3])
     stage.waiter.until_ended(numbered(3), 10, stage.told.append)
     assert (stage.told, stage.now) == ([1, 2, 3], 2 * POLL_SECONDS)
 
 
 def test_the_waiter_reads_messages_in_several_calls_and_no_ended_one_twice() -> None:
-    stage = Stage([AT_ONCE + 7])
+    stage = ScriptedStage([AT_ONCE + 7])
     stage.waiter.until_ended(numbered(AT_ONCE + 7), 10, stage.told.append)
     assert (stage.told, stage.now) == ([AT_ONCE + 7], 0)
 
 
 def test_the_waiter_gives_up_in_time_and_reports_the_number_of_ended_messages() -> None:
-    stage = Stage([1])
+    stage = ScriptedStage([1])
     with pytest.raises(
         NotSettled, match=r"No progress in 10 s: 1 of 3 messages have ended\. Queues: all empty\."
     ):
@@ -71,22 +71,22 @@ def test_the_waiter_gives_up_in_time_and_reports_the_number_of_ended_messages() 
 
 
 def test_the_waiter_does_not_give_up_on_a_slow_machine_that_makes_progress() -> None:
-    stage = Stage([count for count in range(4) for _ in range(30)])
+    stage = ScriptedStage([count for count in range(4) for _ in range(30)])
     stage.waiter.until_ended(numbered(3), 10, stage.told.append)
     assert stage.now > 2 * 10
 
 
 def test_the_waiter_waits_until_the_providers_have_reported_every_event() -> None:
-    stage = Stage([7, 2, 0])
+    stage = ScriptedStage([7, 2, 0])
     stage.waiter.until_reported(10)
     assert stage.now == 2 * POLL_SECONDS
     with pytest.raises(NotSettled, match=r"reports are still to come: {'ses': 2}"):
-        Stage([2]).waiter.until_reported(10)
+        ScriptedStage([2]).waiter.until_reported(10)
 
 
 def test_the_waiter_counts_a_period_in_which_every_queue_was_empty_as_quiet() -> None:
-    stage = Stage([0, 0, 5, 0])
+    stage = ScriptedStage([0, 0, 5, 0])
     stage.waiter.until_quiet(10)
     assert stage.now == 2 * POLL_SECONDS + QUIET_SECONDS
     with pytest.raises(NotSettled, match="not empty"):
-        Stage([1]).waiter.until_quiet(10)
+        ScriptedStage([1]).waiter.until_quiet(10)

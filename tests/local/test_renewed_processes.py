@@ -18,7 +18,7 @@ ENDPOINTS = Endpoints("http://127.0.0.1:1", "http://127.0.0.1:2")
 NAMES = (*sorted(RENEWABLE), "ministack")
 
 
-class Stage:
+class FileServers:
     """Workspace with processes that serve files, in place of those of a stage."""
 
     def __init__(self, folder: Path) -> None:
@@ -49,20 +49,20 @@ def edited_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def stage_of_servers(edited_project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+def stage_of_servers(edited_project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServers]:
     monkeypatch.setattr(lifecycle, "MODULES", dict.fromkeys(NAMES, "http.server"))
-    stage = Stage(edited_project / ".local")
+    stage = FileServers(edited_project / ".local")
     yield stage
     lifecycle.stop(stage.workspace)
 
 
-def test_a_process_with_the_current_code_and_settings_continues(stage_of_servers: Stage) -> None:
+def test_a_process_with_the_current_code_and_settings_continues(stage_of_servers: FileServers) -> None:
     assert stage_of_servers.start("console", "pump") == stage_of_servers.start("console", "pump")
 
 
 @pytest.mark.parametrize("changed", ["cdk.json", "channels/telegram/__init__.py"])
 def test_another_setting_or_own_channel_restarts_the_console_but_not_the_pump(
-    stage_of_servers: Stage, edited_project: Path, changed: str
+    stage_of_servers: FileServers, edited_project: Path, changed: str
 ) -> None:
     console, pump = stage_of_servers.start("console", "pump")
     (edited_project / changed).parent.mkdir(parents=True, exist_ok=True)
@@ -91,7 +91,7 @@ def test_changed_code_of_any_package_changes_the_fingerprint_of_the_console(
 
 
 def test_a_process_that_was_started_while_its_code_was_edited_is_restarted_by_the_next_command(
-    stage_of_servers: Stage, monkeypatch: pytest.MonkeyPatch
+    stage_of_servers: FileServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom_stacks.app.cache._STARTED", 0.0)
     first = stage_of_servers.start("console")
@@ -100,14 +100,14 @@ def test_a_process_that_was_started_while_its_code_was_edited_is_restarted_by_th
     assert stage_of_servers.start("console") != first
 
 
-def test_a_process_that_has_ended_is_started_again(stage_of_servers: Stage) -> None:
+def test_a_process_that_has_ended_is_started_again(stage_of_servers: FileServers) -> None:
     first = stage_of_servers.start("pump")
     stage_of_servers.kill("pump")
     assert stage_of_servers.start("pump") != first
 
 
 def test_a_process_that_ends_before_it_is_ready_is_not_waited_for(
-    stage_of_servers: Stage, monkeypatch: pytest.MonkeyPatch
+    stage_of_servers: FileServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(lifecycle.MODULES, "console", "no_such_module")
     monkeypatch.setattr(lifecycle, "START_SECONDS", 3_600)
@@ -116,7 +116,7 @@ def test_a_process_that_ends_before_it_is_ready_is_not_waited_for(
         lifecycle._await(stage_of_servers.workspace, stage_of_servers.running, "console", lambda: False)
 
 
-def test_the_simulators_are_restarted_only_if_the_file_has_their_data(stage_of_servers: Stage) -> None:
+def test_the_simulators_are_restarted_only_if_the_file_has_their_data(stage_of_servers: FileServers) -> None:
     first = stage_of_servers.start("providers")
     stage_of_servers.kill("providers")
     with pytest.raises(StartError, match=r"without storing messages.*: mailroom down, then mailroom up"):
@@ -125,7 +125,7 @@ def test_the_simulators_are_restarted_only_if_the_file_has_their_data(stage_of_s
     assert stage_of_servers.start("providers") != first
 
 
-def test_a_stage_runs_until_a_process_ends_that_cannot_be_restarted(stage_of_servers: Stage) -> None:
+def test_a_stage_runs_until_a_process_ends_that_cannot_be_restarted(stage_of_servers: FileServers) -> None:
     stage_of_servers.start("console", "ministack")
     stage_of_servers.kill("console")
     assert stage_of_servers.running.running
@@ -134,7 +134,7 @@ def test_a_stage_runs_until_a_process_ends_that_cannot_be_restarted(stage_of_ser
 
 
 def test_an_interrupted_update_is_finished_by_the_next_one(
-    stage_of_servers: Stage, edited_project: Path, monkeypatch: pytest.MonkeyPatch
+    stage_of_servers: FileServers, edited_project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The stacks are deployed, but the console still has the earlier settings."""
     deployed = list[Path]()
@@ -151,7 +151,7 @@ def test_an_interrupted_update_is_finished_by_the_next_one(
     assert deployed == [edited_project / "assembly"]
 
 
-def test_the_end_of_a_stage_removes_the_data_of_its_simulators(stage_of_servers: Stage) -> None:
+def test_the_end_of_a_stage_removes_the_data_of_its_simulators(stage_of_servers: FileServers) -> None:
     stage_of_servers.start("providers")
     stage_of_servers.workspace.memory.write_bytes(b"data")
     assert lifecycle.stop(stage_of_servers.workspace)

@@ -33,12 +33,12 @@ from mailroom_local.providers.http import Reply, Request, SimulatorServer
 from mailroom_local.providers.inbox import InboxStore
 from mailroom_local.providers.resend_mail import KEY_SECONDS, SECRET, WEBHOOK_SECRET, ResendSimulator
 from tests.support.local.served import served
-from tests.support.unit.resend_mail import Door
+from tests.support.unit.resend_mail import ResendDoor
 from tests.support.unit.shared import BUCKET, SENDER, FakeClock
 from tests.support.unit.shelf import OURS
 
 
-class Bench:
+class ResendBench:
     """The simulator, an adapter that asks it, and the function that its webhooks come to."""
 
     prefix = "/api"
@@ -48,7 +48,7 @@ class Bench:
         self.refuses = 0
         """So many webhooks are not taken at first."""
         text = f'{{"api_key": "{SECRET["api_key"]}", "webhook_secret": "{WEBHOOK_SECRET}"}}'
-        self.door = Door(time.time, text)
+        self.door = ResendDoor(time.time, text)
         self.simulator = ResendSimulator(self.inbox, clock=self.clock)
         self.url = ""
 
@@ -95,13 +95,13 @@ def mail_to(to: Any, **more: Any) -> Mail:
 
 
 @pytest.fixture
-def resend_bench() -> Iterator[Bench]:
-    made = Bench()
+def resend_bench() -> Iterator[ResendBench]:
+    made = ResendBench()
     with served(SimulatorServer(0, made.simulator, made)) as made.url:
         yield made
 
 
-def test_an_accepted_mail_is_in_the_inbox_with_its_request(resend_bench: Bench) -> None:
+def test_an_accepted_mail_is_in_the_inbox_with_its_request(resend_bench: ResendBench) -> None:
     outcome = resend_bench.send("Ada <ada@example.com>", cc="eve@example.com", headers={"X-Team": "a"})
     (kept,) = resend_bench.inbox.all()
     assert isinstance(outcome, Sent)
@@ -120,18 +120,20 @@ def test_an_accepted_mail_is_in_the_inbox_with_its_request(resend_bench: Bench) 
     ],
 )
 def test_a_refusal_becomes_its_outcome_and_no_mail_is_in_the_inbox(
-    resend_bench: Bench, name: str, kind: type
+    resend_bench: ResendBench, name: str, kind: type
 ) -> None:
     assert isinstance(resend_bench.send(f"{name}@resend.dev"), kind)
     assert resend_bench.inbox.all() == []
 
 
-def test_an_address_with_once_is_refused_only_the_first_time(resend_bench: Bench) -> None:
+def test_an_address_with_once_is_refused_only_the_first_time(resend_bench: ResendBench) -> None:
     assert isinstance(resend_bench.send("throttled-once+7@resend.dev"), Retry)
     assert isinstance(resend_bench.send("throttled-once+7@resend.dev"), Sent)
 
 
-def test_the_identical_request_after_a_lost_response_gets_the_first_response(resend_bench: Bench) -> None:
+def test_the_identical_request_after_a_lost_response_gets_the_first_response(
+    resend_bench: ResendBench,
+) -> None:
     with pytest.raises(OutcomeUnknown):
         resend_bench.send("lost-answer@resend.dev")
     (kept,) = resend_bench.inbox.all()
@@ -144,7 +146,9 @@ def test_the_identical_request_after_a_lost_response_gets_the_first_response(res
     assert len(resend_bench.inbox.all()) == 1
 
 
-def test_another_request_under_the_same_key_is_refused_until_the_key_expires(resend_bench: Bench) -> None:
+def test_another_request_under_the_same_key_is_refused_until_the_key_expires(
+    resend_bench: ResendBench,
+) -> None:
     resend_bench.send("ada@example.com")
     assert isinstance(resend_bench.send("ada@example.com", text="Other"), Conflict)
     resend_bench.clock.advance(KEY_SECONDS)
@@ -164,7 +168,7 @@ def test_another_request_under_the_same_key_is_refused_until_the_key_expires(res
     ],
 )
 def test_events_of_a_mail_are_posted_as_signed_webhooks(
-    resend_bench: Bench, name: str, statuses: list[str | None]
+    resend_bench: ResendBench, name: str, statuses: list[str | None]
 ) -> None:
     resend_bench.simulator.queue.disorder.doubled = 0
     outcome = resend_bench.send(f"{name}@resend.dev")
@@ -174,19 +178,21 @@ def test_events_of_a_mail_are_posted_as_signed_webhooks(
     assert {(each.key.id, each.provider_id) for each in found} == {("m-1", outcome.provider_id)}
 
 
-def test_a_mail_to_several_recipients_has_only_the_event_sent(resend_bench: Bench) -> None:
+def test_a_mail_to_several_recipients_has_only_the_event_sent(resend_bench: ResendBench) -> None:
     resend_bench.send(["bounced@resend.dev", "ada@example.com"])
     found = resend_bench.events()
     assert {(each.status, each.several, each.suppress) for each in found} == {("sent", True, None)}
 
 
-def test_a_webhook_that_the_stage_refuses_is_posted_again(resend_bench: Bench) -> None:
+def test_a_webhook_that_the_stage_refuses_is_posted_again(resend_bench: ResendBench) -> None:
     resend_bench.simulator.queue.disorder.doubled, resend_bench.refuses = 0, 2
     resend_bench.send("ada@example.com")
     assert [each.status for each in resend_bench.events()] == ["sent", "delivered"]
 
 
-def test_a_bounced_recipient_is_on_resends_suppression_list_until_it_is_lifted(resend_bench: Bench) -> None:
+def test_a_bounced_recipient_is_on_resends_suppression_list_until_it_is_lifted(
+    resend_bench: ResendBench,
+) -> None:
     resend_bench.simulator.queue.disorder.doubled = 0
     resend_bench.send("bounced@resend.dev")
     resend_bench.events()
@@ -199,7 +205,7 @@ def test_a_bounced_recipient_is_on_resends_suppression_list_until_it_is_lifted(r
     ("kind", "sent"), [("text/csv", False), ("text/plain; charset=utf-8", True), (None, True)]
 )
 def test_a_mail_whose_attachment_has_another_type_than_its_extension_is_accepted_but_never_sent(
-    resend_bench: Bench, kind: str | None, sent: bool
+    resend_bench: ResendBench, kind: str | None, sent: bool
 ) -> None:
     request = resend_bench.adapter.prepare(mail_to("ada@example.com"))
     attachment = {"filename": "data.txt", "content": "YQ==", **({"content_type": kind} if kind else {})}
@@ -211,7 +217,7 @@ def test_a_mail_whose_attachment_has_another_type_than_its_extension_is_accepted
 
 @pytest.mark.parametrize("field", ["from", "to", "cc", "bcc", "reply_to"])
 def test_an_address_with_more_than_320_characters_is_refused_in_the_words_of_resend(
-    resend_bench: Bench, field: str
+    resend_bench: ResendBench, field: str
 ) -> None:
     request = resend_bench.adapter.prepare(mail_to("ada@example.com"))
     long = f"{'N' * 303} <ada@example.com>"

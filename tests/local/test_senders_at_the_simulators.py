@@ -15,7 +15,7 @@ from mailroom.providers.twilio.account import TwilioAccount
 from mailroom.providers.twilio.sender import TwilioSms
 from mailroom_local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN, REDACTING_SID
 from tests.support.local.fax import NOW
-from tests.support.local.feedback import Stage, running_feedback
+from tests.support.local.feedback import FeedbackStage, running_feedback
 from tests.support.local.twilio import SENDER, Bench, number, running_twilio_bench
 from tests.support.unit.sms import sms_settings
 
@@ -93,7 +93,7 @@ def test_in_an_account_that_redacts_a_look_up_only_finds_a_message_until_it_was_
 
 
 @pytest.fixture(scope="module")
-def simulated_stage(url: str) -> Iterator[Stage]:
+def simulated_stage(url: str) -> Iterator[FeedbackStage]:
     with running_feedback(url) as stage:
         for platform in ("GCM", "APNS_SANDBOX"):
             stage.sns.create_platform_application(
@@ -103,7 +103,7 @@ def simulated_stage(url: str) -> Iterator[Stage]:
         yield stage
 
 
-def pushed(stage: Stage, to: str, **item: Any) -> Outcome:
+def pushed(stage: FeedbackStage, to: str, **item: Any) -> Outcome:
     """Return the outcome of a push at the simulator."""
     adapter = SnsPush(stage.sns, applications=APPLICATIONS, topics=[TOPIC])
     whole = {"id": "p", "event_type": "push", "to": to, "title": "Hi", "body": "There", **item}
@@ -111,7 +111,9 @@ def pushed(stage: Stage, to: str, **item: Any) -> Outcome:
     return adapter.submit(adapter.prepare(message))
 
 
-def test_a_token_becomes_an_endpoint_and_its_push_has_the_platforms_payload(simulated_stage: Stage) -> None:
+def test_a_token_becomes_an_endpoint_and_its_push_has_the_platforms_payload(
+    simulated_stage: FeedbackStage,
+) -> None:
     for name, token in (("android", "a-device"), ("ios", "ab" * 32)):
         outcome = pushed(simulated_stage, token, platform=name, data={"order": 7})
         assert isinstance(outcome, Sent)
@@ -128,7 +130,7 @@ def test_a_token_becomes_an_endpoint_and_its_push_has_the_platforms_payload(simu
             assert payloads["APNS_SANDBOX"]["order"] == 7
 
 
-def test_a_push_by_arn_is_published_to_the_endpoint_or_the_topic(simulated_stage: Stage) -> None:
+def test_a_push_by_arn_is_published_to_the_endpoint_or_the_topic(simulated_stage: FeedbackStage) -> None:
     made = simulated_stage.sns.create_platform_endpoint(
         PlatformApplicationArn=APPLICATIONS["android"], Token="by-arn"
     )["EndpointArn"]
@@ -141,7 +143,7 @@ def test_a_push_by_arn_is_published_to_the_endpoint_or_the_topic(simulated_stage
     ("token", "gone"), [("disabled-9", True), ("not-hexadecimal", False), ("throttled-9", None)]
 )
 def test_a_refused_push_becomes_the_outcome_that_sns_documents(
-    simulated_stage: Stage, token: str, gone: bool | None
+    simulated_stage: FeedbackStage, token: str, gone: bool | None
 ) -> None:
     try:
         outcome = pushed(simulated_stage, token, platform="ios" if gone is False else "android")
@@ -154,7 +156,7 @@ def test_a_refused_push_becomes_the_outcome_that_sns_documents(
         assert outcome.gone is gone
 
 
-def test_a_push_to_a_deleted_endpoint_is_rejected_as_gone(simulated_stage: Stage) -> None:
+def test_a_push_to_a_deleted_endpoint_is_rejected_as_gone(simulated_stage: FeedbackStage) -> None:
     made = simulated_stage.sns.create_platform_endpoint(
         PlatformApplicationArn=APPLICATIONS["android"], Token="to-be-deleted"
     )["EndpointArn"]

@@ -11,7 +11,7 @@ from mailroom.message.outcome import Status
 from mailroom_local.providers.ses_feedback import VALIDATED
 from tests.support import ROOT
 from tests.support.local.feedback import SENDER, SET, TOPIC
-from tests.support.local.ses_feedback import Bench, reading, simulator_address, summary
+from tests.support.local.ses_feedback import FeedbackBench, reading, simulator_address, summary
 
 GUIDE = ROOT / "tests" / "support" / "unit" / "events_of_ses"
 """The examples of SES's developer guide."""
@@ -46,7 +46,7 @@ GUIDE = ROOT / "tests" / "support" / "unit" / "events_of_ses"
 def test_a_simulator_address_determines_the_events_of_its_mail(
     name: str, told: list[tuple[str, ...]], statuses: set[Status], label: str
 ) -> None:
-    bench = Bench()
+    bench = FeedbackBench()
     bench.accept(simulator_address(name + label))
     events = bench.settle()
     assert summary(events) == told
@@ -55,10 +55,10 @@ def test_a_simulator_address_determines_the_events_of_its_mail(
 
 
 def test_the_label_soft_makes_a_soft_bounce_and_other_domains_are_delivered() -> None:
-    bench = Bench()
+    bench = FeedbackBench()
     bench.accept(simulator_address("success+7.soft"))
     assert ("Bounce", "Transient", "MailboxFull") in summary(bench.settle())
-    bench = Bench()
+    bench = FeedbackBench()
     bench.accept("bounce+soft@example.com")
     assert summary(bench.settle()) == [("Delivery",), ("Send",)]
 
@@ -75,7 +75,7 @@ def test_the_label_soft_makes_a_soft_bounce_and_other_domains_are_delivered() ->
     ],
 )
 def test_an_event_has_the_fields_of_the_guides_example(name: str, section: str, example: str) -> None:
-    bench = Bench()
+    bench = FeedbackBench()
     bench.accept(simulator_address(name))
     (ours,) = [each for each in bench.settle() if section in each]
     guides = json.loads((GUIDE / f"{example}.json").read_text())
@@ -93,7 +93,7 @@ def test_an_event_has_the_fields_of_the_guides_example(name: str, section: str, 
 
 
 def test_all_events_contain_the_headers_of_the_mail() -> None:
-    bench = Bench()
+    bench = FeedbackBench()
     bench.accept("Ada <ada@example.com>", cc=["c@example.com"], bcc=["b@example.com"])
     mail = bench.settle()[0]["mail"]
     assert mail["destination"] == ["ada@example.com", "c@example.com", "b@example.com"]
@@ -115,7 +115,7 @@ def test_all_events_contain_the_headers_of_the_mail() -> None:
 
 
 def test_events_with_truncated_headers_lack_mailrooms_headers_and_have_the_tags() -> None:
-    bench = Bench()
+    bench = FeedbackBench()
     bench.accept(simulator_address("bounce+truncated.1"))
     for event in bench.settle():
         mail = event["mail"]
@@ -125,7 +125,7 @@ def test_events_with_truncated_headers_lack_mailrooms_headers_and_have_the_tags(
 
 
 def test_each_of_several_recipients_has_events_of_its_own() -> None:
-    bench = Bench()
+    bench = FeedbackBench()
     bench.accept(
         "ada@example.com", simulator_address("bounce+several"), bcc=[simulator_address("complaint+several")]
     )
@@ -143,13 +143,13 @@ def test_each_of_several_recipients_has_events_of_its_own() -> None:
 
 
 def test_a_reject_of_one_recipient_rejects_the_mail_for_all() -> None:
-    bench = Bench()
+    bench = FeedbackBench()
     bench.accept("ada@example.com", simulator_address("reject"))
     assert summary(bench.settle()) == [("Reject",), ("Send",)]
 
 
 def test_hard_bounces_and_complaints_are_suppressed_and_a_later_mail_to_them_bounces() -> None:
-    bench = Bench()
+    bench = FeedbackBench()
     for name in ("bounce", "complaint", "ooto", "soft", "success"):
         bench.accept(simulator_address(f"{name}+1"))
     listed = {
@@ -165,7 +165,7 @@ def test_hard_bounces_and_complaints_are_suppressed_and_a_later_mail_to_them_bou
 
 
 def test_many_events_are_published_reordered_in_part_twice_and_by_ten() -> None:
-    bench = Bench()
+    bench = FeedbackBench()
     for number in range(100):
         bench.accept(f"{number}@example.com", message_id=f"m-{number}")
     bench.settle(1)
@@ -179,19 +179,19 @@ def test_many_events_are_published_reordered_in_part_twice_and_by_ten() -> None:
 
 
 def test_some_events_precede_the_response_and_all_do_if_the_label_is_early() -> None:
-    bench = Bench()
+    bench = FeedbackBench()
     for number in range(100):
         bench.accept(f"{number}@example.com", message_id=f"m-{number}")
     early = bench.emulated.events
     assert 0 < len({each["mail"]["messageId"] for each in early}) < 20
     assert {each["eventType"] for each in early} == {"Send"}
-    bench = Bench()
+    bench = FeedbackBench()
     bench.accept(simulator_address("bounce+early"))
     assert {each["eventType"] for each in bench.emulated.events} == {"Send", "Bounce"}
 
 
 def test_events_that_the_emulator_refuses_are_published_again() -> None:
-    bench = Bench()
+    bench = FeedbackBench()
     bench.accept("ada@example.com")
     bench.emulated.failures = 2
     assert (bench.settle(), bench.settle()) == ([], [])
@@ -199,17 +199,17 @@ def test_events_that_the_emulator_refuses_are_published_again() -> None:
 
 
 def test_only_the_event_types_of_an_enabled_destination_are_published() -> None:
-    bench = Bench(wanted=["BOUNCE", "DELIVERY_DELAY"])
+    bench = FeedbackBench(wanted=["BOUNCE", "DELIVERY_DELAY"])
     bench.accept(simulator_address("soft"))
     assert {each["eventType"] for each in bench.settle()} == {"Bounce", "DeliveryDelay"}
-    bench = Bench(enabled=False)
+    bench = FeedbackBench(enabled=False)
     bench.accept(simulator_address("soft"))
     bench.accept(simulator_address("soft"), configuration_set=None)
     assert bench.settle() == []
 
 
 def test_a_new_topic_first_gets_a_validation_notice_which_is_not_json() -> None:
-    bench = Bench()
+    bench = FeedbackBench()
     bench.accept("ada@example.com")
     bench.accept("eve@example.com")
     bench.settle()

@@ -22,7 +22,7 @@ SENDER = "Mailroom <mailroom@example.com>"
 
 
 @dataclass
-class Bench:
+class SesBench:
     """The simulator between a client and the stand-in."""
 
     client: "SESV2Client"
@@ -49,20 +49,20 @@ class Bench:
 
 
 @pytest.fixture
-def ses_bench() -> Iterator[Bench]:
+def ses_bench() -> Iterator[SesBench]:
     emulator = Emulator()
     with served(emulator) as aws, served(ProviderServer(0, aws)) as url:
         client = LocalSession().client("sesv2", endpoint_url=url, config=patient())
-        yield Bench(client, emulator, url)
+        yield SesBench(client, emulator, url)
         client.close()
 
 
-def test_the_account_has_the_plan_of_a_new_account(ses_bench: Bench) -> None:
+def test_the_account_has_the_plan_of_a_new_account(ses_bench: SesBench) -> None:
     account = ses_bench.client.get_account()
     assert (account["SendingEnabled"], account["PricingAttributes"]) == (True, {"CurrentPlan": "ESSENTIALS"})
 
 
-def test_an_accepted_mail_is_stored_with_every_field(ses_bench: Bench) -> None:
+def test_an_accepted_mail_is_stored_with_every_field(ses_bench: SesBench) -> None:
     provider_id = ses_bench.send(
         "ada@example.com",
         ConfigurationSetName="known",
@@ -104,7 +104,7 @@ def test_an_accepted_mail_is_stored_with_every_field(ses_bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("sender", ["eve@example.com", "eve@org", "eve@badexample.org"])
-def test_an_unverified_sender_is_refused_with_the_error_of_ses(ses_bench: Bench, sender: str) -> None:
+def test_an_unverified_sender_is_refused_with_the_error_of_ses(ses_bench: SesBench, sender: str) -> None:
     with pytest.raises(ClientError, match="check in region US-EAST-1: " + sender) as refusal:
         ses_bench.send("ada@example.com", FromEmailAddress=sender)
     assert refusal.value.response["Error"]["Code"] == "MessageRejected"
@@ -112,11 +112,11 @@ def test_an_unverified_sender_is_refused_with_the_error_of_ses(ses_bench: Bench,
 
 
 @pytest.mark.parametrize("sender", ["a@example.org", "A <b@news.example.org>"])
-def test_a_verified_domain_includes_its_subdomains(ses_bench: Bench, sender: str) -> None:
+def test_a_verified_domain_includes_its_subdomains(ses_bench: SesBench, sender: str) -> None:
     assert ses_bench.send("ada@example.com", FromEmailAddress=sender)
 
 
-def test_mails_do_not_reach_the_emulator_and_identities_are_requested_once(ses_bench: Bench) -> None:
+def test_mails_do_not_reach_the_emulator_and_identities_are_requested_once(ses_bench: SesBench) -> None:
     for _ in range(2):
         ses_bench.send("ada@example.com")
     assert ses_bench.emulator.asked == ["/v2/email/identities/mailroom%40example.com"]
@@ -134,14 +134,14 @@ def test_mails_do_not_reach_the_emulator_and_identities_are_requested_once(ses_b
     ],
 )
 def test_an_address_determines_its_refusal_with_any_label(
-    ses_bench: Bench, name: str, refusal: tuple[str, int]
+    ses_bench: SesBench, name: str, refusal: tuple[str, int]
 ) -> None:
     for address in (f"{name}@simulator.amazonses.com", f"{name}+7@simulator.amazonses.com") * 2:
         assert ses_bench.refused(address) == refusal
     assert ses_bench.inbox() == []
 
 
-def test_an_address_with_once_is_refused_the_first_time_for_each_label(ses_bench: Bench) -> None:
+def test_an_address_with_once_is_refused_the_first_time_for_each_label(ses_bench: SesBench) -> None:
     for label in ("1", "2"):
         address = f"throttled-once+{label}@simulator.amazonses.com"
         assert ses_bench.refused(address) == ("TooManyRequestsException", 429)
@@ -149,18 +149,18 @@ def test_an_address_with_once_is_refused_the_first_time_for_each_label(ses_bench
     assert len(ses_bench.inbox()) == 2
 
 
-def test_a_lost_answer_is_a_broken_connection_after_the_mail_was_sent(ses_bench: Bench) -> None:
+def test_a_lost_answer_is_a_broken_connection_after_the_mail_was_sent(ses_bench: SesBench) -> None:
     with pytest.raises(HTTPClientError):
         ses_bench.send("lost-answer+7@simulator.amazonses.com")
     assert [each["to"] for each in ses_bench.inbox()] == ["lost-answer+7@simulator.amazonses.com"]
     assert ses_bench.send("after@example.com")
 
 
-def test_a_configuration_set_that_does_not_exist_is_refused(ses_bench: Bench) -> None:
+def test_a_configuration_set_that_does_not_exist_is_refused(ses_bench: SesBench) -> None:
     assert ses_bench.refused("ada@example.com", ConfigurationSetName="gone") == ("NotFoundException", 404)
 
 
-def test_the_ses_simulator_enforces_the_limits_of_ses(ses_bench: Bench) -> None:
+def test_the_ses_simulator_enforces_the_limits_of_ses(ses_bench: SesBench) -> None:
     many = {"ToAddresses": [f"{number}@example.com" for number in range(51)]}
     assert ses_bench.refused("", Destination=many) == ("BadRequestException", 400)
     broken = {"Headers": [{"Name": "X-A", "Value": "1\r\nBcc: eve@example.com"}], "Subject": {"Data": ""}}
@@ -168,7 +168,7 @@ def test_the_ses_simulator_enforces_the_limits_of_ses(ses_bench: Bench) -> None:
     assert ses_bench.refused("ada@example.com", Content=content) == ("BadRequestException", 400)
 
 
-def test_the_inbox_is_in_order_counted_and_can_be_emptied(ses_bench: Bench) -> None:
+def test_the_inbox_is_in_order_counted_and_can_be_emptied(ses_bench: SesBench) -> None:
     for number in range(3):
         ses_bench.send(f"{number}@example.com")
     assert [each["to"][0] for each in ses_bench.inbox()] == ["0", "1", "2"]
@@ -180,7 +180,7 @@ def test_the_inbox_is_in_order_counted_and_can_be_emptied(ses_bench: Bench) -> N
 
 
 @pytest.mark.parametrize("after", ["soon", "-1", ""])
-def test_an_invalid_place_in_the_inbox_is_refused_with_a_sentence(ses_bench: Bench, after: str) -> None:
+def test_an_invalid_place_in_the_inbox_is_refused_with_a_sentence(ses_bench: SesBench, after: str) -> None:
     with pytest.raises(urllib.error.HTTPError) as caught:
         urllib.request.urlopen(f"{ses_bench.url}/inbox?after={after}")
     with caught.value as answer:

@@ -237,7 +237,7 @@ def test_a_restarted_process_knows_the_messages_counts_and_settings_of_the_earli
 
 
 @dataclass
-class Waiting:
+class WaitingSimulator:
     """Simulator whose responses wait for an event."""
 
     began: Event = field(default_factory=Event)
@@ -255,7 +255,7 @@ class Waiting:
 def test_the_data_are_stored_after_the_end_of_the_requests_that_are_being_handled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waiting, stored, places = Waiting(), list[bool](), Semaphore(3)
+    waiting, stored, places = WaitingSimulator(), list[bool](), Semaphore(3)
     monkeypatch.setattr(http, "PLACES", places)
     monkeypatch.setattr(server, "PLACES", places)
     monkeypatch.setattr(server, "MAX_REQUESTS", 3)

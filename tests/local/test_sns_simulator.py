@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, HTTPClientError
 
-from tests.support.local.feedback import TOPIC, Stage, running_feedback
+from tests.support.local.feedback import TOPIC, FeedbackStage, running_feedback
 
 ANDROID = "arn:aws:sns:us-east-1:000000000000:app/GCM/mailroom-local"
 IOS = "arn:aws:sns:us-east-1:000000000000:app/APNS_SANDBOX/mailroom-local"
@@ -16,7 +16,7 @@ MESSAGE = json.dumps({"default": "There", "GCM": json.dumps(FCM)})
 
 
 @pytest.fixture(scope="module")
-def push_stage(url: str) -> Iterator[Stage]:
+def push_stage(url: str) -> Iterator[FeedbackStage]:
     with running_feedback(url) as stage:
         for platform in ("GCM", "APNS_SANDBOX"):
             stage.sns.create_platform_application(
@@ -25,12 +25,12 @@ def push_stage(url: str) -> Iterator[Stage]:
         yield stage
 
 
-def endpoint(stage: Stage, token: str, application: str = ANDROID) -> str:
+def endpoint(stage: FeedbackStage, token: str, application: str = ANDROID) -> str:
     answer = stage.sns.create_platform_endpoint(PlatformApplicationArn=application, Token=token)
     return str(answer["EndpointArn"])
 
 
-def publish_error(stage: Stage, target: str, **more: Any) -> tuple[str, int, str]:
+def publish_error(stage: FeedbackStage, target: str, **more: Any) -> tuple[str, int, str]:
     with pytest.raises(ClientError) as caught:
         stage.sns.publish(**{"TargetArn": target, "Message": MESSAGE, "MessageStructure": "json"} | more)
     error = caught.value.response
@@ -39,7 +39,7 @@ def publish_error(stage: Stage, target: str, **more: Any) -> tuple[str, int, str
     return error["Error"]["Code"], error["ResponseMetadata"]["HTTPStatusCode"], error["Error"]["Message"]
 
 
-def test_the_arn_of_an_endpoint_has_the_form_of_sns(push_stage: Stage) -> None:
+def test_the_arn_of_an_endpoint_has_the_form_of_sns(push_stage: FeedbackStage) -> None:
     made = endpoint(push_stage, "tok-1")
     assert made.startswith("arn:aws:sns:us-east-1:000000000000:endpoint/GCM/mailroom-local/")
     assert endpoint(push_stage, "tok-1") == made
@@ -51,7 +51,9 @@ def test_the_arn_of_an_endpoint_has_the_form_of_sns(push_stage: Stage) -> None:
         )
 
 
-def test_a_push_to_an_endpoint_is_stored_with_the_parsed_payload_of_each_platform(push_stage: Stage) -> None:
+def test_a_push_to_an_endpoint_is_stored_with_the_parsed_payload_of_each_platform(
+    push_stage: FeedbackStage,
+) -> None:
     made = endpoint(push_stage, "tok-2")
     name = "AWS.SNS.MOBILE.FCM.TTL"
     answer = push_stage.sns.publish(
@@ -71,14 +73,14 @@ def test_a_push_to_an_endpoint_is_stored_with_the_parsed_payload_of_each_platfor
     }
 
 
-def test_a_push_to_a_topic_is_stored_and_delivered_to_its_subscribers(push_stage: Stage) -> None:
+def test_a_push_to_a_topic_is_stored_and_delivered_to_its_subscribers(push_stage: FeedbackStage) -> None:
     push_stage.sns.publish(TopicArn=TOPIC, Message="plain")
     (kept,) = [each for each in push_stage.inbox("push") if each["to"] == TOPIC]
     assert (kept["content"]["subject"], kept["content"]["platform"]) == ("plain", "topic")
     assert push_stage.heard(1) == ["plain"]
 
 
-def test_a_disabled_endpoint_is_refused_each_time(push_stage: Stage) -> None:
+def test_a_disabled_endpoint_is_refused_each_time(push_stage: FeedbackStage) -> None:
     disabled, switched = endpoint(push_stage, "disabled-7"), endpoint(push_stage, "tok-3")
     push_stage.sns.set_endpoint_attributes(EndpointArn=switched, Attributes={"Enabled": "false"})
     for target in (disabled, switched, disabled):
@@ -90,7 +92,7 @@ def test_a_disabled_endpoint_is_refused_each_time(push_stage: Stage) -> None:
     ("word", "error"), [("throttled", ("Throttled", 429)), ("error", ("InternalError", 500))]
 )
 def test_a_token_determines_its_refusal_and_one_with_once_is_refused_the_first_time(
-    push_stage: Stage, word: str, error: tuple[str, int]
+    push_stage: FeedbackStage, word: str, error: tuple[str, int]
 ) -> None:
     always, once = endpoint(push_stage, f"{word}-1"), endpoint(push_stage, f"{word}-once-1")
     assert [publish_error(push_stage, always)[:2] for _ in range(2)] == [error, error]
@@ -99,7 +101,7 @@ def test_a_token_determines_its_refusal_and_one_with_once_is_refused_the_first_t
     assert [each["to"] for each in push_stage.inbox("push") if each["to"] in {always, once}] == [once]
 
 
-def test_a_lost_answer_is_a_broken_connection_after_the_push(push_stage: Stage) -> None:
+def test_a_lost_answer_is_a_broken_connection_after_the_push(push_stage: FeedbackStage) -> None:
     target = endpoint(push_stage, "lost-answer-once")
     with pytest.raises(HTTPClientError):
         push_stage.sns.publish(TargetArn=target, Message="x")
@@ -107,7 +109,7 @@ def test_a_lost_answer_is_a_broken_connection_after_the_push(push_stage: Stage) 
     assert len([each for each in push_stage.inbox("push") if each["to"] == target]) == 2
 
 
-def test_an_endpoint_or_topic_that_does_not_exist_is_refused_as_sns_does(push_stage: Stage) -> None:
+def test_an_endpoint_or_topic_that_does_not_exist_is_refused_as_sns_does(push_stage: FeedbackStage) -> None:
     gone = endpoint(push_stage, "tok-4")
     push_stage.sns.delete_endpoint(EndpointArn=gone)
     code, status, message = publish_error(push_stage, gone)
@@ -117,7 +119,7 @@ def test_an_endpoint_or_topic_that_does_not_exist_is_refused_as_sns_does(push_st
         push_stage.sns.publish(TopicArn=TOPIC + "-not", Message="x")
 
 
-def test_the_sns_simulator_accepts_only_hexadecimal_tokens_for_ios(push_stage: Stage) -> None:
+def test_the_sns_simulator_accepts_only_hexadecimal_tokens_for_ios(push_stage: FeedbackStage) -> None:
     assert "/APNS_SANDBOX/" in endpoint(push_stage, "ab12" * 16, IOS)
     for token in ("not-hexadecimal", "a" * 401):
         with pytest.raises(ClientError, match="hexadecimal"):
@@ -129,7 +131,7 @@ def test_the_sns_simulator_accepts_only_hexadecimal_tokens_for_ios(push_stage: S
     [("{", "failed to parse"), ("[]", "failed to parse"), ('{"GCM": "{}"}', "No default entry")],
 )
 def test_a_message_for_several_platforms_is_json_with_a_default(
-    push_stage: Stage, message: str, sentence: str
+    push_stage: FeedbackStage, message: str, sentence: str
 ) -> None:
     code, _, said = publish_error(push_stage, endpoint(push_stage, "tok-5"), Message=message)
     assert (code, sentence in said) == ("InvalidParameter", True)

@@ -26,7 +26,7 @@ OTHERS = {
 }
 
 
-class Bench:
+class TroubleBench:
     """A simulator in trouble, what it was asked, and how long it slept."""
 
     def __init__(self, provider: str) -> None:
@@ -59,35 +59,39 @@ class Bench:
 
 
 @pytest.fixture(params=PROVIDERS)
-def trouble_bench(request: pytest.FixtureRequest) -> Bench:
-    return Bench(request.param)
+def trouble_bench(request: pytest.FixtureRequest) -> TroubleBench:
+    return TroubleBench(request.param)
 
 
 @pytest.mark.parametrize(("kind", "status"), [("throttled", 429), ("error", 500)])
-def test_a_refused_request_does_not_reach_the_provider(trouble_bench: Bench, kind: str, status: int) -> None:
+def test_a_refused_request_does_not_reach_the_provider(
+    trouble_bench: TroubleBench, kind: str, status: int
+) -> None:
     trouble_bench.set(**{kind: 1})
     assert (trouble_bench.submit().status, trouble_bench.asked) == (status, [])
 
 
-def test_a_request_that_times_out_reaches_the_provider_and_has_no_response(trouble_bench: Bench) -> None:
+def test_a_request_that_times_out_reaches_the_provider_and_has_no_response(
+    trouble_bench: TroubleBench,
+) -> None:
     trouble_bench.set(timeout=1)
     with pytest.raises(NoAnswer):
         trouble_bench.submit()
     assert (len(trouble_bench.asked), trouble_bench.slept) == (1, [TIMEOUT_SECONDS])
 
 
-def test_a_provider_with_the_trouble_slow_responds_late(trouble_bench: Bench) -> None:
+def test_a_provider_with_the_trouble_slow_responds_late(trouble_bench: TroubleBench) -> None:
     trouble_bench.set(slow=1)
     assert (trouble_bench.submit().body, trouble_bench.slept) == (b"taken", [SLOW_SECONDS])
 
 
-def test_simulated_trouble_of_a_provider_disturbs_only_submits(trouble_bench: Bench) -> None:
+def test_simulated_trouble_of_a_provider_disturbs_only_submits(trouble_bench: TroubleBench) -> None:
     trouble_bench.set(error=1)
     assert trouble_bench.ask().body == b"taken"
 
 
 def test_a_part_of_the_submits_has_trouble_until_the_provider_works_again() -> None:
-    bench = Bench("ses")
+    bench = TroubleBench("ses")
     bench.set(throttled=0.3, error=0.2)
     statuses = [bench.submit().status for _ in range(1000)]
     had = bench.set()["had"]["ses"]
@@ -106,6 +110,6 @@ def test_a_part_of_the_submits_has_trouble_until_the_provider_works_again() -> N
     ],
 )
 def test_an_invalid_trouble_is_refused_with_the_valid_ones(wrong: dict[str, Any]) -> None:
-    status, answer = Bench("ses").post(wrong)
+    status, answer = TroubleBench("ses").post(wrong)
     assert status == 400
     assert "use" in answer["message"]

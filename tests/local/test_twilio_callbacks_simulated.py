@@ -35,7 +35,7 @@ class Receiver:
 
 
 @dataclass
-class Bench:
+class CallbacksBench:
     receiver: Receiver
     callbacks: StatusCallbacks
     now: list[float]
@@ -54,12 +54,12 @@ class Bench:
 
 
 @contextmanager
-def bench_of(*answers: int) -> Iterator[Bench]:
+def bench_of(*answers: int) -> Iterator[CallbacksBench]:
     receiver, now = Receiver(list(answers)), [0.0]
     with served(SimulatorServer(0, receiver)) as url:
         callbacks = StatusCallbacks(clock=lambda: now[0])
         callbacks.queue.disorder.doubled = 0
-        yield Bench(receiver, callbacks, now, url + PATH)
+        yield CallbacksBench(receiver, callbacks, now, url + PATH)
 
 
 def test_each_status_of_a_message_is_called_back_signed_over_its_url() -> None:

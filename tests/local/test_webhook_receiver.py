@@ -14,7 +14,7 @@ from tests.support.local.served import served
 
 
 @dataclass
-class Bench:
+class ReceiverBench:
     """The receiver, and what it was asked to sleep."""
 
     port: int
@@ -38,14 +38,14 @@ class Bench:
 
 
 @pytest.fixture
-def receiver_bench() -> Iterator[Bench]:
+def receiver_bench() -> Iterator[ReceiverBench]:
     slept: list[float] = []
     server = SimulatorServer(0, WebhookReceiver(slept.append))
     with served(server):
-        yield Bench(server.server_address[1], slept)
+        yield ReceiverBench(server.server_address[1], slept)
 
 
-def test_the_webhook_receiver_stores_a_request_unchanged(receiver_bench: Bench) -> None:
+def test_the_webhook_receiver_stores_a_request_unchanged(receiver_bench: ReceiverBench) -> None:
     status, _, _ = receiver_bench.ask(
         "POST",
         "/receiver/ok/orders/7?a=b",
@@ -64,7 +64,7 @@ def test_the_webhook_receiver_stores_a_request_unchanged(receiver_bench: Bench) 
     assert kept["received_at"].endswith("Z")
 
 
-def test_a_binary_body_is_stored_as_base64(receiver_bench: Bench) -> None:
+def test_a_binary_body_is_stored_as_base64(receiver_bench: ReceiverBench) -> None:
     receiver_bench.ask("POST", "/receiver/ok", b"\xff\x00")
     (kept,) = receiver_bench.received()
     assert (kept["body_base64"], "body" in kept) == ("/wA=", False)
@@ -74,33 +74,35 @@ def test_a_binary_body_is_stored_as_base64(receiver_bench: Bench) -> None:
     ("path", "status"),
     [("ok", 200), ("ok/a/b", 200), ("fail/500/a", 500), ("fail/429", 429), ("gone", 410), ("gone/a", 410)],
 )
-def test_the_path_determines_the_response_each_time(receiver_bench: Bench, path: str, status: int) -> None:
+def test_the_path_determines_the_response_each_time(
+    receiver_bench: ReceiverBench, path: str, status: int
+) -> None:
     assert [receiver_bench.post(path) for _ in range(3)] == [status] * 3
     assert len(receiver_bench.received()) == 3
 
 
-def test_the_path_flaky_fails_a_number_of_times_for_each_webhook_id(receiver_bench: Bench) -> None:
+def test_the_path_flaky_fails_a_number_of_times_for_each_webhook_id(receiver_bench: ReceiverBench) -> None:
     assert [receiver_bench.post("flaky/2/a") for _ in range(4)] == [503, 503, 200, 200]
     assert [receiver_bench.post("flaky/2/a", "msg_2") for _ in range(3)] == [503, 503, 200]
 
 
-def test_the_path_retry_after_requests_a_wait_once_for_each_webhook_id(receiver_bench: Bench) -> None:
+def test_the_path_retry_after_requests_a_wait_once_for_each_webhook_id(receiver_bench: ReceiverBench) -> None:
     status, _, headers = receiver_bench.ask("POST", "/receiver/retry-after/7", webhook_id="msg_1")
     assert (status, headers["Retry-After"]) == (429, "7")
     assert [receiver_bench.post("retry-after/7"), receiver_bench.post("retry-after/7", "msg_2")] == [200, 429]
 
 
-def test_the_path_redirect_responds_with_a_redirection(receiver_bench: Bench) -> None:
+def test_the_path_redirect_responds_with_a_redirection(receiver_bench: ReceiverBench) -> None:
     status, _, headers = receiver_bench.ask("POST", "/receiver/redirect")
     assert (status, headers["Location"]) == (302, "/receiver/ok/redirected")
 
 
-def test_the_path_slow_waits_for_its_number_of_seconds(receiver_bench: Bench) -> None:
+def test_the_path_slow_waits_for_its_number_of_seconds(receiver_bench: ReceiverBench) -> None:
     assert [receiver_bench.post("slow/2.5/a"), receiver_bench.post("slow/30")] == [200, 200]
     assert receiver_bench.slept == [2.5, 30]
 
 
-def test_the_path_drop_stores_the_request_and_breaks_the_connection(receiver_bench: Bench) -> None:
+def test_the_path_drop_stores_the_request_and_breaks_the_connection(receiver_bench: ReceiverBench) -> None:
     with pytest.raises(http.client.RemoteDisconnected):
         receiver_bench.post("drop")
     assert [each["path"] for each in receiver_bench.received()] == ["/receiver/drop"]

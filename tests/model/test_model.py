@@ -9,11 +9,11 @@ import pytest
 
 from tests.support.model.channels import CHANNELS
 from tests.support.model.explore import Exploration, explore
-from tests.support.model.ledger import Answer, Call, Item
+from tests.support.model.ledger import Call, Item, VerbAnswer
 from tests.support.model.mutants import MUTANTS, SECOND_PROTECTION, Mutant
 from tests.support.model.replay import Replay
 
-Made = dict[Item | None, list[tuple[Call, Item | None, Answer]]]
+Made = dict[Item | None, list[tuple[Call, Item | None, VerbAnswer]]]
 """Calls by the item before; each with the item after and the answer, as the model has them."""
 STARTS = (None, Item("scheduled", mark=1))
 UNPROTECTED = (

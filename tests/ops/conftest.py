@@ -11,7 +11,7 @@ from moto import mock_aws
 from mailroom_ops.campaigns.deployed import DeployedCampaigns
 from mailroom_ops.console.site import Site
 from tests.support.dynamodb import in_memory_dynamodb
-from tests.support.ops.campaign import NOW, World
+from tests.support.ops.campaign import NOW, CampaignStage
 from tests.support.ops.console import Browser
 from tests.support.ops.message import deployed
 from tests.support.ops.shared import BUCKET, Shelf, client
@@ -52,9 +52,9 @@ def site(stage: Any) -> Site:
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CampaignStage]:
     with mock_aws(), in_memory_dynamodb():
-        world = World(tmp_path)
+        world = CampaignStage(tmp_path)
         monkeypatch.setattr("mailroom_ops.campaigns.files.PROJECT", tmp_path)
         monkeypatch.setattr("mailroom_ops.messages.items.TEMPLATES", tmp_path / "templates")
         monkeypatch.setattr("boto3.Session", lambda: world.session)

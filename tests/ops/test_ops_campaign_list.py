@@ -6,7 +6,7 @@ import pytest
 from botocore.exceptions import NoCredentialsError
 
 from mailroom_ops.campaigns.deployed import DeployedCampaigns
-from tests.support.ops.campaign import BY_HAND, CDK, COLLECT, RUN, World, run
+from tests.support.ops.campaign import BY_HAND, CDK, COLLECT, RUN, CampaignStage, run
 
 
 def campaigns_by_name() -> dict[str, dict[str, str]]:
@@ -17,7 +17,9 @@ def campaigns_by_name() -> dict[str, dict[str, str]]:
     return {each["campaign"]: each for each in answer["campaigns"]}
 
 
-def test_the_list_contains_every_campaign_with_its_schedule_its_stage_and_its_last_run(world: World) -> None:
+def test_the_list_contains_every_campaign_with_its_schedule_its_stage_and_its_last_run(
+    world: CampaignStage,
+) -> None:
     world.schedule("weekly")
     world.begun("nov", "s-0", seconds_ago=60)
     world.collected()
@@ -33,7 +35,7 @@ def test_the_list_contains_every_campaign_with_its_schedule_its_stage_and_its_la
     assert rows[-1] == "3 campaigns, 2 enabled in dev."
 
 
-def test_the_list_of_campaigns_is_cut_at_the_limit_which_is_named(world: World) -> None:
+def test_the_list_of_campaigns_is_cut_at_the_limit_which_is_named(world: CampaignStage) -> None:
     world.schedule("weekly")
     answer = json.loads(run("campaign", "list", "--limit", "2", "--json").stdout)
     assert ([each["campaign"] for each in answer["campaigns"]], answer["total"]) == (["draft", "news"], 3)
@@ -42,13 +44,13 @@ def test_the_list_of_campaigns_is_cut_at_the_limit_which_is_named(world: World) 
     assert "More" not in run("campaign", "list", "--limit", "3").stdout
 
 
-def test_a_disabled_or_undeployed_schedule_is_listed_as_such(world: World) -> None:
+def test_a_disabled_or_undeployed_schedule_is_listed_as_such(world: CampaignStage) -> None:
     assert campaigns_by_name()["weekly"]["standing"] == "not_deployed"
     world.schedule("weekly", "DISABLED")
     assert campaigns_by_name()["weekly"]["standing"] == "disabled"
 
 
-def test_campaigns_that_are_enabled_but_not_deployed_are_listed_as_such(world: World) -> None:
+def test_campaigns_that_are_enabled_but_not_deployed_are_listed_as_such(world: CampaignStage) -> None:
     world.sqs.delete_queue(QueueUrl=world.sqs.get_queue_url(QueueName=COLLECT)["QueueUrl"])
     found = campaigns_by_name()
     assert {name: each["standing"] for name, each in found.items()} == {
@@ -59,7 +61,9 @@ def test_campaigns_that_are_enabled_but_not_deployed_are_listed_as_such(world: W
     assert found["news"]["last_run"] == ""
 
 
-def test_a_campaign_that_was_taken_out_of_the_settings_is_listed_as_still_deployed(world: World) -> None:
+def test_a_campaign_that_was_taken_out_of_the_settings_is_listed_as_still_deployed(
+    world: CampaignStage,
+) -> None:
     """The campaigns' stack leaves the app with the last campaign, and stays in the account until an operator
     deletes it."""
     world.write("cdk.json", json.dumps({"context": {"mailroom": {"dev": {}}}}))
@@ -70,7 +74,7 @@ def test_a_campaign_that_was_taken_out_of_the_settings_is_listed_as_still_deploy
 
 
 def test_the_list_fails_if_aws_cannot_be_asked_for_the_schedules(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: CampaignStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refusing(_: DeployedCampaigns) -> None:
         raise NoCredentialsError
@@ -80,7 +84,7 @@ def test_the_list_fails_if_aws_cannot_be_asked_for_the_schedules(
     assert run("campaign", "list").exit_code == 2
 
 
-def test_a_schedule_without_a_time_zone_is_shown_in_utc(world: World) -> None:
+def test_a_schedule_without_a_time_zone_is_shown_in_utc(world: CampaignStage) -> None:
     world.write("campaigns/news/campaign.toml", f'{BY_HAND}[schedule]\ncron = "5 8 ? * * *"\n')
     assert campaigns_by_name()["news"]["schedule"] == "5 8 ? * * * UTC"
 
@@ -95,7 +99,7 @@ def test_a_schedule_without_a_time_zone_is_shown_in_utc(world: World) -> None:
     ],
 )
 def test_an_override_of_the_stage_replaces_the_value_of_the_campaigns_file(
-    world: World, overrides: dict[str, object], schedule: str
+    world: CampaignStage, overrides: dict[str, object], schedule: str
 ) -> None:
     cdk = json.loads(json.dumps(CDK))
     cdk["context"]["mailroom"]["dev"]["campaigns"]["overrides"] = {"weekly": overrides}

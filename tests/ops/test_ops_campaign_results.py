@@ -20,20 +20,20 @@ from mailroom_ops.console.pages.campaign_acts import StartJob
 from mailroom_ops.messages.failed_messages import Failure
 from mailroom_ops.messages.failures_csv import csv_lines
 from tests.support.campaign_start import start_in
-from tests.support.ops.campaign import NOW, RUN, World, answer_with_two, run
+from tests.support.ops.campaign import NOW, RUN, CampaignStage, answer_with_two, run
 from tests.support.ops.console import Browser, Reply
 from tests.support.ops.shared import failure, make_table
 
 ENDED = {"sent": 2, "delivered": 30, "bounced": 3, "complained": 1, "failed": 2, "suppressed": 2}
 
 
-def results_of_run(world: World) -> dict[str, Any]:
+def results_of_run(world: CampaignStage) -> dict[str, Any]:
     answer = json.loads(run("campaign", "status", "weekly", "--json").stdout)
     found: dict[str, Any] = answer["runs"][0]["results"]
     return found
 
 
-def test_the_outcomes_of_a_run_are_shown_with_rates_beside_the_limits_of_ses(world: World) -> None:
+def test_the_outcomes_of_a_run_are_shown_with_rates_beside_the_limits_of_ses(world: CampaignStage) -> None:
     world.collected(recipients=42, composed=40, opted_out=1)
     world.counted(opted_out=3, **ENDED)
     assert results_of_run(world) == {
@@ -57,7 +57,7 @@ def test_the_outcomes_of_a_run_are_shown_with_rates_beside_the_limits_of_ses(wor
         assert said in shown
 
 
-def test_a_run_counts_its_waiting_messages_and_a_stop_counts_the_cancelled_ones(world: World) -> None:
+def test_a_run_counts_its_waiting_messages_and_a_stop_counts_the_cancelled_ones(world: CampaignStage) -> None:
     world.collected(recipients=40, composed=40)
     world.counted(delivered=10, scheduled=2179)
     shown = " ".join(run("campaign", "status", "weekly").stdout.split())
@@ -69,13 +69,13 @@ def test_a_run_counts_its_waiting_messages_and_a_stop_counts_the_cancelled_ones(
     assert told in " ".join(stopped.stdout.split())
 
 
-def test_a_stage_without_search_shows_no_outcomes_of_a_run(world: World) -> None:
+def test_a_stage_without_search_shows_no_outcomes_of_a_run(world: CampaignStage) -> None:
     world.collected()
     assert results_of_run(world) is None
     assert "bounced" not in run("campaign", "status", "weekly").stdout
 
 
-def test_the_results_in_the_console_link_to_the_messages(world: World) -> None:
+def test_the_results_in_the_console_link_to_the_messages(world: CampaignStage) -> None:
     world.collected(recipients=40, composed=40)
     world.counted(opted_out=3, delivered=36, bounced=4)
     page = Browser(world.session).enter().get("/campaigns", campaign="weekly")
@@ -92,7 +92,7 @@ def test_the_results_in_the_console_link_to_the_messages(world: World) -> None:
     assert "Stop …" not in page.words  # no further message can be stopped
 
 
-def test_the_console_starts_a_campaign_once_after_a_dry_run(world: World) -> None:
+def test_the_console_starts_a_campaign_once_after_a_dry_run(world: CampaignStage) -> None:
     answer_with_two(world)
     browser = Browser(world.session).enter()
     assert "Start …" in browser.get("/campaigns", campaign="weekly").words
@@ -133,7 +133,7 @@ def parts(page: Reply) -> list[tuple[str, int, int]]:
     return [(name, int(begin), int(width)) for name, begin, width in found]
 
 
-def test_a_run_goes_from_step_to_step_and_its_bar_counts_each_recipient_once(world: World) -> None:
+def test_a_run_goes_from_step_to_step_and_its_bar_counts_each_recipient_once(world: CampaignStage) -> None:
     world.counted(delivered=30, sent=4, bounced=1, suppressed=2)
     browser = Browser(world.session).enter()
     world.collected(recipients=50, composed=40, opted_out=2, left_out=1)
@@ -155,7 +155,7 @@ def test_a_run_goes_from_step_to_step_and_its_bar_counts_each_recipient_once(wor
 
 @pytest.mark.parametrize(("delivered", "at"), [(49, "Sending"), (50, "Done")])
 def test_a_resumed_run_is_done_if_every_recipient_has_an_outcome(
-    world: World, delivered: int, at: str
+    world: CampaignStage, delivered: int, at: str
 ) -> None:
     world.collected(recipients=20, composed=20)
     world.runs.stop("weekly", RUN)
@@ -184,7 +184,7 @@ def test_a_rate_at_the_limit_of_ses_is_marked(bounced: int, *, bad: bool) -> Non
     ],
 )
 def test_the_end_of_sending_is_shown_only_if_it_can_be_computed(
-    world: World, per_day: list[list[Any]], scheduled: int, outlook: str
+    world: CampaignStage, per_day: list[list[Any]], scheduled: int, outlook: str
 ) -> None:
     world.limited(100, sent=90)
     world.collected(recipients=200, composed=200)
@@ -205,7 +205,7 @@ def test_the_end_of_sending_is_shown_only_if_it_can_be_computed(
 
 
 def test_a_run_that_waits_for_the_day_shows_its_time_in_amber_and_the_counts_of_its_earlier_start(
-    world: World,
+    world: CampaignStage,
 ) -> None:
     world.collected(
         Fault("line 3", "email", "is missing"), recipients=9_000, composed=8_000, opted_out=20, left_out=3
@@ -240,7 +240,7 @@ def looked_at(browser: Browser, **run: str) -> Reply:
     return browser.get(looked.headers["location"])
 
 
-def test_a_stopped_run_is_started_again_by_its_own_button(world: World) -> None:
+def test_a_stopped_run_is_started_again_by_its_own_button(world: CampaignStage) -> None:
     answer_with_two(world)
     world.begun()
     browser = Browser(world.session).enter()
@@ -257,7 +257,7 @@ def test_a_stopped_run_is_started_again_by_its_own_button(world: World) -> None:
     assert body["run"] == RUN
 
 
-def test_the_console_pauses_a_run_with_a_reason_and_resumes_it(world: World) -> None:
+def test_the_console_pauses_a_run_with_a_reason_and_resumes_it(world: CampaignStage) -> None:
     world.begun()
     browser = Browser(world.session).enter()
     page = browser.get("/campaigns/change", campaign="weekly", run=RUN, do="pause")
@@ -275,7 +275,7 @@ def test_the_console_pauses_a_run_with_a_reason_and_resumes_it(world: World) -> 
     assert f"Resume run {RUN} by moto (console): the link works" in runs.words
 
 
-def test_a_new_run_soon_after_another_requires_the_campaigns_name(world: World) -> None:
+def test_a_new_run_soon_after_another_requires_the_campaigns_name(world: CampaignStage) -> None:
     answer_with_two(world)
     world.collected(composed=4459)
     browser = Browser(world.session, clock=lambda: NOW + 60).enter()
@@ -289,7 +289,7 @@ def test_a_new_run_soon_after_another_requires_the_campaigns_name(world: World) 
     assert len(world.started()) == 1
 
 
-def test_a_dry_run_shows_each_mail_as_its_recipient_would_see_it(world: World) -> None:
+def test_a_dry_run_shows_each_mail_as_its_recipient_would_see_it(world: CampaignStage) -> None:
     answer_with_two(world)
     world.write("templates/mail/weekly/body.html", "<p>News for <b>{{ first_name }}</b></p>")
     browser = Browser(world.session).enter()
@@ -299,7 +299,7 @@ def test_a_dry_run_shows_each_mail_as_its_recipient_would_see_it(world: World) -
     assert browser.get("/campaigns/mail", campaign="weekly", id="another").text == ""
 
 
-def test_a_start_without_a_dry_run_or_of_a_disabled_campaign_is_refused(world: World) -> None:
+def test_a_start_without_a_dry_run_or_of_a_disabled_campaign_is_refused(world: CampaignStage) -> None:
     browser = Browser(world.session).enter()
     refused = browser.post("/campaigns/start", {"campaign": "weekly", "run": RUN, "step": "start"})
     assert "Look first, then start." in refused.words
@@ -308,7 +308,7 @@ def test_a_start_without_a_dry_run_or_of_a_disabled_campaign_is_refused(world: W
     assert world.started() == []
 
 
-def went_wrong(world: World, id_: str, seconds_after: float, **attributes: Any) -> None:
+def went_wrong(world: CampaignStage, id_: str, seconds_after: float, **attributes: Any) -> None:
     """The ledger has a failure, so long after the run began."""
     at = NOW + seconds_after
     item = {
@@ -329,13 +329,13 @@ def went_wrong(world: World, id_: str, seconds_after: float, **attributes: Any) 
 HEADER = '"to","status","reason","message","at","event_type","id"'
 
 
-def make_ledger(world: World) -> None:
+def make_ledger(world: CampaignStage) -> None:
     """A ledger with an index of failures."""
     make_table(world.dynamodb, "mailroom-dev-ledger", "id", "event_type", failures=FAILURE_KEYS)
 
 
 def test_the_page_and_the_command_export_the_same_file_of_a_runs_failures(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: CampaignStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     later = NOW + 4 * 86_400
     monkeypatch.setattr("mailroom_ops.messages.list_command.time", SimpleNamespace(time=lambda: later))
@@ -371,7 +371,7 @@ def test_a_text_that_a_spreadsheet_would_compute_stays_a_text() -> None:
     assert cells == ["to", *guarded, 'say "no", please', "fine"]
 
 
-def test_a_download_that_aws_refuses_is_an_error_page(world: World) -> None:
+def test_a_download_that_aws_refuses_is_an_error_page(world: CampaignStage) -> None:
     world.begun()  # the stage lacks a ledger
     reply = Browser(world.session).enter().get("/failures", campaign=f"weekly#{RUN}", csv="1")
     assert reply.status == 502

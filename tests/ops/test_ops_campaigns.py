@@ -13,7 +13,7 @@ from mailroom.ledger.items import RUN_UNKNOWN
 from mailroom.ledger.run_states import STOPPED, RunStates
 from mailroom.message.message import CampaignStart
 from mailroom_ops.campaigns.deployed import RESTART_SECONDS
-from tests.support.ops.campaign import COLLECT, NOW, RUN, World, run
+from tests.support.ops.campaign import COLLECT, NOW, RUN, CampaignStage, run
 from tests.support.ops.shared import RUNS
 
 WHY = ("--why", "a wrong list")
@@ -22,7 +22,7 @@ WHY = ("--why", "a wrong list")
 run_campaign = partial(run, "campaign")
 
 
-def state_of_run(world: World) -> str:
+def state_of_run(world: CampaignStage) -> str:
     found = world.runs.read("weekly", RUN)
     assert found is not None
     return found.state
@@ -31,7 +31,7 @@ def state_of_run(world: World) -> str:
 # start
 
 
-def test_a_start_is_a_message_with_this_minute_as_its_run_and_an_id_of_its_own(world: World) -> None:
+def test_a_start_is_a_message_with_this_minute_as_its_run_and_an_id_of_its_own(world: CampaignStage) -> None:
     result = run_campaign("start", "weekly", "--yes")
     assert result.exit_code == 0, result.output
     (body,) = world.started()
@@ -44,13 +44,13 @@ def test_a_start_is_a_message_with_this_minute_as_its_run_and_an_id_of_its_own(w
     assert "weekly is started, run 2026-11-21T14:00Z" in result.stdout
 
 
-def test_two_starts_of_one_run_have_different_ids(world: World) -> None:
+def test_two_starts_of_one_run_have_different_ids(world: CampaignStage) -> None:
     run_campaign("start", "weekly", "--yes")
     run_campaign("start", "weekly", "--yes")
     assert len({each["start"] for each in world.started()}) == 2
 
 
-def test_a_start_requires_a_confirmation(world: World) -> None:
+def test_a_start_requires_a_confirmation(world: CampaignStage) -> None:
     result = run_campaign("start", "weekly", typed="n\n")
     assert result.exit_code == 1
     assert "Start weekly in dev, run 2026-11-21T14:00Z?" in result.stderr
@@ -59,13 +59,13 @@ def test_a_start_requires_a_confirmation(world: World) -> None:
     assert len(world.started()) == 1
 
 
-def test_the_question_before_a_start_contains_the_room_left_in_the_day(world: World) -> None:
+def test_the_question_before_a_start_contains_the_room_left_in_the_day(world: CampaignStage) -> None:
     world.limited(2_000, sent=300)
     result = run_campaign("start", "weekly", typed="n\n")
     assert "? The daily limit allows 1,500 recipients now; the rest follow later." in result.stderr
 
 
-def test_a_restart_of_a_run_keeps_its_scheduled_time(world: World) -> None:
+def test_a_restart_of_a_run_keeps_its_scheduled_time(world: CampaignStage) -> None:
     world.collected()
     result = run_campaign("start", "weekly", "--run", RUN, typed="y\n")
     assert result.exit_code == 0
@@ -82,14 +82,16 @@ def test_a_restart_of_a_run_keeps_its_scheduled_time(world: World) -> None:
     ids=["a time", "a word"],
 )
 def test_a_new_run_gets_the_time_in_its_name_or_else_the_present_time(
-    world: World, name: str, time: str
+    world: CampaignStage, name: str, time: str
 ) -> None:
     assert run_campaign("start", "weekly", "--run", name, "--new", "--yes").exit_code == 0
     (body,) = world.started()
     assert (body["run"], body["scheduled_at"]) == (name, time)
 
 
-def test_a_run_is_started_again_only_while_the_ledger_certainly_knows_its_messages(world: World) -> None:
+def test_a_run_is_started_again_only_while_the_ledger_certainly_knows_its_messages(
+    world: CampaignStage,
+) -> None:
     world.begun(seconds_ago=RESTART_SECONDS)
     assert run_campaign("start", "weekly", "--run", RUN, "--yes").exit_code == 0
     world.begun("autumn", seconds_ago=RESTART_SECONDS + 1)
@@ -104,7 +106,7 @@ def test_a_run_is_started_again_only_while_the_ledger_certainly_knows_its_messag
     assert [each["run"] for each in world.started()] == [RUN]
 
 
-def test_an_unknown_run_is_refused_with_the_latest_one(world: World) -> None:
+def test_an_unknown_run_is_refused_with_the_latest_one(world: CampaignStage) -> None:
     world.begun()
     result = run_campaign("start", "weekly", "--run", "2026-11-21T13:00Z", "--yes")
     assert result.exit_code == 2
@@ -115,13 +117,13 @@ def test_an_unknown_run_is_refused_with_the_latest_one(world: World) -> None:
     assert not world.started()
 
 
-def test_an_existing_run_is_continued_despite_the_option_new(world: World) -> None:
+def test_an_existing_run_is_continued_despite_the_option_new(world: CampaignStage) -> None:
     world.begun()
     assert run_campaign("start", "weekly", "--run", RUN, "--new", "--yes").exit_code == 0
     assert world.started()[0]["scheduled_at"] == "2026-11-21T13:59:00Z"
 
 
-def test_the_json_of_a_start_contains_the_campaign_the_run_and_its_time(world: World) -> None:
+def test_the_json_of_a_start_contains_the_campaign_the_run_and_its_time(world: CampaignStage) -> None:
     result = run_campaign("start", "weekly", "--yes", "--json")
     expected = {"campaign": "weekly", "run": RUN, "scheduled_at": "2026-11-21T14:00:00Z"}
     assert json.loads(result.stdout) == expected
@@ -152,7 +154,7 @@ def test_an_unknown_name_exits_with_2_and_lists_the_existing_names() -> None:
         assert (result.exit_code, sentence in result.stderr, result.stdout) == (2, True, ""), arguments
 
 
-def test_a_stage_without_campaigns_exits_with_2_and_names_the_queue(world: World) -> None:
+def test_a_stage_without_campaigns_exits_with_2_and_names_the_queue(world: CampaignStage) -> None:
     world.sqs.delete_queue(QueueUrl=world.sqs.get_queue_url(QueueName=COLLECT)["QueueUrl"])
     result = run_campaign("start", "weekly", "--yes")
     assert result.exit_code == 2
@@ -161,7 +163,7 @@ def test_a_stage_without_campaigns_exits_with_2_and_names_the_queue(world: World
 
 @pytest.mark.parametrize("arguments", [("start", "--yes"), ("status",), ("stop", "--run", RUN, *WHY)])
 def test_a_stage_without_the_table_of_runs_exits_with_2_and_names_the_table(
-    world: World, arguments: tuple[str, ...]
+    world: CampaignStage, arguments: tuple[str, ...]
 ) -> None:
     world.dynamodb.delete_table(TableName=RUNS)
     command, *options = arguments
@@ -170,7 +172,7 @@ def test_a_stage_without_the_table_of_runs_exits_with_2_and_names_the_table(
     assert f"There is no table {RUNS} in this account and region. Deploy dev" in result.stderr
 
 
-def test_settings_that_cannot_be_read_exit_with_2_and_name_the_file(world: World) -> None:
+def test_settings_that_cannot_be_read_exit_with_2_and_name_the_file(world: CampaignStage) -> None:
     world.write("campaigns/weekly/campaign.toml", "channel =")
     result = run_campaign("start", "weekly", "--yes")
     assert result.exit_code == 2
@@ -180,7 +182,7 @@ def test_settings_that_cannot_be_read_exit_with_2_and_name_the_file(world: World
 # status
 
 
-def test_the_status_shows_the_progress_of_a_run_and_the_faults_of_its_audience(world: World) -> None:
+def test_the_status_shows_the_progress_of_a_run_and_the_faults_of_its_audience(world: CampaignStage) -> None:
     world.collected(Fault("line 17", "email", "is empty; [red]give[/red] one"))
     result = run_campaign("status", "weekly")
     assert result.exit_code == 0
@@ -191,7 +193,7 @@ def test_the_status_shows_the_progress_of_a_run_and_the_faults_of_its_audience(w
     assert "is empty; [red]give[/red] one" in result.stdout
 
 
-def test_the_status_names_messages_whose_ids_other_messages_have(world: World) -> None:
+def test_the_status_names_messages_whose_ids_other_messages_have(world: CampaignStage) -> None:
     world.collected(recipients=40, composed=38, conflicts=2)
     words = " ".join(run_campaign("status", "weekly").stdout.split())
     assert "conflicts 2 were not put, because another message has their id" in words
@@ -201,7 +203,7 @@ def test_the_status_names_messages_whose_ids_other_messages_have(world: World) -
     assert "conflicts" not in run_campaign("status", "weekly").stdout
 
 
-def test_the_status_shows_the_latest_run_and_a_line_for_each_before(world: World) -> None:
+def test_the_status_shows_the_latest_run_and_a_line_for_each_before(world: CampaignStage) -> None:
     world.collected()
     world.begun("nov", "s-0", seconds_ago=60)
     world.begun("2026-12-24T13:00Z", "s-1", seconds_ago=120)
@@ -212,7 +214,7 @@ def test_the_status_shows_the_latest_run_and_a_line_for_each_before(world: World
     assert rows == [["nov", "collecting"], ["2026-12-24T13:00Z", "collecting"]]
 
 
-def test_the_reason_of_an_uncollected_page_is_shown(world: World) -> None:
+def test_the_reason_of_an_uncollected_page_is_shown(world: CampaignStage) -> None:
     world.begun()
     claim = world.runs.claim("weekly", RUN, "s-1", 1)
     assert isinstance(claim, PageClaim)
@@ -220,7 +222,7 @@ def test_the_reason_of_an_uncollected_page_is_shown(world: World) -> None:
     assert "Page 1 was not collected: the database is gone" in run_campaign("status", "weekly").stdout
 
 
-def test_the_reason_is_shown_if_a_run_has_stopped_itself(world: World) -> None:
+def test_the_reason_is_shown_if_a_run_has_stopped_itself(world: CampaignStage) -> None:
     world.begun()
     world.runs.stop("weekly", RUN, trouble="each of its first 54 messages has failed")
     shown = run_campaign("status", "weekly").stdout
@@ -237,7 +239,7 @@ def test_a_campaign_without_a_run_exits_with_1() -> None:
     )
 
 
-def test_the_status_as_json_is_the_run_without_its_workers_claim(world: World) -> None:
+def test_the_status_as_json_is_the_run_without_its_workers_claim(world: CampaignStage) -> None:
     world.collected()
     answer = json.loads(run_campaign("status", "weekly", "--run", RUN, "--json").stdout)
     assert (answer["stage"], answer["campaign"]) == ("dev", "weekly")
@@ -249,7 +251,7 @@ def test_the_status_as_json_is_the_run_without_its_workers_claim(world: World) -
 # stop
 
 
-def test_a_stop_requires_a_confirmation(world: World) -> None:
+def test_a_stop_requires_a_confirmation(world: CampaignStage) -> None:
     world.begun()
     assert run_campaign("stop", "weekly", "--run", RUN, *WHY, typed="n\n").exit_code == 1
     assert state_of_run(world) == "collecting"
@@ -262,7 +264,9 @@ def test_a_stop_requires_a_confirmation(world: World) -> None:
     assert f"stop run {RUN} 2026-11-21 14:00:34 UTC by moto (command): a wrong list" in shown
 
 
-def test_a_paused_run_shows_its_time_its_operator_and_its_reason_until_the_resume(world: World) -> None:
+def test_a_paused_run_shows_its_time_its_operator_and_its_reason_until_the_resume(
+    world: CampaignStage,
+) -> None:
     world.begun()
     paused = run_campaign("pause", "weekly", "--run", RUN, "--why", "a wrong link")
     for shown in (paused.stdout, run_campaign("status", "weekly").stdout):
@@ -280,14 +284,14 @@ def test_a_paused_run_shows_its_time_its_operator_and_its_reason_until_the_resum
     assert "by moto (command): it is right" in " ".join(run_campaign("status", "weekly").stdout.split())
 
 
-def test_a_pause_of_a_stopped_run_is_refused_with_the_command_that_continues_it(world: World) -> None:
+def test_a_pause_of_a_stopped_run_is_refused_with_the_command_that_continues_it(world: CampaignStage) -> None:
     world.begun()
     run_campaign("stop", "weekly", "--run", RUN, *WHY, "--yes")
     result = run_campaign("pause", "weekly", "--run", RUN, "--why", "a wrong link")
     assert (result.exit_code, "mailroom campaign start starts it again" in result.stderr) == (2, True)
 
 
-def test_a_run_that_is_stopped_already_exits_with_1(world: World) -> None:
+def test_a_run_that_is_stopped_already_exits_with_1(world: CampaignStage) -> None:
     world.begun()
     run_campaign("stop", "weekly", "--run", RUN, *WHY, "--yes")
     result = run_campaign("stop", "weekly", "--run", RUN, *WHY, "--yes")
@@ -299,7 +303,7 @@ def test_a_run_that_is_stopped_already_exits_with_1(world: World) -> None:
 
 
 def test_a_run_is_paused_resumed_and_stopped_after_the_folder_of_its_campaign_was_removed(
-    world: World,
+    world: CampaignStage,
 ) -> None:
     world.collected()
     shutil.rmtree(world.root / "campaigns" / "weekly")
@@ -311,14 +315,14 @@ def test_a_run_is_paused_resumed_and_stopped_after_the_folder_of_its_campaign_wa
     assert "There is no campaign 'news'; there are: draft, weekly." in removed(world, "news").stderr
 
 
-def removed(world: World, name: str) -> Result:
+def removed(world: CampaignStage, name: str) -> Result:
     """The status of a campaign without runs, after its folder was removed."""
     world.write("campaigns/weekly/campaign.toml", "")
     shutil.rmtree(world.root / "campaigns" / name)
     return run_campaign("status", name)
 
 
-def test_the_stop_of_a_lost_run_ends_the_wait_of_its_messages(world: World) -> None:
+def test_the_stop_of_a_lost_run_ends_the_wait_of_its_messages(world: CampaignStage) -> None:
     start = CampaignStart("weekly", "autumn", int(NOW * 1000) - 1)
 
     def halted() -> str:
@@ -333,7 +337,7 @@ def test_the_stop_of_a_lost_run_ends_the_wait_of_its_messages(world: World) -> N
     assert "Run autumn is recorded as stopped." in result.stdout
 
 
-def test_a_lost_run_is_shown_but_cannot_be_started(world: World) -> None:
+def test_a_lost_run_is_shown_but_cannot_be_started(world: CampaignStage) -> None:
     world.counted()
     assert run_campaign("stop", "weekly", "--run", "autumn", *WHY, "--lost", "--yes").exit_code == 0
     shown = run_campaign("status", "weekly", "--run", "autumn")
@@ -346,7 +350,7 @@ def test_a_lost_run_is_shown_but_cannot_be_started(world: World) -> None:
     assert not world.runs.begin("weekly", "autumn", "s-2", RUN)
 
 
-def test_the_option_lost_is_refused_for_a_run_that_the_table_has(world: World) -> None:
+def test_the_option_lost_is_refused_for_a_run_that_the_table_has(world: CampaignStage) -> None:
     world.begun()
     result = run_campaign("stop", "weekly", "--run", RUN, *WHY, "--lost", "--yes")
     assert (result.exit_code, state_of_run(world)) == (2, "collecting")
@@ -354,7 +358,7 @@ def test_the_option_lost_is_refused_for_a_run_that_the_table_has(world: World) -
 
 
 def test_the_option_lost_is_refused_if_the_run_is_restored_during_the_confirmation(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: CampaignStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def restores(*_: object, **__: object) -> bool:
         world.begun()

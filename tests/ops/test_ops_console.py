@@ -19,7 +19,7 @@ from mailroom_ops.console.pages.redrive import RedriveJob
 from mailroom_ops.repair.redrive import DeadLetterMover
 from mailroom_ops.repair.requeuer import Requeuer
 from tests.support.campaign_start import start_in
-from tests.support.ops.campaign import RUN, World
+from tests.support.ops.campaign import RUN, CampaignStage
 from tests.support.ops.console import Browser, Reply
 from tests.support.ops.message import PAYLOADS, Stage, deployed, many
 from tests.support.ops.repair import RepairStage, repair_stage
@@ -808,7 +808,7 @@ def test_a_queue_has_one_redrive_by_either_name_which_shows_its_progress_and_can
     assert len(stage.bodies("mail-dlq")) == 10
 
 
-def test_the_page_of_campaigns_shows_the_progress_of_a_run_and_stops_it(world: World) -> None:
+def test_the_page_of_campaigns_shows_the_progress_of_a_run_and_stops_it(world: CampaignStage) -> None:
     browser = Browser(world.session).enter()
     world.collected(recipients=40, composed=30, existed=2)
     assert "weekly mail file" in browser.get("/campaigns").words

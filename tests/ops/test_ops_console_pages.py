@@ -9,7 +9,7 @@ import pytest
 from mailroom_ops.console.pages import redrive
 from mailroom_ops.repair.redrive import DeadLetterMover
 from mailroom_ops.shared import deployed_stage as stages
-from tests.support.ops.campaign import RUN, World
+from tests.support.ops.campaign import RUN, CampaignStage
 from tests.support.ops.console import Browser
 from tests.support.ops.message import LEDGER, deployed
 from tests.support.ops.repair import RepairStage, repair_stage
@@ -130,7 +130,9 @@ def test_a_count_that_a_page_cannot_have_shown_starts_no_redrive(
     assert browser.site.jobs == {}
 
 
-def test_a_run_that_was_stopped_and_started_again_can_be_stopped_and_shows_its_parts(world: World) -> None:
+def test_a_run_that_was_stopped_and_started_again_can_be_stopped_and_shows_its_parts(
+    world: CampaignStage,
+) -> None:
     browser = Browser(world.session).enter()
     world.collected(recipients=100, composed=60)
     world.runs.stop("weekly", RUN)
@@ -143,7 +145,7 @@ def test_a_run_that_was_stopped_and_started_again_can_be_stopped_and_shows_its_p
     assert "Stop …" in page.words
 
 
-def test_a_sum_above_the_number_of_recipients_is_not_shown(world: World) -> None:
+def test_a_sum_above_the_number_of_recipients_is_not_shown(world: CampaignStage) -> None:
     browser = Browser(world.session).enter()
     world.collected(recipients=100, composed=60, existed=60)
     page = browser.get("/campaigns", campaign="weekly")
@@ -152,7 +154,7 @@ def test_a_sum_above_the_number_of_recipients_is_not_shown(world: World) -> None
     assert "have their message" not in page.words
 
 
-def test_a_run_whose_ids_conflict_with_other_messages_reports_their_number(world: World) -> None:
+def test_a_run_whose_ids_conflict_with_other_messages_reports_their_number(world: CampaignStage) -> None:
     browser = Browser(world.session).enter()
     world.collected(recipients=40, composed=38, conflicts=2)
     page = browser.get("/campaigns", campaign="weekly")
@@ -160,7 +162,7 @@ def test_a_run_whose_ids_conflict_with_other_messages_reports_their_number(world
     assert "40 recipients found. 40 have their message, or get none" in page.words
 
 
-def test_a_run_can_be_stopped_unless_it_is_stopped_or_expired(world: World) -> None:
+def test_a_run_can_be_stopped_unless_it_is_stopped_or_expired(world: CampaignStage) -> None:
     browser = Browser(world.session).enter()
     world.collected(recipients=40, composed=40)  # a page may count twice, so the sum is unreliable
     assert "Stop …" in browser.get("/campaigns", campaign="weekly").words

@@ -12,7 +12,7 @@ from mailroom_ops.console.pages.erasing import EraseJob
 from mailroom_ops.people.erase import GOES
 from tests.support.ops.campaign import run
 from tests.support.ops.console import Browser
-from tests.support.ops.dead_letters import Stage, erasable
+from tests.support.ops.dead_letters import DeadLettersStage, erasable
 from tests.support.ops.search import index
 
 STAGE = erasable
@@ -21,11 +21,11 @@ ME = "arn:aws:sts::123456789012:user/moto"
 
 
 @pytest.fixture
-def people_browser(stage: Stage) -> Browser:
+def people_browser(stage: DeadLettersStage) -> Browser:
     return Browser(stage).enter()
 
 
-def bounced(stage: Stage) -> None:
+def bounced(stage: DeadLettersStage) -> None:
     """Put a mail to Ada that bounced, so that she gets no further mail."""
     known = {"to": ADA, "subject": "Your invoice", "putAt": int(time.time() * 1000), "ttl": 9_999_999_999}
     over = {"completedAt": 2, "updatedAt": "2026-11-21T09:00:00.000Z", "attempts": 1}
@@ -35,7 +35,7 @@ def bounced(stage: Stage) -> None:
 
 
 def test_the_page_of_a_person_shows_suppressions_opt_outs_and_messages(
-    stage: Stage, people_browser: Browser
+    stage: DeadLettersStage, people_browser: Browser
 ) -> None:
     bounced(stage)
     stage.put("preferences", recipient=ADA, topic="news", opted_out_at=1, by="page")
@@ -51,7 +51,7 @@ def test_the_page_of_a_person_shows_suppressions_opt_outs_and_messages(
 
 
 def test_a_dialled_number_is_the_same_person_on_the_page_and_in_every_command(
-    stage: Stage, people_browser: Browser
+    stage: DeadLettersStage, people_browser: Browser
 ) -> None:
     number, typed = "+16175551234", "(617) 555-1234"
     known = {"to": number, "putAt": int(time.time() * 1000), "ttl": 9_999_999_999, "completedAt": 2}
@@ -79,7 +79,7 @@ def test_a_person_has_a_switch_for_each_channel_that_can_reach_the_recipient(
 
 
 def test_a_suppression_is_lifted_with_a_reason_after_its_consequences_were_shown(
-    stage: Stage, people_browser: Browser
+    stage: DeadLettersStage, people_browser: Browser
 ) -> None:
     bounced(stage)
     stage.ses.listed.add(ADA)
@@ -94,7 +94,9 @@ def test_a_suppression_is_lifted_with_a_reason_after_its_consequences_were_shown
     assert stage.ses.listed == set()
 
 
-def test_a_person_is_suppressed_opted_out_and_opted_in_by_hand(stage: Stage, people_browser: Browser) -> None:
+def test_a_person_is_suppressed_opted_out_and_opted_in_by_hand(
+    stage: DeadLettersStage, people_browser: Browser
+) -> None:
     for do, more, left in (
         ("suppress", {"channel": "mail", "why": "asked by phone"}, ("suppressions", 1)),
         ("opt-out", {"topic": "news"}, ("preferences", 1)),
@@ -124,7 +126,7 @@ def test_a_person_is_suppressed_opted_out_and_opted_in_by_hand(stage: Stage, peo
     ],
 )
 def test_an_invalid_change_is_refused_before_and_after_the_question_and_writes_nothing(
-    stage: Stage, people_browser: Browser, form: dict[str, str], said: str
+    stage: DeadLettersStage, people_browser: Browser, form: dict[str, str], said: str
 ) -> None:
     for refused in (
         people_browser.get("/people/change", **form),
@@ -135,7 +137,7 @@ def test_an_invalid_change_is_refused_before_and_after_the_question_and_writes_n
 
 
 def test_a_person_is_erased_after_a_survey_and_a_typed_confirmation(
-    stage: Stage, people_browser: Browser
+    stage: DeadLettersStage, people_browser: Browser
 ) -> None:
     bounced(stage)
     assert "Nothing is changed." in people_browser.get("/people/erase", recipient=ADA).words
@@ -160,7 +162,9 @@ def test_a_person_is_erased_after_a_survey_and_a_typed_confirmation(
     assert "to" not in stage.item("ledger", "m-1")
 
 
-def test_choices_are_kept_if_the_operator_selects_it(stage: Stage, people_browser: Browser) -> None:
+def test_choices_are_kept_if_the_operator_selects_it(
+    stage: DeadLettersStage, people_browser: Browser
+) -> None:
     bounced(stage)
     people_browser.post("/people/erase", {"recipient": ADA, "step": "look"})
     people_browser.site.jobs[EraseJob, ADA].wait()
@@ -169,7 +173,7 @@ def test_choices_are_kept_if_the_operator_selects_it(stage: Stage, people_browse
     assert len(stage.items("suppressions")) == 1
 
 
-def test_an_erasure_without_a_survey_is_refused(stage: Stage, people_browser: Browser) -> None:
+def test_an_erasure_without_a_survey_is_refused(stage: DeadLettersStage, people_browser: Browser) -> None:
     bounced(stage)
     refused = people_browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": ADA})
     assert (refused.status, "Look first, then erase." in refused.words) == (400, True)

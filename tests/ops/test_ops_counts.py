@@ -14,7 +14,7 @@ from mailroom_ops.messages.waiting import unlisted
 from mailroom_ops.repair.dead_letters import dead_letters
 from mailroom_ops.shared.times import duration
 from tests.support import ROOT
-from tests.support.ops.dead_letters import Stage, with_dead_letters
+from tests.support.ops.dead_letters import DeadLettersStage, with_dead_letters
 from tests.support.ops.run_app import run_app
 
 STAGE = with_dead_letters
@@ -51,7 +51,7 @@ def test_a_number_before_a_plural_is_printed_by_the_function_that_also_has_the_s
     ("count", "sentence"),
     [(0, "0 dead letters in dev."), (1, "1 dead letter in dev."), (2, "2 dead letters in dev.")],
 )
-def test_the_number_of_dead_letters_has_its_noun(stage: Stage, count: int, sentence: str) -> None:
+def test_the_number_of_dead_letters_has_its_noun(stage: DeadLettersStage, count: int, sentence: str) -> None:
     for number in range(count):
         stage.send("mail-dlq", {"id": f"m-{number}", "event_type": "mail", "to": "ada@example.com"})
     assert run_app(app).stdout.splitlines()[-1] == sentence

@@ -7,7 +7,7 @@ import pytest
 from typer import Typer
 
 from mailroom_ops.repair.dead_letters import dead_letters
-from tests.support.ops.dead_letters import Stage, with_dead_letters
+from tests.support.ops.dead_letters import DeadLettersStage, with_dead_letters
 from tests.support.ops.run_app import run_app
 
 STAGE = with_dead_letters
@@ -23,7 +23,9 @@ def counts(queue: str, *options: str) -> dict[str, Any]:
     return dict(of_queue)
 
 
-def test_each_queue_is_listed_with_its_count_its_oldest_letter_and_its_causes(stage: Stage) -> None:
+def test_each_queue_is_listed_with_its_count_its_oldest_letter_and_its_causes(
+    stage: DeadLettersStage,
+) -> None:
     stage.send("mail-dlq", MAIL)
     stage.send("mail-dlq", "nonsense")
     result = run_app(app, "--json")
@@ -45,7 +47,7 @@ def test_each_queue_is_listed_with_its_count_its_oldest_letter_and_its_causes(st
     }
 
 
-def test_the_cause_of_a_dead_letter_is_read_from_the_ledger(stage: Stage) -> None:
+def test_the_cause_of_a_dead_letter_is_read_from_the_ledger(stage: DeadLettersStage) -> None:
     stage.send("mail-dlq", MAIL)
     trouble = {"code": "misconfigured", "message": "the sender is not verified"}
     stage.put("ledger", id="m-1", event_type="mail", status="sending", trouble=trouble)
@@ -56,7 +58,7 @@ def test_the_cause_of_a_dead_letter_is_read_from_the_ledger(stage: Stage) -> Non
 
 
 @pytest.mark.parametrize("name", ["fax", "fax.fifo", "fax-dlq.fifo", "mailroom-dev-fax.fifo"])
-def test_a_queue_may_be_given_by_any_of_its_names(stage: Stage, name: str) -> None:
+def test_a_queue_may_be_given_by_any_of_its_names(stage: DeadLettersStage, name: str) -> None:
     group = {"MessageGroupId": "+16175551234", "MessageDeduplicationId": "d-1"}
     stage.send("fax-dlq.fifo", {"fax_id": "f-1", "to": "+16175551234"}, **group)
     answer = json.loads(run_app(app, "--queue", name, "--json").stdout)
@@ -70,7 +72,7 @@ def test_an_unknown_queue_exits_with_2_and_lists_the_queues() -> None:
     assert "use one of audience, collect, fax, mail, webhook" in result.stderr
 
 
-def test_a_letter_is_found_by_its_messages_id_and_by_its_own(stage: Stage) -> None:
+def test_a_letter_is_found_by_its_messages_id_and_by_its_own(stage: DeadLettersStage) -> None:
     own = stage.send("mail-dlq", MAIL)
     stage.send("mail-dlq", {**MAIL, "id": "m-2"})
     for which in ("m-1", own):
@@ -88,7 +90,7 @@ def test_an_unknown_dead_letter_exits_with_1() -> None:
     )
 
 
-def test_a_body_is_printed_only_with_its_option(stage: Stage) -> None:
+def test_a_body_is_printed_only_with_its_option(stage: DeadLettersStage) -> None:
     stage.send("mail-dlq", MAIL)
     assert "ada@example.com" not in run_app(app, "--queue", "all").stdout
     assert "ada@example.com" not in run_app(app, "--queue", "all", "--json").stdout
@@ -96,7 +98,7 @@ def test_a_body_is_printed_only_with_its_option(stage: Stage) -> None:
 
 
 def test_a_queue_that_cannot_be_read_to_its_end_is_named(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    stage: DeadLettersStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom.dead_letters.queue.MAX_HELD", 10)
     for number in range(12):
@@ -109,7 +111,9 @@ def test_a_queue_that_cannot_be_read_to_its_end_is_named(
     assert len(stage.waiting("mail-dlq")) == 10  # of one call: none was kept hidden
 
 
-def test_dead_letters_locked_behind_others_of_their_line_are_reported_as_unread(stage: Stage) -> None:
+def test_dead_letters_locked_behind_others_of_their_line_are_reported_as_unread(
+    stage: DeadLettersStage,
+) -> None:
     for number in range(12):
         more = {"MessageGroupId": "+1", "MessageDeduplicationId": f"d-{number}"}
         stage.send("fax-dlq.fifo", {"fax_id": f"f-{number}"}, **more)
@@ -124,7 +128,9 @@ def test_dead_letters_locked_behind_others_of_their_line_are_reported_as_unread(
     assert (answer["looked_at"], answer["incomplete"]) == (10, ["fax"])
 
 
-def test_dead_letters_that_are_received_again_do_not_end_the_reading_of_a_queue(stage: Stage) -> None:
+def test_dead_letters_that_are_received_again_do_not_end_the_reading_of_a_queue(
+    stage: DeadLettersStage,
+) -> None:
     """In a large queue the first letters are visible again before the last were seen."""
     stage.send("mail-dlq", MAIL)
     again: list[dict[str, object]] = []
@@ -144,7 +150,7 @@ def test_dead_letters_that_are_received_again_do_not_end_the_reading_of_a_queue(
     assert ([each["id"] for each in answer["letters"]], answer["incomplete"]) == (["m-2"], [])
 
 
-def test_the_limit_bounds_the_number_of_printed_letters(stage: Stage) -> None:
+def test_the_limit_bounds_the_number_of_printed_letters(stage: DeadLettersStage) -> None:
     for number in range(4):
         stage.send("mail-dlq", {**MAIL, "id": f"m-{number}"})
     shown = json.loads(run_app(app, "--queue", "all", "--limit", "3", "--json").stdout)
@@ -156,7 +162,7 @@ def test_the_limit_bounds_the_number_of_printed_letters(stage: Stage) -> None:
     assert len(stage.waiting("mail-dlq")) == 4
 
 
-def test_the_limit_bounds_the_number_of_letters_that_a_count_reads(stage: Stage) -> None:
+def test_the_limit_bounds_the_number_of_letters_that_a_count_reads(stage: DeadLettersStage) -> None:
     for number in range(12):
         stage.send("mail-dlq", {**MAIL, "id": f"m-{number}"})
     mail = counts("mail", "--limit", "5")
@@ -165,7 +171,7 @@ def test_the_limit_bounds_the_number_of_letters_that_a_count_reads(stage: Stage)
     assert "More" not in run_app(app).stdout
 
 
-def test_letters_are_selected_by_the_time_when_they_were_queued(stage: Stage) -> None:
+def test_letters_are_selected_by_the_time_when_they_were_queued(stage: DeadLettersStage) -> None:
     stage.send("mail-dlq", MAIL)
     stage.send("mail-dlq", {**MAIL, "id": "m-2"})
     seconds = {"m-1": 2, "m-2": 5}

@@ -15,7 +15,7 @@ from mailroom_ops import cli
 from mailroom_ops.shared.deeds import LIST, Deed, Deeds, thing_of, with_names
 from tests.support.ops.campaign import NOW, RUN
 from tests.support.ops.console import Browser
-from tests.support.ops.dead_letters import FakeSes, Stage, erasable
+from tests.support.ops.dead_letters import DeadLettersStage, FakeSes, erasable
 from tests.support.ops.run_app import run_app
 from tests.support.ops.whole import ADA, WholeStage, whole_stage
 from tests.support.unit.fakes import client_error
@@ -112,7 +112,7 @@ def test_no_change_is_made_if_its_deed_cannot_be_recorded(
     assert state_of_stage(stage) == before
 
 
-def test_a_set_of_messages_has_one_row_in_the_list_and_one_at_each_message(stage: Stage) -> None:
+def test_a_set_of_messages_has_one_row_in_the_list_and_one_at_each_message(stage: DeadLettersStage) -> None:
     keys = [Key(f"m-{number}", "mail") for number in range(60)]
     Deeds(stage, "dev").record("send again", map(thing_of, [*keys, *keys]), " a wrong link ")
     (listed,) = [*Deeds(stage, "dev").of(LIST)]
@@ -122,12 +122,12 @@ def test_a_set_of_messages_has_one_row_in_the_list_and_one_at_each_message(stage
         assert (deed.verb, deed.thing) == ("send again", thing_of(key))
 
 
-def test_a_deed_without_messages_is_not_recorded(stage: Stage) -> None:
+def test_a_deed_without_messages_is_not_recorded(stage: DeadLettersStage) -> None:
     Deeds(stage, "dev").record("send again", [])
     assert not stage.items("deeds")
 
 
-def test_a_deed_expires_together_with_the_ledgers_items(stage: Stage) -> None:
+def test_a_deed_expires_together_with_the_ledgers_items(stage: DeadLettersStage) -> None:
     Deeds(stage, "dev", lambda: NOW).record("stop run r", ["campaign#weekly"])
     assert {row["ttl"] for row in stage.items("deeds")} == {int(NOW) + 7_776_000}
 
@@ -153,7 +153,7 @@ def test_the_arn_of_an_operator_in_a_text_is_replaced_by_a_name(arn: str, name: 
     )
 
 
-def test_the_list_of_deeds_is_read_page_by_page_and_filtered_by_words(stage: Stage) -> None:
+def test_the_list_of_deeds_is_read_page_by_page_and_filtered_by_words(stage: DeadLettersStage) -> None:
     for number in range(120):
         deeds = Deeds(stage, "dev", partial(float, NOW + number))
         deeds.record("lift mail" if number % 2 else "stop run r", ["campaign#weekly"], f"reason {number}")
@@ -192,7 +192,7 @@ def test_the_command_lists_the_deeds_of_a_time_at_80_columns(
     assert (deed["verb"], deed["by"][:8], deed["way"]) == ("pause mail bulk", "arn:aws:", "command")
 
 
-def test_the_activity_of_a_period_is_cut_at_the_limit_which_is_named(stage: Stage) -> None:
+def test_the_activity_of_a_period_is_cut_at_the_limit_which_is_named(stage: DeadLettersStage) -> None:
     for second in range(1, 6):
         Deeds(stage, "dev", partial(float, second)).record(f"stop run {second}", ["campaign#weekly"])
     period = ("activity", "--since", "1970-01-01T00:00:02Z", "--until", "1970-01-01T00:00:05Z", "--json")
@@ -238,7 +238,7 @@ SPELLINGS = {
 
 @pytest.mark.parametrize("seed", range(12))
 def test_no_deed_contains_the_address_after_an_erasure_which_the_page_of_the_person_still_shows(
-    stage: Stage, seed: int
+    stage: DeadLettersStage, seed: int
 ) -> None:
     random = Random(seed)
     channel = random.choice(sorted(SPELLINGS))
@@ -268,7 +268,9 @@ def test_no_deed_contains_the_address_after_an_erasure_which_the_page_of_the_per
     assert "Erase 1 message by moto (command): ticket 2026-11-21 of" in page.words
 
 
-def test_a_stage_without_search_shows_that_somebody_was_erased_in_the_list_only(stage: Stage) -> None:
+def test_a_stage_without_search_shows_that_somebody_was_erased_in_the_list_only(
+    stage: DeadLettersStage,
+) -> None:
     for environment in (stage.functions.environment, stage.functions.environments["dispatch"]):
         environment.pop("SEARCH_TABLE", None)
     assert run("people", "erase", ADA, "--yes").exit_code == 0

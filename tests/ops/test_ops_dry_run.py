@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from tests.support.ops.campaign import RUN, World, run
+from tests.support.ops.campaign import RUN, CampaignStage, run
 
 PAGES = 4
 Question = dict[str, Any]
 
 
 @pytest.fixture(autouse=True)
-def functions_answer(world: World) -> None:
+def functions_answer(world: CampaignStage) -> None:
     world.functions.answers = {"collect": collect, "compose": compose}
 
 
@@ -47,7 +47,7 @@ def weekly_item(key: str, **attributes: Any) -> dict[str, Any]:
 run_dry = partial(run, "campaign", "start", "weekly", "--dry-run")
 
 
-def test_a_dry_run_counts_every_page_and_shows_three_messages(world: World) -> None:
+def test_a_dry_run_counts_every_page_and_shows_three_messages(world: CampaignStage) -> None:
     result = run_dry()
     assert result.exit_code == 0, result.output
     assert "4,000 recipients on 4 pages; 48 entries are faulty." in result.stdout
@@ -59,7 +59,7 @@ def test_a_dry_run_counts_every_page_and_shows_three_messages(world: World) -> N
     assert ("?" in result.stderr, world.started(), world.runs.read("weekly", RUN)) == (False, [], None)
 
 
-def test_a_dry_run_lists_the_days_of_sending_if_the_day_has_a_limit(world: World) -> None:
+def test_a_dry_run_lists_the_days_of_sending_if_the_day_has_a_limit(world: CampaignStage) -> None:
     world.limited(2_000, sent=300)
     found = json.loads(run_dry("--json").stdout)["days"]
     assert [(each["begins"][:16], each["messages"], each["left_for_codes"]) for each in found] == [
@@ -72,7 +72,7 @@ def test_a_dry_run_lists_the_days_of_sending_if_the_day_has_a_limit(world: World
     assert "1,500" in shown
 
 
-def test_a_dry_run_requests_only_as_many_recipients_as_it_shows(world: World) -> None:
+def test_a_dry_run_requests_only_as_many_recipients_as_it_shows(world: CampaignStage) -> None:
     run_dry()
     asked = [question["samples"] for short, question in world.functions.asked if short == "collect"]
     assert asked == [3, 1, 0, 0]
@@ -80,14 +80,14 @@ def test_a_dry_run_requests_only_as_many_recipients_as_it_shows(world: World) ->
     assert len(composed["recipients"]) == 3
 
 
-def test_a_dry_run_invokes_the_functions_with_the_requests_of_the_run(world: World) -> None:
+def test_a_dry_run_invokes_the_functions_with_the_requests_of_the_run(world: CampaignStage) -> None:
     run_dry("--run", "2026-11-18T13:00Z")
     about = {"campaign": "weekly", "run": "2026-11-18T13:00Z", "scheduled_at": "2026-11-18T13:00:00Z"}
     assert all(about.items() <= question.items() for _, question in world.functions.asked)
     assert [question.get("cursor") for _, question in world.functions.asked] == [None, 2, 3, 4, None]
 
 
-def test_a_dry_run_as_json_is_one_object(world: World) -> None:
+def test_a_dry_run_as_json_is_one_object(world: CampaignStage) -> None:
     found = json.loads(run_dry("--json").stdout)
     assert (found["campaign"], found["run"], found["recipients"], found["pages"]) == ("weekly", RUN, 4_000, 4)
     assert (found["refused"], len(found["faults"])) == (48, 20)
@@ -101,7 +101,7 @@ def test_a_dry_run_as_json_is_one_object(world: World) -> None:
     }
 
 
-def test_an_audience_of_faulty_entries_alone_exits_with_1(world: World) -> None:
+def test_an_audience_of_faulty_entries_alone_exits_with_1(world: CampaignStage) -> None:
     page = {"recipients": 0, "refused": 1, "faults": ["line 1: is empty"], "samples": [], "cursor": None}
     world.functions.answers["collect"] = lambda _: page
     result = run_dry()
@@ -119,7 +119,7 @@ def test_an_audience_of_faulty_entries_alone_exits_with_1(world: World) -> None:
     ids=["address", "variable", "template"],
 )
 def test_a_message_that_would_fail_is_shown_with_its_reason_and_exits_with_1(
-    world: World, bad: dict[str, Any], problem: str
+    world: CampaignStage, bad: dict[str, Any], problem: str
 ) -> None:
     answer = {"items": [weekly_item("u-1", **bad)], "opted_out": [], "left_out": []}
     world.functions.answers["compose"] = lambda _: answer
@@ -128,7 +128,7 @@ def test_a_message_that_would_fail_is_shown_with_its_reason_and_exits_with_1(
     assert f"Would fail: {problem}" in result.stdout
 
 
-def test_opted_out_and_left_out_recipients_are_listed_by_key(world: World) -> None:
+def test_opted_out_and_left_out_recipients_are_listed_by_key(world: CampaignStage) -> None:
     answer = {"items": [], "opted_out": ["u-1"], "left_out": ["u-2", "u-3"]}
     world.functions.answers["compose"] = lambda _: answer
     result = run_dry()
@@ -137,7 +137,7 @@ def test_opted_out_and_left_out_recipients_are_listed_by_key(world: World) -> No
     assert "Of the first 3 recipients, left out by the campaign: u-2, u-3" in result.stdout
 
 
-def test_an_empty_audience_composes_nothing(world: World) -> None:
+def test_an_empty_audience_composes_nothing(world: CampaignStage) -> None:
     nobody: dict[str, Any] = {"recipients": 0, "cursor": None, "refused": 0, "faults": [], "samples": []}
     world.functions.answers["collect"] = lambda _: nobody
     result = run_dry()
@@ -146,7 +146,7 @@ def test_an_empty_audience_composes_nothing(world: World) -> None:
     assert [short for short, _ in world.functions.asked] == ["collect"]
 
 
-def test_an_audience_whose_page_leads_to_itself_is_refused(world: World) -> None:
+def test_an_audience_whose_page_leads_to_itself_is_refused(world: CampaignStage) -> None:
     page = {"recipients": 1, "cursor": 7, "refused": 0, "faults": [], "samples": []}
     world.functions.answers["collect"] = lambda _: page
     result = run_dry()
@@ -172,7 +172,7 @@ def test_an_audience_whose_page_leads_to_itself_is_refused(world: World) -> None
     ],
 )
 def test_a_fault_of_the_campaign_is_a_sentence_with_the_next_step(
-    world: World, kind: str, text: str, sentence: str
+    world: CampaignStage, kind: str, text: str, sentence: str
 ) -> None:
     world.functions.error = "Unhandled"
     world.functions.answers["collect"] = lambda _: {"errorType": kind, "errorMessage": text}
@@ -181,7 +181,7 @@ def test_a_fault_of_the_campaign_is_a_sentence_with_the_next_step(
     assert "Correct the campaign or its permissions; see aws logs tail /aws/lambda/mailroom-dev-coll" in error
 
 
-def test_a_missing_function_exits_with_2_and_names_the_stage_to_deploy(world: World) -> None:
+def test_a_missing_function_exits_with_2_and_names_the_stage_to_deploy(world: CampaignStage) -> None:
     world.functions.answers.clear()
     result = run_dry()
     assert result.exit_code == 2

@@ -13,7 +13,7 @@ from mailroom.ledger.contents import Contents, Held, item_in
 from mailroom.ledger.waits import Wait, Waits
 from mailroom.message.message import Key, Message, encode, parse
 from mailroom_ops.people.erase import erase
-from tests.support.ops.dead_letters import Stage, erasable
+from tests.support.ops.dead_letters import DeadLettersStage, erasable
 from tests.support.ops.message import PAYLOADS
 from tests.support.ops.run_app import run_app
 
@@ -33,7 +33,7 @@ app.command()(erase)
 
 
 def put_sent_message(
-    stage: Stage, id_: str, *, event_type: str = "mail", to: object = ADA, **more: Any
+    stage: DeadLettersStage, id_: str, *, event_type: str = "mail", to: object = ADA, **more: Any
 ) -> None:
     """Put a message with an outcome into both tables. `more` are attributes of the ledger's item."""
     stage.put("mailbox", id=id_, event_type=event_type, to=to, first_name="Ada")
@@ -54,14 +54,14 @@ def places(answer: Any, what: str) -> dict[str, int]:
 # The operator.
 
 
-def test_an_address_is_found_in_every_spelling(stage: Stage) -> None:
+def test_an_address_is_found_in_every_spelling(stage: DeadLettersStage) -> None:
     put_sent_message(stage, "m-1", to="Ada Lovelace <ADA@Example.com>")
     answer = erased(recipient="Ada <Ada@Example.Com>")
     assert places(answer, "erased") == {"mailbox": 1, "ledger": 1}
     assert not stage.items("mailbox")
 
 
-def test_a_number_is_found_in_the_national_form_of_the_stages_region(stage: Stage) -> None:
+def test_a_number_is_found_in_the_national_form_of_the_stages_region(stage: DeadLettersStage) -> None:
     stage.put("mailbox", id="s-1", event_type="sms", to="(617) 555-1234")
     stage.put("ledger", id="s-1", event_type="sms", to="+16175551234", line="+16175551234", **OVER)
     erased(recipient="+1 617 555 1234")
@@ -72,7 +72,7 @@ def test_a_number_is_found_in_the_national_form_of_the_stages_region(stage: Stag
 # messages
 
 
-def test_a_message_to_one_person_is_deleted_and_its_ledger_item_is_emptied(stage: Stage) -> None:
+def test_a_message_to_one_person_is_deleted_and_its_ledger_item_is_emptied(stage: DeadLettersStage) -> None:
     error = {"code": "rejected", "message": f"550 {ADA} unknown"}
     put_sent_message(
         stage, "m-1", error=error, callback_url="https://x.example/cb", diagnostic_code=f"smtp; {ADA}"
@@ -89,7 +89,7 @@ def test_a_message_to_one_person_is_deleted_and_its_ledger_item_is_emptied(stage
     assert row["error"] == {"code": "rejected", "message": "erased"}
 
 
-def test_a_mail_to_several_recipients_loses_only_the_erased_one(stage: Stage) -> None:
+def test_a_mail_to_several_recipients_loses_only_the_erased_one(stage: DeadLettersStage) -> None:
     both = {ADA: {"status": "bounced", "diagnostic_code": f"550 {ADA}"}, BOB: {"status": "delivered"}}
     stage.put("mailbox", id="m-1", event_type="mail", to=[f"Ada <{ADA}>", BOB], cc=ADA, subject="Hello")
     stage.put("ledger", id="m-1", event_type="mail", to=[f"Ada <{ADA}>", BOB], recipients=both, **OVER)
@@ -101,7 +101,7 @@ def test_a_mail_to_several_recipients_loses_only_the_erased_one(stage: Stage) ->
 
 
 def test_an_erasure_finds_a_recipient_in_cc_although_the_ledger_has_only_the_recipient_in_to(
-    stage: Stage,
+    stage: DeadLettersStage,
 ) -> None:
     stage.put("mailbox", id="m-1", event_type="mail", to=BOB, cc=[ADA], subject="Hello")
     stage.put("ledger", id="m-1", event_type="mail", to=BOB, recipients={ADA: {}, BOB: {}}, **OVER)
@@ -113,14 +113,14 @@ def test_an_erasure_finds_a_recipient_in_cc_although_the_ledger_has_only_the_rec
 LATER = "2099-12-24T09:00:00.000Z"
 
 
-def scheduled(stage: Stage, id_: str, at: str = LATER, send_at: str = LATER, **item: Any) -> None:
+def scheduled(stage: DeadLettersStage, id_: str, at: str = LATER, send_at: str = LATER, **item: Any) -> None:
     """A mail that waits for its `send_at`; `at` is what the ledger says of that."""
     stage.put("mailbox", id=id_, event_type="mail", send_at=send_at, **item)
     row = {"status": "scheduled", "scheduledFor": at, "updatedAt": "x", "wait": {"reason": "send_at"}}
     stage.put("ledger", id=id_, event_type="mail", to=item["to"], **row)
 
 
-def waits_with_content(stage: Stage, id_: str, to: object) -> None:
+def waits_with_content(stage: DeadLettersStage, id_: str, to: object) -> None:
     """A mail that waits for the day, whose item is gone from the mailbox."""
     item = {"id": id_, "event_type": "mail", "to": to, "subject": "Hello", "text": f"Hi {to}"}
     message = parse(item, CONTRACTS)
@@ -129,18 +129,18 @@ def waits_with_content(stage: Stage, id_: str, to: object) -> None:
     hold_contents(stage, item, "v0", "v1")
 
 
-def hold_contents(stage: Stage, item: dict[str, Any], *versions: str) -> None:
+def hold_contents(stage: DeadLettersStage, item: dict[str, Any], *versions: str) -> None:
     """Contents of waits of a message, in the table `contents`."""
     key = Key(item["id"], item["event_type"])
     contents_of_stage(stage).put([(Held(key, version), encode(item), NOW) for version in versions])
 
 
-def contents_of_stage(stage: Stage) -> Contents:
+def contents_of_stage(stage: DeadLettersStage) -> Contents:
     """The contents of what waits."""
     return Contents(stage.dynamodb, "mailroom-dev-contents")
 
 
-def test_recipients_in_cc_move_to_the_field_to_if_it_would_be_empty(stage: Stage) -> None:
+def test_recipients_in_cc_move_to_the_field_to_if_it_would_be_empty(stage: DeadLettersStage) -> None:
     scheduled(stage, "m-1", to=ADA, cc=[BOB], bcc="carol@example.com")
     erased()
     (item,) = stage.items("mailbox")
@@ -149,28 +149,28 @@ def test_recipients_in_cc_move_to_the_field_to_if_it_would_be_empty(stage: Stage
     assert "cc" not in item
 
 
-def test_a_recipient_in_bcc_is_never_moved_to_a_visible_field(stage: Stage) -> None:
+def test_a_recipient_in_bcc_is_never_moved_to_a_visible_field(stage: DeadLettersStage) -> None:
     scheduled(stage, "m-1", to=ADA, bcc=[BOB])
     before = stage.everything("deeds")
     assert "would have only recipients in bcc left" in erased(code=1)["remains"][0]["why"]
     assert stage.everything("deeds") == before
 
 
-def test_the_variable_email_beside_to_is_no_recipient(stage: Stage) -> None:
+def test_the_variable_email_beside_to_is_no_recipient(stage: DeadLettersStage) -> None:
     scheduled(stage, "m-1", to=ADA, email=BOB)
     erased()
     assert not stage.items("mailbox")
     assert stage.items("ledger")[0]["status"] == "cancelled"
 
 
-def test_a_mention_in_a_message_to_others_is_erased_if_the_message_has_ended(stage: Stage) -> None:
+def test_a_mention_in_a_message_to_others_is_erased_if_the_message_has_ended(stage: DeadLettersStage) -> None:
     stage.put("mailbox", id="m-1", event_type="mail", to=BOB, text=f"From ADA@example.com and {BOB}")
     stage.put("ledger", id="m-1", event_type="mail", to=BOB, **OVER)
     assert erased()["left"] == 0
     assert stage.item("mailbox", "m-1")["text"] == f"From erased and {BOB}"
 
 
-def test_a_mention_in_an_unsent_message_to_others_is_left_and_named(stage: Stage) -> None:
+def test_a_mention_in_an_unsent_message_to_others_is_left_and_named(stage: DeadLettersStage) -> None:
     stage.put("mailbox", id="m-1", event_type="mail", to=BOB, text=f"From {ADA}")
     answer = erased(code=1)
     assert [each["what"] for each in answer["remains"]] == ["m-1 (mail)"]
@@ -181,7 +181,7 @@ def test_a_mention_in_an_unsent_message_to_others_is_left_and_named(stage: Stage
 
 
 @pytest.mark.parametrize("row", [None, {"status": "scheduled"}, {"status": "sending", "claim_token": "t"}])
-def test_a_waiting_message_is_cancelled(stage: Stage, row: dict[str, Any] | None) -> None:
+def test_a_waiting_message_is_cancelled(stage: DeadLettersStage, row: dict[str, Any] | None) -> None:
     stage.put("mailbox", id="m-1", event_type="mail", to=ADA)
     if row is not None:
         stage.put("ledger", id="m-1", event_type="mail", to=ADA, updatedAt="x", **row)
@@ -192,7 +192,9 @@ def test_a_waiting_message_is_cancelled(stage: Stage, row: dict[str, Any] | None
     assert ADA not in stage.everything()
 
 
-def test_a_message_that_waits_with_its_content_is_cancelled_and_its_content_deleted(stage: Stage) -> None:
+def test_a_message_that_waits_with_its_content_is_cancelled_and_its_content_deleted(
+    stage: DeadLettersStage,
+) -> None:
     waits_with_content(stage, "m-1", ADA)
     waits_with_content(stage, "m-2", BOB)
     answer = erased()
@@ -204,7 +206,7 @@ def test_a_message_that_waits_with_its_content_is_cancelled_and_its_content_dele
     assert {each["message"] for each in stage.items("contents")} == {"mail#m-2"}
 
 
-def test_a_leftover_content_is_deleted_with_its_ended_message(stage: Stage) -> None:
+def test_a_leftover_content_is_deleted_with_its_ended_message(stage: DeadLettersStage) -> None:
     put_sent_message(stage, "m-1")
     hold_contents(stage, {"id": "m-1", "event_type": "mail", "to": ADA}, "v1")
     assert places(erased(), "erased")["contents"] == 1
@@ -213,7 +215,7 @@ def test_a_leftover_content_is_deleted_with_its_ended_message(stage: Stage) -> N
 
 @pytest.mark.parametrize("row", [None, {"status": "sent", "erased_at": 1, **OVER}])
 def test_a_content_is_erased_that_a_crash_before_its_hold_has_left(
-    stage: Stage, row: dict[str, Any] | None
+    stage: DeadLettersStage, row: dict[str, Any] | None
 ) -> None:
     hold_contents(stage, {"id": "m-1", "event_type": "mail", "to": ADA}, "v1")
     hold_contents(stage, {"id": "m-2", "event_type": "mail", "to": BOB, "text": "Hi"}, "v1")
@@ -227,7 +229,7 @@ def test_a_content_is_erased_that_a_crash_before_its_hold_has_left(
 
 @pytest.mark.parametrize("row", [None, OVER, {"status": "scheduled", "updatedAt": "x"}])
 def test_a_leftover_content_to_the_person_changes_nothing_of_a_message_to_others(
-    stage: Stage, row: dict[str, Any] | None
+    stage: DeadLettersStage, row: dict[str, Any] | None
 ) -> None:
     hold_contents(stage, {"id": "m-1", "event_type": "mail", "to": ADA}, "v1")
     hold_contents(stage, {"id": "m-1", "event_type": "mail", "to": BOB}, "v2")
@@ -241,7 +243,9 @@ def test_a_leftover_content_to_the_person_changes_nothing_of_a_message_to_others
     assert versions == ({"v2"} if row is OVER else {"v1", "v2"})
 
 
-def test_a_leftover_content_of_a_message_to_several_is_erased_if_the_message_has_ended(stage: Stage) -> None:
+def test_a_leftover_content_of_a_message_to_several_is_erased_if_the_message_has_ended(
+    stage: DeadLettersStage,
+) -> None:
     for id_ in ("over", "queued", "waits"):
         hold_contents(stage, {"id": id_, "event_type": "mail", "to": [ADA, BOB]}, "v1")
     stage.put("ledger", id="over", event_type="mail", to=[ADA, BOB], **OVER)
@@ -251,7 +255,7 @@ def test_a_leftover_content_of_a_message_to_several_is_erased_if_the_message_has
     assert {each["message"] for each in stage.items("contents")} == {"mail#queued", "mail#waits"}
 
 
-def draw(stage: Stage, random: Random, id_: str) -> None:
+def draw(stage: DeadLettersStage, random: Random, id_: str) -> None:
     """Put a message in any state, with the contents that crashes may leave."""
     to = random.choice([ADA, ADA, [ADA, BOB], BOB])
     text = random.choice(["Hi", f"Hi {ADA}"])
@@ -269,14 +273,16 @@ def draw(stage: Stage, random: Random, id_: str) -> None:
     hold_contents(stage, item, *random.sample(["v0", "v1", "v2"], random.randrange(4)))
 
 
-def contents_about_ada(stage: Stage) -> set[str]:
+def contents_about_ada(stage: DeadLettersStage) -> set[str]:
     """The ids of the messages whose contents name Ada."""
     images = stage.dynamodb.scan(TableName="mailroom-dev-contents")["Items"]
     return {item["id"] for item in map(item_in, images) if ADA in json.dumps(item)}
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_no_content_about_the_person_stays_unless_its_message_is_named(stage: Stage, seed: int) -> None:
+def test_no_content_about_the_person_stays_unless_its_message_is_named(
+    stage: DeadLettersStage, seed: int
+) -> None:
     random = Random(seed)
     for number in range(30):
         draw(stage, random, f"m-{number}")
@@ -295,7 +301,9 @@ def test_no_content_about_the_person_stays_unless_its_message_is_named(stage: St
 
 
 @pytest.mark.parametrize("held", [{"startedAt": 5}, {"provider_id": "f-1"}])
-def test_a_message_that_is_being_sent_is_left_whole_and_named(stage: Stage, held: dict[str, Any]) -> None:
+def test_a_message_that_is_being_sent_is_left_whole_and_named(
+    stage: DeadLettersStage, held: dict[str, Any]
+) -> None:
     stage.put("mailbox", id="m-1", event_type="mail", to=ADA)
     stage.put("ledger", id="m-1", event_type="mail", to=ADA, status="sending", updatedAt="x", **held)
     before = stage.items("ledger"), stage.items("mailbox")
@@ -305,7 +313,9 @@ def test_a_message_that_is_being_sent_is_left_whole_and_named(stage: Stage, held
     assert (stage.items("ledger"), stage.items("mailbox")) == before
 
 
-def test_a_mail_to_several_recipients_that_is_being_sent_is_left_to_the_next_run(stage: Stage) -> None:
+def test_a_mail_to_several_recipients_that_is_being_sent_is_left_to_the_next_run(
+    stage: DeadLettersStage,
+) -> None:
     stage.put("mailbox", id="m-1", event_type="mail", to=[ADA, BOB])
     several = {"to": [ADA, BOB], "recipients": {ADA: {}, BOB: {}}}
     stage.put("ledger", id="m-1", event_type="mail", status="sending", startedAt=5, updatedAt="x", **several)
@@ -316,7 +326,7 @@ def test_a_mail_to_several_recipients_that_is_being_sent_is_left_to_the_next_run
 
 
 def test_a_mail_to_several_recipients_that_waits_with_its_content_is_left_until_it_was_sent(
-    stage: Stage,
+    stage: DeadLettersStage,
 ) -> None:
     waits_with_content(stage, "m-1", [ADA, BOB])
     before = stage.everything("deeds")
@@ -330,7 +340,7 @@ def test_a_mail_to_several_recipients_that_waits_with_its_content_is_left_until_
     ids=["its time has come", "it was put anew, to go at once"],
 )
 def test_a_mail_to_several_recipients_whose_time_may_have_come_is_left_whole(
-    stage: Stage, at: str, send_at: str
+    stage: DeadLettersStage, at: str, send_at: str
 ) -> None:
     scheduled(stage, "m-1", at, send_at, to=[ADA, BOB])
     before = stage.everything("deeds")
@@ -338,7 +348,9 @@ def test_a_mail_to_several_recipients_whose_time_may_have_come_is_left_whole(
     assert stage.everything("deeds") == before
 
 
-def test_an_unclaimed_mail_to_several_recipients_is_left_whole_until_its_claim(stage: Stage) -> None:
+def test_an_unclaimed_mail_to_several_recipients_is_left_whole_until_its_claim(
+    stage: DeadLettersStage,
+) -> None:
     stage.put("mailbox", id="m-1", event_type="mail", to=[ADA, BOB])
     answer = erased(code=1)
     assert "it has no record of being sent" in answer["remains"][0]["why"]
@@ -352,7 +364,7 @@ def test_an_unclaimed_mail_to_several_recipients_is_left_whole_until_its_claim(s
 # again
 
 
-def test_a_second_erasure_of_a_person_finds_no_data(stage: Stage) -> None:
+def test_a_second_erasure_of_a_person_finds_no_data(stage: DeadLettersStage) -> None:
     put_sent_message(stage, "m-1")
     erased()
     before = stage.items("ledger")
@@ -360,7 +372,7 @@ def test_a_second_erasure_of_a_person_finds_no_data(stage: Stage) -> None:
     assert stage.items("ledger") == before
 
 
-def test_a_dry_run_reports_every_place_and_changes_no_item(stage: Stage) -> None:
+def test_a_dry_run_reports_every_place_and_changes_no_item(stage: DeadLettersStage) -> None:
     put_sent_message(stage, "m-1")
     stage.put("preferences", recipient=ADA, topic="news", opted_out_at=1, by="page")
     before = stage.everything()
@@ -370,7 +382,7 @@ def test_a_dry_run_reports_every_place_and_changes_no_item(stage: Stage) -> None
     assert stage.everything() == before
 
 
-def test_an_erasure_shows_its_survey_and_requires_a_confirmation(stage: Stage) -> None:
+def test_an_erasure_shows_its_survey_and_requires_a_confirmation(stage: DeadLettersStage) -> None:
     put_sent_message(stage, "m-1")
     stage.put("preferences", recipient=ADA, topic="news", opted_out_at=1, by="page")
     before = stage.everything()
@@ -382,7 +394,7 @@ def test_an_erasure_shows_its_survey_and_requires_a_confirmation(stage: Stage) -
 
 
 def test_an_erasure_that_dies_is_finished_by_the_next_one(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    stage: DeadLettersStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(3):
         put_sent_message(stage, f"m-{number}")
@@ -401,7 +413,7 @@ def dies(*_: object) -> None:
 
 
 def test_data_that_expires_by_itself_is_reported_with_its_end(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    stage: DeadLettersStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put_sent_message(stage, "m-1")
     monkeypatch.setattr("mailroom_ops.people.stage_data.time", SimpleNamespace(time=lambda: 1_800_000_000.0))
@@ -413,7 +425,7 @@ def test_data_that_expires_by_itself_is_reported_with_its_end(
     assert "completedAt" in stage.item("ledger", "m-1")
 
 
-def test_ids_that_contain_the_recipient_are_reported_with_their_end(stage: Stage) -> None:
+def test_ids_that_contain_the_recipient_are_reported_with_their_end(stage: DeadLettersStage) -> None:
     put_sent_message(stage, f"welcome-{ADA}", ttl=1_803_078_485)
     for _ in range(2):
         answer = erased(code=1)
@@ -431,13 +443,13 @@ class Chat(Message, frozen=True, kw_only=True):
     chat_id: str
 
 
-def chatted(stage: Stage, id_: str, chat_id: str) -> None:
+def chatted(stage: DeadLettersStage, id_: str, chat_id: str) -> None:
     stage.put("mailbox", id=id_, event_type="chat", chat_id=chat_id, text="Your code is 12345.")
     stage.put("ledger", id=id_, event_type="chat", to=chat_id, **OVER)
 
 
 def test_a_recipient_of_a_channel_without_a_row_is_found_by_its_contract(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    stage: DeadLettersStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(CONTRACTS, "chat", Chat)
     chatted(stage, "c-1", "12345")
@@ -459,7 +471,7 @@ def counts_of_place(answer: Any, name: str) -> dict[str, int]:
     return {what: count for what, count in found.items() if what != "place" and count}
 
 
-def chose(stage: Stage) -> None:
+def chose(stage: DeadLettersStage) -> None:
     stage.put("preferences", recipient=ADA, topic="news", opted_out_at=1, by="page")
     stage.put("preferences", recipient=BOB, topic="news", opted_out_at=1, by="page")
     stage.put("suppressions", recipient=ADA, channel="mail", reason="bounce", at=1, detail="", message_id="m")
@@ -470,7 +482,7 @@ def chose(stage: Stage) -> None:
 # choices
 
 
-def test_opt_outs_and_suppressions_of_the_person_alone_are_erased(stage: Stage) -> None:
+def test_opt_outs_and_suppressions_of_the_person_alone_are_erased(stage: DeadLettersStage) -> None:
     chose(stage)
     answer = erased()
     assert counts_of_place(answer, "preferences") == {"found": 1, "erased": 1}
@@ -480,7 +492,7 @@ def test_opt_outs_and_suppressions_of_the_person_alone_are_erased(stage: Stage) 
     assert [each["recipient"] for each in stage.items("suppressions")] == [BOB]
 
 
-def test_choices_may_be_kept_and_do_not_count_as_left(stage: Stage) -> None:
+def test_choices_may_be_kept_and_do_not_count_as_left(stage: DeadLettersStage) -> None:
     chose(stage)
     answer = erased("--keep-choices")
     assert counts_of_place(answer, "preferences") == {"found": 1, "kept": 1}
@@ -492,12 +504,14 @@ def test_choices_may_be_kept_and_do_not_count_as_left(stage: Stage) -> None:
 # objects
 
 
-def with_object(stage: Stage, id_: str, to: str, **attributes: object) -> None:
+def with_object(stage: DeadLettersStage, id_: str, to: str, **attributes: object) -> None:
     stage.put("mailbox", id=id_, event_type="mail", to=to, **attributes)
     stage.put("ledger", id=id_, event_type="mail", to=to, **OVER)
 
 
-def test_objects_of_the_persons_messages_are_deleted_unless_another_message_needs_them(stage: Stage) -> None:
+def test_objects_of_the_persons_messages_are_deleted_unless_another_message_needs_them(
+    stage: DeadLettersStage,
+) -> None:
     for name in ("letter", "bill", "terms", "foreign"):
         stage.s3.put_object(Bucket=PAYLOADS, Key=name, Body=b"x")
     parts = [{"ref": f"s3://{PAYLOADS}/{name}"} for name in ("bill", "terms")]
@@ -509,7 +523,7 @@ def test_objects_of_the_persons_messages_are_deleted_unless_another_message_need
     assert counts_of_place(answer, "payloads") == {"found": 3, "erased": 2}
 
 
-def test_an_object_that_a_retried_fax_needs_is_found_by_the_ledger(stage: Stage) -> None:
+def test_an_object_that_a_retried_fax_needs_is_found_by_the_ledger(stage: DeadLettersStage) -> None:
     stage.s3.put_object(Bucket=PAYLOADS, Key="fax", Body=b"x")
     shared = {"event_type": "fax", "payload_ref": f"s3://{PAYLOADS}/fax", **OVER}
     stage.put("ledger", id="f-1", to=ADA, **shared)
@@ -519,7 +533,7 @@ def test_an_object_that_a_retried_fax_needs_is_found_by_the_ledger(stage: Stage)
 
 
 def test_an_object_that_was_just_put_keeps_its_message_for_the_next_run(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    stage: DeadLettersStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.s3.put_object(Bucket=PAYLOADS, Key="terms", Body=b"x")
     with_object(stage, "m-1", ADA, payload_ref=f"s3://{PAYLOADS}/terms")
@@ -533,7 +547,7 @@ def test_an_object_that_was_just_put_keeps_its_message_for_the_next_run(
     assert not stage.items("mailbox")
 
 
-def test_an_object_with_a_content_hash_as_its_key_is_left(stage: Stage) -> None:
+def test_an_object_with_a_content_hash_as_its_key_is_left(stage: DeadLettersStage) -> None:
     stage.s3.put_object(Bucket=PAYLOADS, Key="oversize/1f.json", Body=b"{}")
     with_object(stage, "m-1", ADA, payload_ref=f"s3://{PAYLOADS}/oversize/1f.json")
     answer = erased(code=1)
@@ -543,7 +557,7 @@ def test_an_object_with_a_content_hash_as_its_key_is_left(stage: Stage) -> None:
     erased()
 
 
-def test_a_missing_object_does_not_stop_an_erasure(stage: Stage) -> None:
+def test_a_missing_object_does_not_stop_an_erasure(stage: DeadLettersStage) -> None:
     with_object(stage, "m-1", ADA, payload_ref=f"s3://{PAYLOADS}/gone")
     assert counts_of_place(erased(), "payloads") == {"found": 1}
     assert not stage.items("mailbox")

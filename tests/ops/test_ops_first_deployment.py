@@ -62,7 +62,7 @@ class State(NamedTuple):
         return [question for question, needed in asked.items() if needed]
 
 
-class World:
+class DeployWorld:
     """Account and the CDK's program, with what the command did to them."""
 
     def __init__(self, state: State, codes: Mapping[str, int]) -> None:
@@ -142,9 +142,9 @@ DECLINED = {"bootstrap": "n\n", "identity": "n\n", "wait": "n\n"}
 
 def run_deploy(
     state: State, monkeypatch: pytest.MonkeyPatch, codes: Mapping[str, int] | None = None
-) -> tuple[Result, World]:
+) -> tuple[Result, DeployWorld]:
     """Run `deploy` in a state of the account."""
-    world = World(state, codes or {})
+    world = DeployWorld(state, codes or {})
     answers: dict[str, Answer] = {
         "ssm.GetParameter": world.version,
         "sts.GetCallerIdentity": {"Account": ACCOUNT, "Arn": f"arn:aws:iam::{ACCOUNT}:user/ada"},

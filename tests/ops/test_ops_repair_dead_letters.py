@@ -7,7 +7,7 @@ import pytest
 import typer
 
 from mailroom_ops.repair.resend import resend
-from tests.support.ops.dead_letters import Stage, with_dead_letters
+from tests.support.ops.dead_letters import DeadLettersStage, with_dead_letters
 from tests.support.ops.run_app import run_app
 
 STAGE = with_dead_letters
@@ -16,7 +16,7 @@ app.command()(resend)
 MAIL = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
 
 
-def two_letters(stage: Stage) -> None:
+def two_letters(stage: DeadLettersStage) -> None:
     stage.send("mail-dlq", MAIL)
     stage.send("mail-dlq", {**MAIL, "id": "m-2"})
 
@@ -28,7 +28,7 @@ def redriven(*ids: str) -> tuple[int, dict[str, Any]]:
     return result.exit_code, queue
 
 
-def test_a_redrive_shows_the_number_of_letters_and_requires_a_confirmation(stage: Stage) -> None:
+def test_a_redrive_shows_the_number_of_letters_and_requires_a_confirmation(stage: DeadLettersStage) -> None:
     two_letters(stage)
     result = run_app(app, "--dead-letters", "mail", typed="n\n")
     assert result.exit_code == 1
@@ -37,7 +37,7 @@ def test_a_redrive_shows_the_number_of_letters_and_requires_a_confirmation(stage
     assert len(stage.waiting("mail-dlq")) == 2
 
 
-def test_a_dry_run_of_a_redrive_moves_no_letter(stage: Stage) -> None:
+def test_a_dry_run_of_a_redrive_moves_no_letter(stage: DeadLettersStage) -> None:
     two_letters(stage)
     result = run_app(app, "--dead-letters", "mail", "--dry-run", "--json")
     assert result.exit_code == 1
@@ -60,14 +60,14 @@ def test_a_redrive_of_an_empty_dead_letter_queue_exits_with_0() -> None:
 # Moved letters.
 
 
-def test_the_letters_are_moved_to_their_own_queue(stage: Stage) -> None:
+def test_the_letters_are_moved_to_their_own_queue(stage: DeadLettersStage) -> None:
     two_letters(stage)
     assert redriven() == (0, {"queue": "mail", "found": 2, "moved": 2, "left": 0})
     assert sorted(json.loads(each)["id"] for each in stage.bodies("mail")) == ["m-1", "m-2"]
     assert not stage.waiting("mail-dlq")
 
 
-def test_body_and_attributes_are_moved_without_the_schedulers_error(stage: Stage) -> None:
+def test_body_and_attributes_are_moved_without_the_schedulers_error(stage: DeadLettersStage) -> None:
     text = {"DataType": "String", "StringValue": "x"}
     attributes = {"channel": text, "ERROR_CODE": text, "ERROR_MESSAGE": text}
     start = {"campaign": "weekly", "scheduled_at": "2026-11-21T14:00:00Z"}
@@ -78,7 +78,7 @@ def test_body_and_attributes_are_moved_without_the_schedulers_error(stage: Stage
     assert moved["MessageAttributes"].keys() == {"channel"}
 
 
-def test_a_fifo_queues_letters_keep_group_and_order(stage: Stage) -> None:
+def test_a_fifo_queues_letters_keep_group_and_order(stage: DeadLettersStage) -> None:
     for number in range(3):
         more = {"MessageGroupId": "+16175551234", "MessageDeduplicationId": f"d-{number}"}
         stage.send("fax-dlq.fifo", {"fax_id": f"f-{number}"}, **more)
@@ -88,7 +88,7 @@ def test_a_fifo_queues_letters_keep_group_and_order(stage: Stage) -> None:
     assert {each["Attributes"]["MessageGroupId"] for each in moved} == {"+16175551234"}
 
 
-def test_a_redriven_fax_gets_a_new_deduplication_id_so_that_sqs_delivers_it(stage: Stage) -> None:
+def test_a_redriven_fax_gets_a_new_deduplication_id_so_that_sqs_delivers_it(stage: DeadLettersStage) -> None:
     """SQS accepts and does not deliver what has an id that it knows of the last five minutes."""
     order = {"MessageGroupId": "+16175551234", "MessageDeduplicationId": "f-1"}
     stage.send("fax.fifo", {"fax_id": "f-1"}, **order)
@@ -99,14 +99,14 @@ def test_a_redriven_fax_gets_a_new_deduplication_id_so_that_sqs_delivers_it(stag
     assert moved["Attributes"]["MessageDeduplicationId"] != "f-1"
 
 
-def test_duplicate_letters_of_one_chosen_id_do_not_replace_a_missing_one(stage: Stage) -> None:
+def test_duplicate_letters_of_one_chosen_id_do_not_replace_a_missing_one(stage: DeadLettersStage) -> None:
     """Two dead letters of one message do not make up for a missing letter of another message."""
     stage.send("mail-dlq", MAIL)
     stage.send("mail-dlq", MAIL)
     assert redriven("m-1", "m-9") == (1, {"queue": "mail", "found": 2, "moved": 2, "left": 1})
 
 
-def test_chosen_letters_move_despite_a_wrong_count_of_sqs_and_none_twice(stage: Stage) -> None:
+def test_chosen_letters_move_despite_a_wrong_count_of_sqs_and_none_twice(stage: DeadLettersStage) -> None:
     two_letters(stage)
     none = {"ApproximateNumberOfMessages": "0", "ApproximateNumberOfMessagesNotVisible": "0"}
 
@@ -124,7 +124,7 @@ def test_chosen_letters_move_despite_a_wrong_count_of_sqs_and_none_twice(stage: 
     assert redriven("m-1", "m-2") == (0, {"queue": "mail", "found": 0, "moved": 2, "left": 0})
 
 
-def test_only_the_chosen_letters_move_and_the_others_become_visible_again(stage: Stage) -> None:
+def test_only_the_chosen_letters_move_and_the_others_become_visible_again(stage: DeadLettersStage) -> None:
     two_letters(stage)
     own = stage.send("mail-dlq", "nonsense")
     assert redriven("m-2", own) == (0, {"queue": "mail", "found": 3, "moved": 2, "left": 0})
@@ -132,7 +132,7 @@ def test_only_the_chosen_letters_move_and_the_others_become_visible_again(stage:
     assert stage.bodies("mail-dlq") == [json.dumps(MAIL)]
 
 
-def test_a_letter_that_the_queue_refuses_stays_dead(stage: Stage) -> None:
+def test_a_letter_that_the_queue_refuses_stays_dead(stage: DeadLettersStage) -> None:
     two_letters(stage)
     failed = {"Failed": [{"Id": "0", "Code": "x", "SenderFault": False}], "Successful": [{"Id": "1"}]}
     stage.sqs_calls = {"send_message_batch": lambda **_: failed}
@@ -140,7 +140,9 @@ def test_a_letter_that_the_queue_refuses_stays_dead(stage: Stage) -> None:
     assert len(stage.waiting("mail-dlq")) == 1
 
 
-def test_a_crash_during_a_redrive_leaves_a_copy_in_both_queues_and_the_rest_in_place(stage: Stage) -> None:
+def test_a_crash_during_a_redrive_leaves_a_copy_in_both_queues_and_the_rest_in_place(
+    stage: DeadLettersStage,
+) -> None:
     two_letters(stage)
 
     def dies(**_: Any) -> Any:
@@ -152,7 +154,7 @@ def test_a_crash_during_a_redrive_leaves_a_copy_in_both_queues_and_the_rest_in_p
     assert len(stage.waiting("mail")) == 2
 
 
-def test_a_letter_that_dies_again_at_once_is_not_moved_twice(stage: Stage) -> None:
+def test_a_letter_that_dies_again_at_once_is_not_moved_twice(stage: DeadLettersStage) -> None:
     """A letter that dies again at once would otherwise go round for ever."""
     two_letters(stage)
 

@@ -16,7 +16,7 @@ from tests.support.local.served import served
 from tests.support.ops.shared import LambdaDouble, Recorded
 
 
-class Functions(LambdaDouble):
+class MailFunctions(LambdaDouble):
     """Lambda client of a stage with such a mail sender, if it has variables."""
 
     def __init__(self, **variables: str) -> None:
@@ -31,7 +31,7 @@ class Functions(LambdaDouble):
 def session(ses: Any = None, **variables: str) -> Any:
     """Return a session whose stage dev has such a mail sender; without variables it has none. `ses`: client
     of SES."""
-    clients = {"lambda": Functions(**variables), "sesv2": ses}
+    clients = {"lambda": MailFunctions(**variables), "sesv2": ses}
     return SimpleNamespace(client=clients.get)
 
 
@@ -69,7 +69,7 @@ class NotListed(Exception):
     """Error of SES: the address is not on its list."""
 
 
-class Ses:
+class SesWithList:
     """Client of SES with a list of its own."""
 
     exceptions = SimpleNamespace(NotFoundException=NotListed)
@@ -88,7 +88,7 @@ def test_a_recipient_is_lifted_from_the_own_lists_of_both_providers(
 ) -> None:
     monkeypatch.setattr("mailroom_ops.people.suppression_lists.Suppressions", lambda *_: None)
     monkeypatch.setattr("mailroom_ops.people.suppression_lists.Deeds", lambda *_: Recorded())
-    ses, variables = Ses(), resend_session.client("lambda").environment_of("send-mail")
+    ses, variables = SesWithList(), resend_session.client("lambda").environment_of("send-mail")
     lists = Lists(session(ses, **variables, OTHER_PROVIDER="{}"), "dev")
     assert lists.provider == "Resend and SES"
     simulator.suppressed = {"v@example.com": "bounced"}

@@ -17,7 +17,7 @@ from mailroom_ops.campaigns.ending import End, end_of
 from mailroom_ops.campaigns.progress import Progress
 from mailroom_ops.campaigns.results import Results
 from mailroom_ops.messages.waiting import ReleaseFacts
-from tests.support.ops.campaign import NOW, RUN, World, run
+from tests.support.ops.campaign import NOW, RUN, CampaignStage, run
 from tests.support.ops.console import Browser
 from tests.support.ops.shared import make_table
 
@@ -27,7 +27,7 @@ RESULTS = Results(**dict.fromkeys(Results.__struct_fields__, 0))
 class Sending:
     """A world whose run `weekly` has messages in the lane bulk of mail."""
 
-    def __init__(self, world: World, *, per_day: int = 0) -> None:
+    def __init__(self, world: CampaignStage, *, per_day: int = 0) -> None:
         self.world, self.minute = world, NOW
         self.url = world.sqs.create_queue(QueueName="mailroom-dev-mail-bulk")["QueueUrl"]
         line = {"per_second": 10, "per_day": [["0001-01-01", per_day]] if per_day else [], "reserve": 0.1}
@@ -60,7 +60,7 @@ class Sending:
 
 
 @pytest.fixture
-def sending(world: World) -> Sending:
+def sending(world: CampaignStage) -> Sending:
     world.collected(recipients=10_000, composed=10_000)
     world.counted(delivered=972)
     return Sending(world)

@@ -26,7 +26,7 @@ AT = 1_795_251_600_000  # 2026-11-21T09:00:00Z
 TOKEN = "APA91b-token"
 
 
-class Functions(LambdaDouble):
+class PushFunctions(LambdaDouble):
     """Lambda client of a stage with a push sender, if it has platform applications."""
 
     def __init__(self, applications: dict[str, str]) -> None:
@@ -50,7 +50,7 @@ class Devices:
         self.application = self.sns.create_platform_application(Name="shop", Platform="GCM", Attributes={})[
             "PlatformApplicationArn"
         ]
-        self.functions = Functions({"android": self.application})
+        self.functions = PushFunctions({"android": self.application})
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.fault: Exception | None = None
 

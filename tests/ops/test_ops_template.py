@@ -32,7 +32,7 @@ A = TemplateName("mail", "a")
 NOW = 1795251600.0
 
 
-class Desk:
+class TemplateDesk:
     """A stage that publishes templates, and a folder of them."""
 
     def __init__(self, stage: Stage, root: Path) -> None:
@@ -68,15 +68,15 @@ class Desk:
 
 
 @pytest.fixture
-def template_desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Desk]:
+def template_desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[TemplateDesk]:
     with deployed(monkeypatch) as stage:
         stage.s3.create_bucket(Bucket=BUCKET)
         stage.functions.environment["TEMPLATES_BUCKET"] = BUCKET
         monkeypatch.setattr("mailroom_ops.templates.template.TEMPLATES", tmp_path / "templates")
-        yield Desk(stage, tmp_path / "templates")
+        yield TemplateDesk(stage, tmp_path / "templates")
 
 
-def test_a_published_template_becomes_current(template_desk: Desk) -> None:
+def test_a_published_template_becomes_current(template_desk: TemplateDesk) -> None:
     template_desk.write("Dear {{ name }}")
     result = template_desk.run("put", "a")
     assert result.exit_code == 0, result.output
@@ -89,7 +89,7 @@ def test_a_published_template_becomes_current(template_desk: Desk) -> None:
     template_desk.check()
 
 
-def test_the_same_content_makes_no_new_version(template_desk: Desk) -> None:
+def test_the_same_content_makes_no_new_version(template_desk: TemplateDesk) -> None:
     template_desk.write("Dear {{ name }}")
     template_desk.run("put", "a")
     again = json.loads(template_desk.run("put", "a", "--json").stdout)
@@ -97,7 +97,7 @@ def test_the_same_content_makes_no_new_version(template_desk: Desk) -> None:
     assert template_desk.published.numbers(A) == [1]
 
 
-def test_numbers_of_examples_are_stored_as_in_an_item(template_desk: Desk) -> None:
+def test_numbers_of_examples_are_stored_as_in_an_item(template_desk: TemplateDesk) -> None:
     template_desk.write("{{ name }} {{ price }}")
     (template_desk.root / "mail/a/examples/ada.json").write_text('{"name": "Ada", "price": 9.5}')
     assert template_desk.run("put", "a").exit_code == 0
@@ -106,7 +106,7 @@ def test_numbers_of_examples_are_stored_as_in_an_item(template_desk: Desk) -> No
     assert json.loads(template_desk.run("show", "a", "--json").stdout)["examples"]["ada"]["price"] == 9.5
 
 
-def test_a_version_contains_the_shared_parts_and_languages_that_it_needs(template_desk: Desk) -> None:
+def test_a_version_contains_the_shared_parts_and_languages_that_it_needs(template_desk: TemplateDesk) -> None:
     template_desk.shelf.put("_x", text="{% include '_y/body.txt' %}")
     template_desk.shelf.put("_y", text="deep")
     template_desk.shelf.put("_z", text="unused")
@@ -119,7 +119,7 @@ def test_a_version_contains_the_shared_parts_and_languages_that_it_needs(templat
 
 
 def test_a_version_has_the_files_of_its_template_and_a_changed_file_makes_a_new_version(
-    template_desk: Desk,
+    template_desk: TemplateDesk,
 ) -> None:
     template_desk.write("Hi")
     (template_desk.root / "mail/a/files").mkdir()
@@ -135,7 +135,7 @@ def test_a_version_has_the_files_of_its_template_and_a_changed_file_makes_a_new_
     assert template_desk.published.version(A, 2).attached == {"terms.pdf": b"%PDF 2"}
 
 
-def test_an_attribute_that_only_the_new_version_needs_is_named(template_desk: Desk) -> None:
+def test_an_attribute_that_only_the_new_version_needs_is_named(template_desk: TemplateDesk) -> None:
     template_desk.write("Dear {{ name }}")
     template_desk.run("put", "a")
     template_desk.write("Dear {{ name }}{% if city is defined %} of {{ city }}{% endif %}")
@@ -156,7 +156,7 @@ def test_an_attribute_that_only_the_new_version_needs_is_named(template_desk: De
         ("{% if name is undefined %}Hi{% endif %}", "templates/mail/a/body.txt: is empty when rendered"),
     ],
 )
-def test_a_template_with_a_fault_is_not_published(template_desk: Desk, text: str, said: str) -> None:
+def test_a_template_with_a_fault_is_not_published(template_desk: TemplateDesk, text: str, said: str) -> None:
     template_desk.write(text)
     result = template_desk.run("put", "a")
     assert result.exit_code == 2
@@ -164,7 +164,7 @@ def test_a_template_with_a_fault_is_not_published(template_desk: Desk, text: str
     assert template_desk.counts() == {}
 
 
-def test_a_template_with_a_warning_is_published(template_desk: Desk) -> None:
+def test_a_template_with_a_warning_is_published(template_desk: TemplateDesk) -> None:
     template_desk.write("Dear&nbsp;{{ name }}")
     result = template_desk.run("put", "a", "--json")
     assert result.exit_code == 0
@@ -172,12 +172,12 @@ def test_a_template_with_a_warning_is_published(template_desk: Desk) -> None:
     assert result.stderr.startswith("templates/mail/a/body.txt:1: &nbsp; is shown as it is written")
 
 
-def test_a_template_without_an_example_is_not_published(template_desk: Desk) -> None:
+def test_a_template_without_an_example_is_not_published(template_desk: TemplateDesk) -> None:
     template_desk.shelf.put("b", subject="Hello", text="Hi")
     assert "mail/b has no example to check it with" in template_desk.run("put", "b").stderr
 
 
-def test_a_stage_without_publishing_names_the_setting_that_turns_it_on(template_desk: Desk) -> None:
+def test_a_stage_without_publishing_names_the_setting_that_turns_it_on(template_desk: TemplateDesk) -> None:
     template_desk.write("Hi")
     del template_desk.stage.functions.environment["TEMPLATES_BUCKET"]
     assert 'Set "templates": {"publish": true} in cdk.json' in " ".join(
@@ -186,7 +186,7 @@ def test_a_stage_without_publishing_names_the_setting_that_turns_it_on(template_
 
 
 def test_a_rollback_returns_to_the_version_before_and_then_to_the_deployed_template(
-    template_desk: Desk,
+    template_desk: TemplateDesk,
 ) -> None:
     for text in ("one", "two", "three"):
         template_desk.put(text)
@@ -203,7 +203,7 @@ def test_a_rollback_returns_to_the_version_before_and_then_to_the_deployed_templ
     )
 
 
-def test_a_version_that_was_rolled_back_is_skipped_by_later_rollbacks(template_desk: Desk) -> None:
+def test_a_version_that_was_rolled_back_is_skipped_by_later_rollbacks(template_desk: TemplateDesk) -> None:
     for text in ("one", "two", "three: a wrong price"):
         template_desk.put(text)
     assert template_desk.published.roll_back(A) == 2
@@ -212,7 +212,7 @@ def test_a_version_that_was_rolled_back_is_skipped_by_later_rollbacks(template_d
 
 
 def test_a_version_that_was_never_current_is_skipped_by_a_rollback(
-    template_desk: Desk, monkeypatch: pytest.MonkeyPatch
+    template_desk: TemplateDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     template_desk.put("one")
     with monkeypatch.context() as patch:
@@ -231,7 +231,7 @@ def test_a_version_that_was_never_current_is_skipped_by_a_rollback(
     assert template_desk.published.roll_back(A) == 1
 
 
-def test_a_rollback_of_a_named_version_returns_to_its_predecessor(template_desk: Desk) -> None:
+def test_a_rollback_of_a_named_version_returns_to_its_predecessor(template_desk: TemplateDesk) -> None:
     for text in ("one", "two", "three", "four"):
         template_desk.put(text)
     template_desk.published.roll_back(A, 2)  # takes back 3 and 4
@@ -240,7 +240,7 @@ def test_a_rollback_of_a_named_version_returns_to_its_predecessor(template_desk:
 
 
 def test_the_number_of_stored_versions_of_a_template_is_bounded(
-    template_desk: Desk, monkeypatch: pytest.MonkeyPatch
+    template_desk: TemplateDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom_ops.templates.published.MAX_BEFORE", 2)
     for text in ("one", "two", "three", "four"):
@@ -251,14 +251,14 @@ def test_the_number_of_stored_versions_of_a_template_is_bounded(
         template_desk.published.roll_back(A)
 
 
-def test_a_rollback_is_undone_by_a_second_publication(template_desk: Desk) -> None:
+def test_a_rollback_is_undone_by_a_second_publication(template_desk: TemplateDesk) -> None:
     template_desk.put("one")
     template_desk.put("two")
     template_desk.published.roll_back(A)
     assert template_desk.put("two").number == 3
 
 
-def test_the_list_shows_published_and_deployed_templates(template_desk: Desk) -> None:
+def test_the_list_shows_published_and_deployed_templates(template_desk: TemplateDesk) -> None:
     template_desk.put("one")
     template_desk.shelf.put("b", subject="Hello", text="Hi")
     found = json.loads(template_desk.run("list", "--json").stdout)["templates"]
@@ -269,7 +269,7 @@ def test_the_list_shows_published_and_deployed_templates(template_desk: Desk) ->
     assert "deployed" in template_desk.run("list").stdout
 
 
-def test_the_list_names_a_current_version_that_does_not_render(template_desk: Desk) -> None:
+def test_the_list_names_a_current_version_that_does_not_render(template_desk: TemplateDesk) -> None:
     template_desk.put("{% if name == 1 %}{{ no | xmlattr }}{% endif %}")
     problem = "mail/a/body.txt:1 uses the filter 'xmlattr'"
     template_desk.put("Dear {{ name }}", template=TemplateName("mail", "b"))
@@ -280,7 +280,7 @@ def test_the_list_names_a_current_version_that_does_not_render(template_desk: De
     assert shown.endswith(" Correct it, and publish it.\n")
 
 
-def test_a_version_is_shown_with_its_parts(template_desk: Desk) -> None:
+def test_a_version_is_shown_with_its_parts(template_desk: TemplateDesk) -> None:
     template_desk.put("one\nand more")
     template_desk.put("two")
     said = template_desk.run("show", "a", "--version", "1").stdout
@@ -293,7 +293,7 @@ def test_a_version_is_shown_with_its_parts(template_desk: Desk) -> None:
     )
 
 
-def test_a_difference_between_stage_and_folder_is_shown(template_desk: Desk) -> None:
+def test_a_difference_between_stage_and_folder_is_shown(template_desk: TemplateDesk) -> None:
     template_desk.write("Dear {{ name }}")
     template_desk.run("put", "a")
     assert template_desk.run("show", "--diff").stdout == "The published templates are equal to the folder.\n"
@@ -307,7 +307,7 @@ def test_a_difference_between_stage_and_folder_is_shown(template_desk: Desk) -> 
 @pytest.mark.parametrize("name", ["a", "b"])
 @pytest.mark.parametrize("at", range(1, 5))
 def test_two_simultaneous_publishers_lose_no_version(
-    template_desk: Desk, monkeypatch: pytest.MonkeyPatch, at: int, name: str
+    template_desk: TemplateDesk, monkeypatch: pytest.MonkeyPatch, at: int, name: str
 ) -> None:
     other = TemplateName("mail", name)
     seen: list[str] = []
@@ -334,7 +334,7 @@ class Died(Exception):
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("at", range(1, 6))
 def test_a_crash_of_a_publisher_leaves_a_whole_version_and_the_next_one_succeeds(
-    template_desk: Desk, monkeypatch: pytest.MonkeyPatch, at: int, *, after: bool
+    template_desk: TemplateDesk, monkeypatch: pytest.MonkeyPatch, at: int, *, after: bool
 ) -> None:
     template_desk.put("one")
     with monkeypatch.context() as patch, suppress(Died):
@@ -365,7 +365,7 @@ def _die(patch: pytest.MonkeyPatch, at: int, *, after: bool) -> None:
     patch.setattr("botocore.client.BaseClient._make_api_call", call)
 
 
-def test_an_error_of_aws_is_not_taken_for_another_publisher(template_desk: Desk) -> None:
+def test_an_error_of_aws_is_not_taken_for_another_publisher(template_desk: TemplateDesk) -> None:
     def refuse(**_: Any) -> Any:
         raise client_error("AccessDenied")
 
@@ -374,14 +374,16 @@ def test_an_error_of_aws_is_not_taken_for_another_publisher(template_desk: Desk)
         Published(client, BUCKET, Recorded(), lambda: NOW).put(A, {"a/body.txt": "x"}, {}, {})
 
 
-def test_the_current_object_contains_each_templates_version_with_its_operator(template_desk: Desk) -> None:
+def test_the_current_object_contains_each_templates_version_with_its_operator(
+    template_desk: TemplateDesk,
+) -> None:
     template_desk.put("one")
     body = json.loads(template_desk.s3.get_object(Bucket=BUCKET, Key=CURRENT)["Body"].read())
     choice = {"version": 1, "by": "arn:me", "at": "2026-11-21T09:00:00.000Z", "before": [DEPLOYED]}
     assert body == {"mail/a": choice}
 
 
-def test_the_folder_s_own_templates_are_found_by_channel(template_desk: Desk) -> None:
+def test_the_folder_s_own_templates_are_found_by_channel(template_desk: TemplateDesk) -> None:
     template_desk.write("Hi")
     (template_desk.root / "sms" / "a").mkdir(parents=True)
     (template_desk.root / "sms" / "a" / "body.txt").write_text("Hi")

@@ -22,7 +22,7 @@ MAILBOX = "mailroom-test-mailbox"
 Connect = Callable[[], AbstractContextManager[Any]]
 
 
-class World:
+class OutboxWorld:
     """A mailbox, the application's database, and what is called of both."""
 
     def __init__(self, databases: Databases) -> None:
@@ -62,15 +62,15 @@ class World:
 
 
 @pytest.fixture
-def world(databases: Databases) -> World:
-    return World(databases)
+def world(databases: Databases) -> OutboxWorld:
+    return OutboxWorld(databases)
 
 
 def order_item(at: int, **changes: Any) -> dict[str, Any]:
     return {"id": f"order-{at}", "event_type": "mail", "to": "ada@example.com", "template": "order"} | changes
 
 
-def test_each_row_is_put_unchanged_and_marked(world: World) -> None:
+def test_each_row_is_put_unchanged_and_marked(world: OutboxWorld) -> None:
     orders = [order_item(at, total=at) for at in range(7)]
     world.order(*orders)
     assert world.relay().accepted == 7
@@ -78,14 +78,14 @@ def test_each_row_is_put_unchanged_and_marked(world: World) -> None:
     assert world.rows() == [(each["id"], True, None) for each in orders]
 
 
-def test_a_row_that_was_put_is_not_read_again(world: World) -> None:
+def test_a_row_that_was_put_is_not_read_again(world: OutboxWorld) -> None:
     world.order(order_item(1))
     world.relay()
     assert world.relay().total == 0
 
 
 def test_a_row_that_can_never_be_put_is_marked_with_its_reason_and_does_not_block_others(
-    world: World,
+    world: OutboxWorld,
 ) -> None:
     world.order(order_item(1), {"event_type": "mail"}, order_item(1, to="bob@example.com"), order_item(2))
     summary = world.relay()
@@ -109,7 +109,7 @@ UNREADABLE = {
 
 @pytest.mark.parametrize(("value", "problem"), UNREADABLE.values(), ids=UNREADABLE)
 def test_an_undecodable_row_of_the_outbox_does_not_stop_the_others(
-    world: World, value: str, problem: str
+    world: OutboxWorld, value: str, problem: str
 ) -> None:
     """Also a row that PostgreSQL takes and Python or DynamoDB does not."""
     world.order(order_item(1))
@@ -126,7 +126,7 @@ def test_an_undecodable_row_of_the_outbox_does_not_stop_the_others(
     assert world.relay().total == 0
 
 
-def test_a_number_of_an_outbox_row_keeps_its_digits(world: World) -> None:
+def test_a_number_of_an_outbox_row_keeps_its_digits(world: OutboxWorld) -> None:
     with world.connect() as connection:
         numbers = '"price": 19.90, "n": 12345678901234567890.123456789'
         order = f'{{"id": "order-1", "event_type": "mail", "to": "ada@example.com", {numbers}}}'
@@ -137,7 +137,7 @@ def test_a_number_of_an_outbox_row_keeps_its_digits(world: World) -> None:
 
 
 def test_rows_that_aws_does_not_accept_are_put_by_the_next_run(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: OutboxWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.order(order_item(1), order_item(2), order_item(3), order_item(4))
     with monkeypatch.context() as patch:
@@ -151,7 +151,7 @@ def _unreachable(**_request: Any) -> None:
     raise EndpointConnectionError(endpoint_url="https://dynamodb.example.com")
 
 
-def test_two_simultaneous_relays_take_different_rows(world: World, app: Connection) -> None:
+def test_two_simultaneous_relays_take_different_rows(world: OutboxWorld, app: Connection) -> None:
     world.order(*(order_item(at) for at in range(6)))
     with app.transaction():
         app.execute("SELECT row_id FROM mailroom_outbox ORDER BY row_id LIMIT 2 FOR UPDATE")
@@ -166,7 +166,7 @@ def test_every_row_is_put_once_despite_an_interruption_at_any_call(databases: Da
     while stopped:
         with databases.connection("app") as connection:
             connection.execute("DROP TABLE IF EXISTS mailroom_outbox")
-        world = World(databases)
+        world = OutboxWorld(databases)
         world.order(*orders)
         world.outside.stop = (at, side)
         try:

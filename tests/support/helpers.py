@@ -1,4 +1,4 @@
-"""Helpers of tests by name: functions and fixtures of modules, in more files than a reader can tell apart."""
+"""Helpers of tests by name: functions, fixtures and classes, in more files than a reader can tell apart."""
 
 import ast
 from collections import defaultdict
@@ -25,11 +25,13 @@ def repeated(folder: Path) -> list[str]:
 
 
 def helpers_in(code: str) -> Iterator[str]:
-    """Yield the names of a module's functions that are neither tests nor extend a fixture.
+    """Yield the names of a module's classes, and of its functions that are helpers.
 
     A fixture that has its own name as a parameter extends the fixture of a folder above.
     """
     for node in ast.parse(code).body:
+        if isinstance(node, ast.ClassDef):
+            yield node.name
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("test_"):
             extends = node.name in {parameter.arg for parameter in node.args.args}
             if not extends:

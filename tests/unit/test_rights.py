@@ -134,7 +134,7 @@ def test_a_secret_that_is_named_is_granted_by_its_name_or_by_its_arn() -> None:
     assert not allowed(key, {"Action": read, "Resource": another})
 
 
-class Stage(Rights):
+class RecordedStage(Rights):
     """A stage whose functions have asked for these actions on the ledger, of which it grants `READ`."""
 
     def __init__(self, *actions: str) -> None:
@@ -143,22 +143,24 @@ class Stage(Rights):
 
 
 def test_a_call_without_a_grant_is_denied() -> None:
-    assert not Stage("dynamodb:GetItem", "dynamodb:Query").denied
-    assert Stage("dynamodb:GetItem", "dynamodb:PutItem").denied == [Request(F, "dynamodb:PutItem", LEDGER)]
+    assert not RecordedStage("dynamodb:GetItem", "dynamodb:Query").denied
+    assert RecordedStage("dynamodb:GetItem", "dynamodb:PutItem").denied == [
+        Request(F, "dynamodb:PutItem", LEDGER)
+    ]
 
 
 def test_a_right_is_unused_if_no_request_needs_it() -> None:
     index = f"{LEDGER}/index/*"
-    unused = Stage("dynamodb:GetItem", "dynamodb:Query").unused
+    unused = RecordedStage("dynamodb:GetItem", "dynamodb:Query").unused
     assert [str(each) for each in unused] == [f"{F}: {each} on {index}" for each in READ["Action"]]
 
 
 def test_a_request_of_a_test_is_allowed_by_the_functions_row() -> None:
-    forced = Stage()
+    forced = RecordedStage()
     forced.requests = {Request("mailroom-local-dispatch", "sqs:SendMessage", "arn:x:mail-that-is-not-there")}
     (request,) = forced.denied
     assert [row.action for row in FORCED if row.covers(request)] == ["sqs:SendMessage"]
-    (put,) = Stage("dynamodb:PutItem").denied
+    (put,) = RecordedStage("dynamodb:PutItem").denied
     assert not any(row.covers(put) for row in FORCED)
 
 

@@ -12,7 +12,7 @@ GOOD_SECONDS, BUSY_SECONDS, SLOW_SECONDS, ENDLESS_SECONDS = 25.0, 5.0, 150.0, 1e
 
 
 @dataclass
-class Call:
+class FaxCall:
     """A fax that the provider accepted."""
 
     provider_id: str
@@ -38,7 +38,7 @@ class FaxNetwork:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._tries: Counter[str] = Counter()
-        self.calls: list[Call] = []
+        self.calls: list[FaxCall] = []
         self.down = False
 
     def provider(self, name: str, account: str) -> "Provider":
@@ -54,13 +54,13 @@ class FaxNetwork:
             return Retry("429: too many requests")
         seconds, end = self._fate(name)
         now = self._clock()
-        call = Call(f"fx-{len(self.calls) + 1}", account, request, now, now + seconds, end)
+        call = FaxCall(f"fx-{len(self.calls) + 1}", account, request, now, now + seconds, end)
         self.calls.append(call)
         if name.startswith("lost-answer") and self._tries[name] == 1:
             raise TimeoutError("the provider did not answer")
         return Sent(call.provider_id)
 
-    def state(self, call: Call) -> FaxState:
+    def state(self, call: FaxCall) -> FaxState:
         """Return the present state of a fax."""
         return call.end if self._clock() >= call.ends else Pending("sending")
 
@@ -75,8 +75,8 @@ class FaxNetwork:
                 most[line] = max(most[line], live)
         return most
 
-    def by_line(self) -> dict[str, list[Call]]:
-        lines: dict[str, list[Call]] = defaultdict(list)
+    def by_line(self) -> dict[str, list[FaxCall]]:
+        lines: dict[str, list[FaxCall]] = defaultdict(list)
         for call in self.calls:
             lines[call.request.to].append(call)
         return lines
@@ -118,7 +118,7 @@ class Provider:
     def cancel(self, provider_id: str) -> None:
         self._reached()
 
-    def _own(self) -> list[Call]:
+    def _own(self) -> list[FaxCall]:
         self._reached()
         return [each for each in self._network.calls if each.account == self._name]
 

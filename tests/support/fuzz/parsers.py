@@ -487,7 +487,7 @@ def _requested(value: str) -> Item:
 
 def _twilio(_aws: Aws) -> Callable[[Any], object]:
     def ask(made: Any) -> None:
-        door = feedback_callbacks.Door(FakeClock())
+        door = feedback_callbacks.CallbacksDoor(FakeClock())
         door.created[feedback_words.SID] = NOW
         _answered(door.answers(made))
 

@@ -23,7 +23,7 @@ EVENT_TYPES = ("SEND", "DELIVERY", "BOUNCE", "COMPLAINT", "REJECT", "DELIVERY_DE
 
 
 @dataclass
-class Stage:
+class FeedbackStage:
     """Clients of the simulators, and the messages in the queue."""
 
     aws: str
@@ -84,13 +84,13 @@ class Stage:
 
 
 @contextmanager
-def running_feedback(aws: str) -> Iterator[Stage]:
+def running_feedback(aws: str) -> Iterator[FeedbackStage]:
     """Yield the stage with an empty emulator. The confirmation of its topic was already received."""
     with served(ProviderServer(0, aws)) as url:
         yield _prepared(aws, url)
 
 
-def _prepared(aws: str, providers: str) -> Stage:
+def _prepared(aws: str, providers: str) -> FeedbackStage:
     session = LocalSession()
     ses = session.client("sesv2", endpoint_url=providers, config=patient())
     sns = session.client("sns", endpoint_url=f"{providers}/sns", config=patient())
@@ -110,4 +110,4 @@ def _prepared(aws: str, providers: str) -> Stage:
     queue = sqs.create_queue(QueueName="feedback")["QueueUrl"]
     arn = "arn:aws:sqs:us-east-1:000000000000:feedback"
     sns.subscribe(TopicArn=TOPIC, Protocol="sqs", Endpoint=arn)
-    return Stage(aws, providers, queue, ses, sns, sqs)
+    return FeedbackStage(aws, providers, queue, ses, sns, sqs)

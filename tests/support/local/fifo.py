@@ -29,7 +29,7 @@ def invoked_with_failures(*failed: object) -> Invoked:
     return Invoked("request", {"batchItemFailures": [{"itemIdentifier": name} for name in failed]})
 
 
-class Shelf(EmulatedQueue):
+class FifoShelf(EmulatedQueue):
     """A queue of messages in order, which records deletions in order."""
 
     def __init__(self, *waiting: str) -> None:
@@ -62,5 +62,5 @@ class Function:
         return self.answer(bodies)
 
 
-def poller(shelf: Shelf, function: Function, mapping: FifoMapping = MAPPING) -> Poller:
+def poller(shelf: FifoShelf, function: Function, mapping: FifoMapping = MAPPING) -> Poller:
     return Poller(mapping, shelf, function)

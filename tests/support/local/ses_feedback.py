@@ -56,7 +56,7 @@ class Emulated(Upstream):
         return [json.loads(text) for text in self.told]
 
 
-class Bench:
+class FeedbackBench:
     """The feedback with a clock that a test moves."""
 
     def __init__(self, **destination: Any) -> None:

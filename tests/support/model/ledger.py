@@ -70,7 +70,7 @@ class Call(NamedTuple):
     version: int = 0
 
 
-class Answer(NamedTuple):
+class VerbAnswer(NamedTuple):
     """The class of what a verb answers; of a claim also what is known of earlier tries."""
 
     kind: str
@@ -84,7 +84,7 @@ HALF = -1
 MOST_TRIES = 5
 """A number that is larger than that of any message of an exploration, except for mutants whose tries would
 not end."""
-DONE, LOST, YES, NO, NOT_CERTAIN = map(Answer, ("done", "ClaimLost", "True", "False", "not certain"))
+DONE, LOST, YES, NO, NOT_CERTAIN = map(VerbAnswer, ("done", "ClaimLost", "True", "False", "not certain"))
 
 
 class LedgerModel:
@@ -94,9 +94,9 @@ class LedgerModel:
     def __init__(self, *without: str) -> None:
         self._without = without
         self.named: set[str] = set()
-        self.known: dict[tuple[Item | None, Call], tuple[Item | None, Answer]] = {}
+        self.known: dict[tuple[Item | None, Call], tuple[Item | None, VerbAnswer]] = {}
 
-    def apply(self, item: Item | None, call: Call) -> tuple[Item | None, Answer]:
+    def apply(self, item: Item | None, call: Call) -> tuple[Item | None, VerbAnswer]:
         """The item after a call, and the answer."""
         known = self.known.get((item, call))
         if known is None:
@@ -111,13 +111,13 @@ class LedgerModel:
     def _if(self, name: str, holds: bool) -> bool:
         return not self.has(name) or holds
 
-    def _verb(self, item: Item | None, call: Call) -> tuple[Item | None, Answer]:
+    def _verb(self, item: Item | None, call: Call) -> tuple[Item | None, VerbAnswer]:
         match call.verb:
             case "claim":
                 return self._claim(item, call)
             case "claim_new":
                 new = self._if("claim_new: there is no item", item is None)
-                return (self._claimed(None, call.word), Answer("Claimed")) if new else (item, NOT_CERTAIN)
+                return (self._claimed(None, call.word), VerbAnswer("Claimed")) if new else (item, NOT_CERTAIN)
             case "refuse":
                 return self._refuse(item)
             case "cancel":
@@ -127,10 +127,10 @@ class LedgerModel:
             case "restart":
                 return self._restart(item, call)
         if item is None:
-            return None, Answer("Foreign") if call.verb == "observe" else LOST
+            return None, VerbAnswer("Foreign") if call.verb == "observe" else LOST
         return self._existing(item, call)
 
-    def _existing(self, item: Item, call: Call) -> tuple[Item | None, Answer]:
+    def _existing(self, item: Item, call: Call) -> tuple[Item | None, VerbAnswer]:
         match call.verb:
             case "observe":
                 return self._observe(item, call)
@@ -146,7 +146,7 @@ class LedgerModel:
                 return item._replace(started="over"), DONE
         return self._own(item, call)
 
-    def _claim(self, item: Item | None, call: Call) -> tuple[Item | None, Answer]:
+    def _claim(self, item: Item | None, call: Call) -> tuple[Item | None, VerbAnswer]:
         had = item or Item("sending")
         free = self._if("claim: nobody has it, or the lease is over", had.started != "live")
         unended = self._if("claim: no outcome", not had.completed)
@@ -157,10 +157,10 @@ class LedgerModel:
         if call.own and self._if("claim repeated: no outcome meanwhile", not had.completed):
             return item, _claimed_answer(had, had.since == "earlier", had.tries)
         if had.completed:
-            return item, Answer("Completed")
+            return item, VerbAnswer("Completed")
         if had.attempts >= call.attempt:
-            return item, Answer("Superseded")
-        return item, Answer("InProgress" if had.started else "OutOfSequence")
+            return item, VerbAnswer("Superseded")
+        return item, VerbAnswer("InProgress" if had.started else "OutOfSequence")
 
     def _claimed(self, item: Item | None, account: str) -> Item:
         had = item or Item("sending")
@@ -178,7 +178,7 @@ class LedgerModel:
             first=had.first if tries else account,
         )
 
-    def _own(self, item: Item, call: Call) -> tuple[Item, Answer]:
+    def _own(self, item: Item, call: Call) -> tuple[Item, VerbAnswer]:
         """The verbs of a claim's holder."""
         verb = call.verb
         own = self._if(f"{verb}: the token is the caller's", call.own)
@@ -226,7 +226,7 @@ class LedgerModel:
             ended = (item if stay else certain)._replace(submitted=True)
         return ended._replace(status=status[call.verb], completed=True, attempts=counted)
 
-    def _refuse(self, item: Item | None) -> tuple[Item | None, Answer]:
+    def _refuse(self, item: Item | None) -> tuple[Item | None, VerbAnswer]:
         """The end of a message that no worker has had."""
         had = item or Item("sending")
         free = self._if("refuse: nobody has it", had.started == "")
@@ -242,28 +242,28 @@ class LedgerModel:
         untaken = self._if(f"{verb}: no provider has it", not item.submitted)
         return self._if(f"{verb}: no outcome", not item.completed) and free and settled and untaken
 
-    def _hold(self, item: Item | None, call: Call) -> tuple[Item | None, Answer]:
+    def _hold(self, item: Item | None, call: Call) -> tuple[Item | None, VerbAnswer]:
         had = item or Item("scheduled")
         following = self._if("hold: the attempt before has ended", had.attempts == call.attempt - 1)
         if self._unsent(had, "hold") and following:
             return had._replace(status="scheduled", mark=call.version), YES
         return item, NO
 
-    def _ended_unsent(self, item: Item | None, call: Call, status: Status) -> tuple[Item | None, Answer]:
+    def _ended_unsent(self, item: Item | None, call: Call, status: Status) -> tuple[Item | None, VerbAnswer]:
         had = item or Item("sending")
         if not self._unsent(had, call.verb):
             return item, NO
         counted = had.attempts + self.has(f"{call.verb}: the attempt counts as ended")
         return had._replace(status=status, completed=True, attempts=counted), YES
 
-    def _given_up(self, item: Item, call: Call) -> tuple[Item | None, Answer]:
+    def _given_up(self, item: Item, call: Call) -> tuple[Item | None, VerbAnswer]:
         """The end of a message that cannot be released."""
         stands = self._if(f"{call.verb}: its mark stands", item.mark == call.version)
         if not (stands and self._if(f"{call.verb}: it waits", item.status == "scheduled")):
             return item, NO
         return self._ended_unsent(item, call, "failed" if call.verb == "lose" else "cancelled")
 
-    def _of_row(self, item: Item, call: Call) -> tuple[Item, Answer]:
+    def _of_row(self, item: Item, call: Call) -> tuple[Item, VerbAnswer]:
         """Handle an entry of the index; `drop` is `hand_over` of one that does not wait."""
         stands = self._if(f"{call.verb}: its mark stands", item.mark == call.version)
         if not stands:
@@ -272,7 +272,7 @@ class LedgerModel:
             return item if item.mark else item._replace(mark=HALF), YES
         return item._replace(mark=0), YES
 
-    def _reopen(self, item: Item, call: Call) -> tuple[Item, Answer]:
+    def _reopen(self, item: Item, call: Call) -> tuple[Item, VerbAnswer]:
         ended = self._if("reopen: there is an outcome", item.completed)
         if not (ended and self._as_seen(item, call)):
             return item, NO
@@ -286,7 +286,7 @@ class LedgerModel:
             mark=item.mark,
         ), YES
 
-    def _restart(self, item: Item | None, call: Call) -> tuple[Item | None, Answer]:
+    def _restart(self, item: Item | None, call: Call) -> tuple[Item | None, VerbAnswer]:
         """Create the next attempt for a later start of the message's run; `seen` is None if the item did not
         exist."""
         had, ended = item or Item("retrying"), call.seen is not None and call.seen.completed
@@ -306,7 +306,7 @@ class LedgerModel:
             mark=had.mark,
         ), YES
 
-    def _settle(self, item: Item, call: Call) -> tuple[Item, Answer]:
+    def _settle(self, item: Item, call: Call) -> tuple[Item, VerbAnswer]:
         unended = self._if("settle: no outcome", not item.completed)
         seen = call.seen
         over = seen is not None and (seen.submitted or (seen.started, item.started) == ("over", "over"))
@@ -329,7 +329,7 @@ class LedgerModel:
             f"{call.verb}: the status is the one seen", seen is not None and seen.status == item.status
         )
 
-    def _observe(self, item: Item, call: Call) -> tuple[Item, Answer]:
+    def _observe(self, item: Item, call: Call) -> tuple[Item, VerbAnswer]:
         under_way = item.attempts == call.attempt - 1
         ended = item.attempts == call.attempt and item.completed
         current = self._if("observe: the attempt is the latest", under_way or ended)
@@ -339,15 +339,15 @@ class LedgerModel:
             attempts = call.attempt if self.has("observe: the attempt counts as ended") else item.attempts
             return item._replace(
                 status=status, completed=completed, attempts=attempts, submitted=True
-            ), Answer("Seen")
+            ), VerbAnswer("Seen")
         if not current:
-            return item, Answer("Outdated")
-        return item._replace(submitted=True), Answer("Seen")
+            return item, VerbAnswer("Outdated")
+        return item._replace(submitted=True), VerbAnswer("Seen")
 
 
 def _all_tries(item: Item) -> str:
     return "".join(sorted({*item.tries, *item.at}))
 
 
-def _claimed_answer(item: Item, since: bool, tries: str) -> Answer:
-    return Answer("Claimed", since, item.submitted, tries if since else "", item.first if since else "")
+def _claimed_answer(item: Item, since: bool, tries: str) -> VerbAnswer:
+    return VerbAnswer("Claimed", since, item.submitted, tries if since else "", item.first if since else "")

@@ -12,7 +12,7 @@ from mailroom.ledger.waits import OUTSIDE_WINDOW, Wait, WaitingRow, Waits
 from mailroom.message.message import CampaignStart
 from mailroom.message.outcome import Status
 from tests.support.dynamodb import in_memory_client
-from tests.support.model.ledger import DONE, HALF, LOST, MOST_TRIES, NOT_CERTAIN, Answer, Call, Item
+from tests.support.model.ledger import DONE, HALF, LOST, MOST_TRIES, NOT_CERTAIN, Call, Item, VerbAnswer
 from tests.support.tables import create_table
 from tests.support.told import ses_event
 from tests.support.unit.shared import KEY, LEASE, LEDGER, TTL, FakeClock, image, mail
@@ -77,7 +77,7 @@ class Replay:
             min(_tries(found), default=["", ""])[1],
         )
 
-    def call(self, call: Call) -> Answer:
+    def call(self, call: Call) -> VerbAnswer:
         """Make one of the model's calls. The answer, in the model's words."""
         self._clock.advance(0.001)
         match call.verb:
@@ -85,17 +85,17 @@ class Replay:
                 return self._claim(call)
             case "observe":
                 event = ses_event(KEY, cast(Status, call.word), attempt=call.attempt)
-                return Answer(type(observe(self._ledger, [event])).__name__)
+                return VerbAnswer(type(observe(self._ledger, [event])).__name__)
             case "lease_ends":
                 self._clock.advance(LEASE)
                 return DONE
             case "hold" | "hand_over" | "drop" | "move" | "lose":
-                return Answer(str(self._waited(call)))
+                return VerbAnswer(str(self._waited(call)))
             case "cancel" | "cancel_scheduled" | "refuse" | "reopen" | "restart" | "settle":
-                return Answer(str(self._decided(call)))
+                return VerbAnswer(str(self._decided(call)))
         return self._own(call)
 
-    def _claim(self, call: Call) -> Answer:
+    def _claim(self, call: Call) -> VerbAnswer:
         token = self._found()["claim_token"] if call.own else self._ledger.new_token()
         wanted = NewClaim(mail(attempt=call.attempt), call.word, None, token)
         if call.verb == "claim":
@@ -106,12 +106,12 @@ class Replay:
                 return NOT_CERTAIN
             claim = new
         if not isinstance(claim, Claimed):
-            return Answer(type(claim).__name__)
+            return VerbAnswer(type(claim).__name__)
         since, submitted = bool(claim.unsettled), claim.checkpoint is not None
         first = claim.unsettled[0].account if claim.unsettled else ""
-        return Answer("Claimed", since, submitted, _joined(claim.accounts), first)
+        return VerbAnswer("Claimed", since, submitted, _joined(claim.accounts), first)
 
-    def _own(self, call: Call) -> Answer:
+    def _own(self, call: Call) -> VerbAnswer:
         found = self._found()
         token = found["claim_token"] if call.own else "another"
         tries = [Try(int(began), account) for began, account in _tries(found)]

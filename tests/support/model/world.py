@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from mailroom.message.outcome import Status
-from tests.support.model.ledger import Answer, Call, Item, Kind, LedgerModel
+from tests.support.model.ledger import Call, Item, Kind, LedgerModel, VerbAnswer
 
 EVENTS: tuple[Status, ...] = ("sent", "delivered", "bounced")
 ATTEMPTS = 2
@@ -119,7 +119,7 @@ class Step(NamedTuple):
     does: str
     after: World
     call: Call | None = None
-    answer: Answer | None = None
+    answer: VerbAnswer | None = None
 
     @property
     def of_workers(self) -> bool:
@@ -243,7 +243,7 @@ class Steps:
         else:
             yield Step(at, "hold: False, goes on to its claim", _now(after, at, "claim"), call, answer)
 
-    def _begins(self, worker: Worker, answer: Answer) -> Phase:
+    def _begins(self, worker: Worker, answer: VerbAnswer) -> Phase:
         """Return a worker's phase after its claim."""
         model = self._model
         if self._of_other(worker, answer) and model.has("deliver: a try in doubt keeps its provider"):
@@ -256,7 +256,7 @@ class Steps:
         one = answer.tries == self._tried_at(worker) or self._channel.fallback
         return "ask" if one or not model.has("deliver: not found counts where all was tried") else "doubt"
 
-    def _of_other(self, worker: Worker, answer: Answer) -> bool:
+    def _of_other(self, worker: Worker, answer: VerbAnswer) -> bool:
         """Return whether the oldest try of unknown outcome was made at the other provider."""
         if not (self._channel.fallback and answer.since):
             return False
@@ -354,7 +354,7 @@ class Steps:
         else:
             yield Step(at, f"{verb}: {answer.kind}, the copy is deleted", _without(after, at), call, answer)
 
-    def _called(self, world: World, at: int, call: Call) -> tuple[World, Answer]:
+    def _called(self, world: World, at: int, call: Call) -> tuple[World, VerbAnswer]:
         """Make a call as a worker. A claim that is not a repeat takes the token from all others."""
         item, answer = self._model.apply(world.item, call)
         if call.verb in ("release", "hand_back", "retry_later") and item != world.item:
@@ -583,7 +583,7 @@ def _reader(world: World, read: World) -> str:
     return RELEASE if world == read else "release by an old index"
 
 
-def _ended(world: World, call: Call, answer: Answer) -> World:
+def _ended(world: World, call: Call, answer: VerbAnswer) -> World:
     """Return a world in which messages that were written before a cancel or a restart must not be sent."""
     verbs = ("cancel", "cancel_scheduled", "restart")
     if answer.kind != "True" or call.verb not in verbs or world.item is None:

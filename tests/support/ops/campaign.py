@@ -83,7 +83,7 @@ class FakeFunctions(LambdaDouble):
         return {"StatusCode": 200, "Payload": io.BytesIO(json.dumps(answer).encode()), **failed}
 
 
-class World:
+class CampaignStage:
     """The deployed stage `dev`, and the repository that it was deployed from."""
 
     def __init__(self, root: Path) -> None:
@@ -187,7 +187,7 @@ class World:
         )
 
 
-def answer_with_two(world: World) -> None:
+def answer_with_two(world: CampaignStage) -> None:
     """The functions of a stage with a dry run of two recipients."""
     item = {"id": f"weekly#{RUN}#ada", "event_type": "mail", "to": "ada@example.com", "first_name": "Ada"}
     people = [{"key": "ada", "variables": {}}]

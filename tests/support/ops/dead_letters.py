@@ -60,7 +60,7 @@ class FakeSes:
         self.listed.remove(EmailAddress)
 
 
-class Stage(Session):
+class DeadLettersStage(Session):
     """The stage, and a session in its account. `sqs_calls` replace SQS's own."""
 
     def __init__(self) -> None:
@@ -134,7 +134,9 @@ class Stage(Session):
 
 
 @contextmanager
-def erasable(monkeypatch: pytest.MonkeyPatch, of: type[Stage] = Stage) -> Iterator[Stage]:
+def erasable(
+    monkeypatch: pytest.MonkeyPatch, of: type[DeadLettersStage] = DeadLettersStage
+) -> Iterator[DeadLettersStage]:
     """Use a stage in place of AWS, until the block ends. An erasure need not wait in it."""
     with mock_aws(), in_memory_dynamodb():
         stage = of()
@@ -144,7 +146,7 @@ def erasable(monkeypatch: pytest.MonkeyPatch, of: type[Stage] = Stage) -> Iterat
 
 
 @contextmanager
-def with_dead_letters(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+def with_dead_letters(monkeypatch: pytest.MonkeyPatch) -> Iterator[DeadLettersStage]:
     """The stage in place of AWS, until the block ends, with queues of which no look waits for messages."""
     monkeypatch.setattr("mailroom_ops.repair.dead_letter_queues.LONG_POLL_SECONDS", 0)
     monkeypatch.setattr("mailroom_ops.repair.redrive.LONG_POLL_SECONDS", 0)

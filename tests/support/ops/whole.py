@@ -22,7 +22,7 @@ from mailroom_ops.console.pages.redrive import RedriveJob
 from tests.support.campaign_start import start_in
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.local.served import served
-from tests.support.ops.campaign import NOW, RUN, World, answer_with_two
+from tests.support.ops.campaign import NOW, RUN, CampaignStage, answer_with_two
 from tests.support.ops.console import Browser
 from tests.support.ops.message import PAYLOADS
 from tests.support.ops.repair import Item, RepairStage
@@ -40,7 +40,7 @@ class WholeStage(RepairStage):
 
     def __init__(self, root: Path) -> None:
         super().__init__()
-        self.world, self.store = World(root), InboxStore()
+        self.world, self.store = CampaignStage(root), InboxStore()
         make_table(self.dynamodb, "mailroom-dev-contents", "message")
         self.s3 = client("s3")
         for bucket in (PAYLOADS, BUCKET):

@@ -133,7 +133,7 @@ class Queue:
         return {}
 
 
-class Door:
+class CallbacksDoor:
     """The callbacks' function with a secret, a queue and a clock of its own."""
 
     def __init__(self, clock: Any, text: str = SECRET, public_url: str = PUBLIC_URL) -> None:

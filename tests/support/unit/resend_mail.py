@@ -90,7 +90,7 @@ def webhook_request(
     }
 
 
-class Door:
+class ResendDoor:
     """The function for Resend's webhooks, with a secret, a queue and a clock."""
 
     def __init__(self, clock: Any, text: str = SECRET) -> None:

@@ -20,7 +20,7 @@ from tests.support.unit.waiting import waits_of
 HOUR = 3600
 
 
-class Waiting:
+class MovedMessage:
     """A message that was sent and dispatched, and whose item is then replaced."""
 
     def __init__(self, aws: Aws, clock: FakeClock, ledger: Ledger) -> None:
@@ -64,12 +64,12 @@ class Waiting:
 
 
 @pytest.fixture
-def moved_messages(aws: Aws, clock: FakeClock, ledger: Ledger) -> Waiting:
-    return Waiting(aws, clock, ledger)
+def moved_messages(aws: Aws, clock: FakeClock, ledger: Ledger) -> MovedMessage:
+    return MovedMessage(aws, clock, ledger)
 
 
 def test_a_message_moved_to_a_later_send_at_waits_again_when_its_old_wait_is_over(
-    moved_messages: Waiting, aws: Aws
+    moved_messages: MovedMessage, aws: Aws
 ) -> None:
     moved_messages.send(HOUR)
     moved_messages.move(2 * HOUR)
@@ -80,7 +80,7 @@ def test_a_message_moved_to_a_later_send_at_waits_again_when_its_old_wait_is_ove
     assert moved_messages.release(2 * HOUR) == ["new"]
 
 
-def test_a_message_moved_to_an_earlier_send_at_is_sent_at_the_old_time(moved_messages: Waiting) -> None:
+def test_a_message_moved_to_an_earlier_send_at_is_sent_at_the_old_time(moved_messages: MovedMessage) -> None:
     moved_messages.send(2 * HOUR)
     moved_messages.move(HOUR)
     assert moved_messages.release(HOUR) == []
@@ -89,7 +89,7 @@ def test_a_message_moved_to_an_earlier_send_at_is_sent_at_the_old_time(moved_mes
 
 @pytest.mark.parametrize("seconds", [0, 60, AHEAD_SECONDS])
 def test_a_message_already_in_its_queue_is_sent_with_the_old_content_and_time(
-    aws: Aws, clock: FakeClock, moved_messages: Waiting, monkeypatch: pytest.MonkeyPatch, seconds: float
+    aws: Aws, clock: FakeClock, moved_messages: MovedMessage, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     queued: list[Any] = []
 
@@ -108,7 +108,7 @@ def test_a_message_already_in_its_queue_is_sent_with_the_old_content_and_time(
 
 @pytest.mark.parametrize("seconds", [HOUR, 600])
 def test_dispatch_ignores_the_replacement_of_a_mailbox_item(
-    load: Load, aws: Aws, moved_messages: Waiting, seconds: float
+    load: Load, aws: Aws, moved_messages: MovedMessage, seconds: float
 ) -> None:
     moved_messages.send(HOUR)
     moved_messages.move(seconds)

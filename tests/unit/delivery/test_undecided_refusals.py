@@ -166,7 +166,7 @@ def test_a_sender_forgets_the_oldest_undecided_refusals() -> None:
 class Submit:
     """A submit of a message by one thread, with what the rule notes when it begins."""
 
-    def __init__(self, world: "World", message: int) -> None:
+    def __init__(self, world: "FaultyAccount", message: int) -> None:
         self.message = message
         self.began, self.newest = world.rule.refusals, world.rule.newest
         self.began_at, self.ended_at = world.step, -1
@@ -175,7 +175,7 @@ class Submit:
         self.accepted = False
 
 
-class World:
+class FaultyAccount:
     """An account whose fault comes and goes: it refuses everything in odd phases. Threads submit new messages
     and repeat refused ones. Messages with even numbers have a destination that no account reaches."""
 
@@ -219,9 +219,9 @@ class World:
         return [submit for submit in self.ended if submit.message == message]
 
 
-def drawn(chance: random.Random) -> World:
+def drawn(chance: random.Random) -> FaultyAccount:
     """Return a world after many steps in a random order."""
-    world = World(threads=chance.randint(1, 4))
+    world = FaultyAccount(threads=chance.randint(1, 4))
     new = itertools.count()
     flips, again = chance.choice([0.02, 0.1, 0.3]), chance.choice([0.5, 0.8])
     for _ in range(300):
@@ -261,7 +261,7 @@ def test_a_valid_message_is_rejected_only_after_three_refusals_by_faults_of_the_
 def test_a_bad_destination_is_rejected_at_its_third_refusal_for_any_number_of_threads(
     threads: int,
 ) -> None:
-    world, chance = World(threads), random.Random(threads)
+    world, chance = FaultyAccount(threads), random.Random(threads)
     good = itertools.count(1, 2)
     for _ in range(3):
         assert world.condemned == set()

@@ -39,7 +39,7 @@ def items_of(recipe: str, monkeypatch: pytest.MonkeyPatch) -> list[Item]:
     return put
 
 
-class Stage:
+class RecipeStage:
     """Stage with three channels. `reports`: what each channel's provider reports right after a submit."""
 
     def __init__(self, waiting: Waiting, post: Make, reports: Mapping[str, Status]) -> None:
@@ -77,7 +77,7 @@ class Stage:
 def test_the_reminder_of_an_order_is_cancelled_if_its_receipt_was_sent(
     waiting: Waiting, make_post: Make, monkeypatch: pytest.MonkeyPatch, receipt: Status | None
 ) -> None:
-    stage = Stage(waiting, make_post, {})
+    stage = RecipeStage(waiting, make_post, {})
     if receipt is not None:
         claimed(waiting.ledger, mail("order-88-receipt"))
         observe(waiting.ledger, [ses_event(Key("order-88-receipt", "mail"), receipt)])
@@ -103,4 +103,4 @@ def test_a_code_or_a_recall_uses_its_next_channel_only_if_the_channel_before_has
     reports: Mapping[str, Status],
     ends: dict[str, str],
 ) -> None:
-    assert Stage(waiting, make_post, reports).run(items_of(recipe, monkeypatch)) == {**reports, **ends}
+    assert RecipeStage(waiting, make_post, reports).run(items_of(recipe, monkeypatch)) == {**reports, **ends}

@@ -11,7 +11,7 @@ from botocore.exceptions import EndpointConnectionError
 from tests.support.unit.events import lambda_context
 from tests.support.unit.functions import Load
 from tests.support.unit.post import Counted, Log
-from tests.support.unit.resend_mail import SECRET, WEBHOOK_SECRET, Door, resend_event, webhook_request
+from tests.support.unit.resend_mail import SECRET, WEBHOOK_SECRET, ResendDoor, resend_event, webhook_request
 from tests.support.unit.shared import NOW, Aws, FakeClock
 from tests.support.unit.webhooks import DENIED
 
@@ -19,12 +19,12 @@ OTHER = "whsec_" + "QW5vdGhlciBzaWduaW5nIHNlY3JldA=="
 
 
 @pytest.fixture
-def resend_webhooks(clock: FakeClock) -> Door:
-    return Door(clock)
+def resend_webhooks(clock: FakeClock) -> ResendDoor:
+    return ResendDoor(clock)
 
 
 def test_a_signed_resend_event_is_queued_without_the_recipients_address(
-    resend_webhooks: Door, counted: Counted
+    resend_webhooks: ResendDoor, counted: Counted
 ) -> None:
     assert (
         resend_webhooks.answers(webhook_request(resend_event("email.bounced", bounce={"type": "Permanent"})))
@@ -55,14 +55,16 @@ def test_a_signed_resend_event_is_queued_without_the_recipients_address(
     ],
 )
 def test_a_resend_webhook_without_a_valid_and_recent_signature_is_refused(
-    resend_webhooks: Door, request_: Any, counted: Counted
+    resend_webhooks: ResendDoor, request_: Any, counted: Counted
 ) -> None:
     assert resend_webhooks.answers(request_) == 401
     assert resend_webhooks.queue.bodies == []
     assert counted() == {"ResendMailEventsRefused": 1}
 
 
-def test_a_webhook_with_several_signatures_is_valid_if_one_of_them_is_valid(resend_webhooks: Door) -> None:
+def test_a_webhook_with_several_signatures_is_valid_if_one_of_them_is_valid(
+    resend_webhooks: ResendDoor,
+) -> None:
     ours = webhook_request(resend_event())["headers"]["svix-signature"]
     replaced = webhook_request(resend_event(), key=OTHER)["headers"]["svix-signature"]
     assert (
@@ -71,11 +73,13 @@ def test_a_webhook_with_several_signatures_is_valid_if_one_of_them_is_valid(rese
 
 
 @pytest.mark.parametrize("body", ["{", "[]", "null", '{"type": 5}', "[" * 100_000])
-def test_a_signed_webhook_body_that_is_not_an_event_is_refused(resend_webhooks: Door, body: str) -> None:
+def test_a_signed_webhook_body_that_is_not_an_event_is_refused(
+    resend_webhooks: ResendDoor, body: str
+) -> None:
     assert resend_webhooks.answers(webhook_request(body)) == 400
 
 
-def test_a_webhook_body_over_the_size_limit_is_refused(resend_webhooks: Door) -> None:
+def test_a_webhook_body_over_the_size_limit_is_refused(resend_webhooks: ResendDoor) -> None:
     assert resend_webhooks.answers(webhook_request("x" * 300_000)) == 413
 
 
@@ -85,13 +89,13 @@ def test_a_webhook_body_over_the_size_limit_is_refused(resend_webhooks: Door) ->
 def test_with_an_invalid_secret_the_response_is_a_server_error_so_that_resend_retries(
     clock: FakeClock, text: str, log: Log
 ) -> None:
-    assert Door(clock, text).answers(webhook_request(resend_event())) == 500
+    assert ResendDoor(clock, text).answers(webhook_request(resend_event())) == 500
     assert "cannot be checked" in log()[-1]["message"]
     assert not text or text not in str(log())
 
 
 def test_while_sqs_or_the_secret_is_unavailable_the_response_makes_resend_retry(
-    resend_webhooks: Door,
+    resend_webhooks: ResendDoor,
 ) -> None:
     resend_webhooks.secrets.trouble = DENIED
     assert resend_webhooks.answers(webhook_request(resend_event())) == 500

@@ -21,7 +21,7 @@ from tests.support.unit.feedback_callbacks import (
     PUBLIC_URL,
     SECRET,
     TOKEN,
-    Door,
+    CallbacksDoor,
     callback_request,
     sign,
     signed_headers,
@@ -33,8 +33,8 @@ from tests.support.unit.webhooks import DENIED, DOWN
 
 
 @pytest.fixture
-def twilio_callbacks(clock: FakeClock) -> Door:
-    return Door(clock)
+def twilio_callbacks(clock: FakeClock) -> CallbacksDoor:
+    return CallbacksDoor(clock)
 
 
 def without(name: str) -> dict[str, str]:
@@ -42,7 +42,7 @@ def without(name: str) -> dict[str, str]:
 
 
 def test_a_signed_callback_is_queued_without_the_content_of_the_text(
-    twilio_callbacks: Door, counted: Counted
+    twilio_callbacks: CallbacksDoor, counted: Counted
 ) -> None:
     assert twilio_callbacks.answers(callback_request({**FIELDS, "Body": "secret"})) == 204
     (body,) = twilio_callbacks.queue.bodies
@@ -61,7 +61,7 @@ def test_a_signed_callback_is_queued_without_the_content_of_the_text(
     assert counted() == {"TwilioCallbacks": 1}
 
 
-def test_the_feedback_reader_reads_a_queued_twilio_callback(twilio_callbacks: Door) -> None:
+def test_the_feedback_reader_reads_a_queued_twilio_callback(twilio_callbacks: CallbacksDoor) -> None:
     path = f"/callbacks/twilio/{Reference('order 7 / ä', 3).text}"
     fields = {**FIELDS, "MessageStatus": "undelivered", "ErrorCode": "30006"}
     assert twilio_callbacks.answers(callback_request(fields, path=path)) == 204
@@ -70,13 +70,15 @@ def test_the_feedback_reader_reads_a_queued_twilio_callback(twilio_callbacks: Do
     assert (event.status, event.suppress, event.recipients) == ("undelivered", "bounce", (NUMBER,))
 
 
-def test_twilios_signature_covers_the_callback_url_without_its_fragment(twilio_callbacks: Door) -> None:
+def test_twilios_signature_covers_the_callback_url_without_its_fragment(
+    twilio_callbacks: CallbacksDoor,
+) -> None:
     url = f"{PUBLIC_URL}{PATH}{RETRIED}"
     assert twilio_callbacks.answers(callback_request(signature=sign(urldefrag(url).url, FIELDS))) == 204
     assert twilio_callbacks.answers(callback_request(signature=sign(url, FIELDS))) == 403
 
 
-def test_a_callback_body_may_arrive_without_base64(twilio_callbacks: Door) -> None:
+def test_a_callback_body_may_arrive_without_base64(twilio_callbacks: CallbacksDoor) -> None:
     assert (
         twilio_callbacks.answers(
             callback_request(body=None, isBase64Encoded=False) | {"body": urlencode(FIELDS)}
@@ -85,7 +87,7 @@ def test_a_callback_body_may_arrive_without_base64(twilio_callbacks: Door) -> No
     )
 
 
-def test_twilios_signature_covers_an_empty_field(twilio_callbacks: Door) -> None:
+def test_twilios_signature_covers_an_empty_field(twilio_callbacks: CallbacksDoor) -> None:
     fields = {**FIELDS, "ErrorMessage": ""}
     assert twilio_callbacks.answers(callback_request(fields)) == 204
     assert (
@@ -93,7 +95,7 @@ def test_twilios_signature_covers_an_empty_field(twilio_callbacks: Door) -> None
     )
 
 
-def test_twilios_signature_covers_the_query_of_the_url(twilio_callbacks: Door) -> None:
+def test_twilios_signature_covers_the_query_of_the_url(twilio_callbacks: CallbacksDoor) -> None:
     assert twilio_callbacks.answers(callback_request(query="a=1&b=%20")) == 204
     assert (
         twilio_callbacks.answers(
@@ -106,7 +108,7 @@ def test_twilios_signature_covers_the_query_of_the_url(twilio_callbacks: Door) -
 @pytest.mark.parametrize("origin", ["https://api.mailroom.example", "https://api.mailroom.example:443"])
 def test_twilios_signature_may_be_over_the_url_with_or_without_a_port(clock: FakeClock, origin: str) -> None:
     for public_url in ("https://api.mailroom.example", "https://api.mailroom.example:443"):
-        door = Door(clock, public_url=public_url)
+        door = CallbacksDoor(clock, public_url=public_url)
         assert door.answers(callback_request(signature=sign(origin + PATH, FIELDS))) == 204
 
 
@@ -125,14 +127,14 @@ def came_by(host: Any, signature: str | None = None, **changes: Any) -> dict[str
 
 @pytest.mark.parametrize("origin", [f"https://{OWN}", f"https://{OWN}:443"])
 def test_a_callback_to_the_apis_default_host_stays_valid_after_a_change_of_the_public_url(
-    twilio_callbacks: Door, origin: str
+    twilio_callbacks: CallbacksDoor, origin: str
 ) -> None:
     assert twilio_callbacks.answers(came_by(OWN, sign(origin + PATH, FIELDS))) == 204
     assert twilio_callbacks.answers(came_by(OWN, sign(PUBLIC_URL + PATH, FIELDS))) == 204  # as before
 
 
 def test_a_callback_signed_for_another_host_is_refused_even_if_its_headers_name_that_host(
-    twilio_callbacks: Door,
+    twilio_callbacks: CallbacksDoor,
 ) -> None:
     captured = sign(f"https://other-stage.example{PATH}", FIELDS)
     assert twilio_callbacks.answers(came_by(OWN, captured)) == 403
@@ -144,7 +146,7 @@ def test_a_callback_signed_for_another_host_is_refused_even_if_its_headers_name_
 
 @pytest.mark.parametrize("host", [OWN, "api.mailroom.example"])
 def test_a_callback_signed_by_another_token_or_for_http_is_refused_at_any_host(
-    twilio_callbacks: Door, host: str
+    twilio_callbacks: CallbacksDoor, host: str
 ) -> None:
     assert (
         twilio_callbacks.answers(came_by(host, sign(f"https://{host}{PATH}", FIELDS, "another token"))) == 403
@@ -159,12 +161,14 @@ def test_a_callback_signed_by_another_token_or_for_http_is_refused_at_any_host(
         *("a.example\n", "ä.example", "x" * 64 + ".example", "x." * 127 + "example"),
     ],
 )
-def test_a_callback_signed_for_an_invalid_host_is_refused(twilio_callbacks: Door, host: str) -> None:
+def test_a_callback_signed_for_an_invalid_host_is_refused(twilio_callbacks: CallbacksDoor, host: str) -> None:
     assert twilio_callbacks.answers(came_by(host)) == 403
     assert twilio_callbacks.answers(came_by(host, sign(PUBLIC_URL + PATH, FIELDS))) == 204
 
 
-def test_a_callback_without_a_host_is_checked_against_the_public_url_only(twilio_callbacks: Door) -> None:
+def test_a_callback_without_a_host_is_checked_against_the_public_url_only(
+    twilio_callbacks: CallbacksDoor,
+) -> None:
     assert twilio_callbacks.answers(came_by(None, sign(PUBLIC_URL + PATH, FIELDS))) == 204
     assert twilio_callbacks.answers(came_by(None)) == 403
     bare = callback_request()
@@ -174,7 +178,7 @@ def test_a_callback_without_a_host_is_checked_against_the_public_url_only(twilio
 
 def test_twilios_signature_covers_the_port_and_the_path_of_the_public_url(clock: FakeClock) -> None:
     public_url = "http://127.0.0.1:4566/restapis/a1/$default/_user_request_"
-    door = Door(clock, public_url=public_url)
+    door = CallbacksDoor(clock, public_url=public_url)
     assert door.answers(callback_request(signature=sign(public_url + PATH, FIELDS))) == 204
     assert door.answers(callback_request(signature=sign("http://127.0.0.1:4566" + PATH, FIELDS))) == 403
 
@@ -197,7 +201,7 @@ def test_twilios_signature_covers_the_port_and_the_path_of_the_public_url(clock:
     ],
 )
 def test_a_callback_with_a_missing_or_invalid_signature_is_refused(
-    twilio_callbacks: Door, counted: Counted, signature: str | None
+    twilio_callbacks: CallbacksDoor, counted: Counted, signature: str | None
 ) -> None:
     assert (
         twilio_callbacks.answers(callback_request(headers=signed_headers(x_twilio_signature=signature)))
@@ -206,20 +210,22 @@ def test_a_callback_with_a_missing_or_invalid_signature_is_refused(
     assert (twilio_callbacks.queue.bodies, counted()) == ([], {"TwilioCallbacksRefused": 1})
 
 
-def test_the_headers_of_a_callback_are_read_in_upper_and_lower_case(twilio_callbacks: Door) -> None:
+def test_the_headers_of_a_callback_are_read_in_upper_and_lower_case(twilio_callbacks: CallbacksDoor) -> None:
     event = callback_request()
     event["headers"] = {name.title(): value for name, value in event["headers"].items()}
     assert twilio_callbacks.answers(event) == 204
 
 
-def test_a_captured_callback_is_refused_for_another_message_or_attempt(twilio_callbacks: Door) -> None:
+def test_a_captured_callback_is_refused_for_another_message_or_attempt(
+    twilio_callbacks: CallbacksDoor,
+) -> None:
     for reference in (Reference("s-2"), Reference("s-1", 2)):
         path = f"/callbacks/twilio/{reference.text}"
         assert twilio_callbacks.answers({**callback_request(), "rawPath": path}) == 403
     assert twilio_callbacks.queue.bodies == []
 
 
-def test_a_repeated_callback_is_queued_as_the_same_event(twilio_callbacks: Door) -> None:
+def test_a_repeated_callback_is_queued_as_the_same_event(twilio_callbacks: CallbacksDoor) -> None:
     for _ in range(2):
         assert twilio_callbacks.answers(callback_request()) == 204
     first, second = map(one_event, twilio_callbacks.queue.bodies)
@@ -228,7 +234,7 @@ def test_a_repeated_callback_is_queued_as_the_same_event(twilio_callbacks: Door)
 
 @pytest.mark.parametrize("fields", [without("AccountSid"), {**FIELDS, "AccountSid": ACCOUNT[:-1] + "1"}])
 def test_a_callback_of_another_twilio_account_is_refused(
-    twilio_callbacks: Door, fields: dict[str, str]
+    twilio_callbacks: CallbacksDoor, fields: dict[str, str]
 ) -> None:
     assert twilio_callbacks.answers(callback_request(fields)) == 403
     assert twilio_callbacks.queue.bodies == []
@@ -236,7 +242,7 @@ def test_a_callback_of_another_twilio_account_is_refused(
 
 @pytest.mark.parametrize("name", ["MessageSid", "MessageStatus"])
 def test_a_signed_callback_without_a_message_id_or_a_status_is_refused(
-    twilio_callbacks: Door, name: str
+    twilio_callbacks: CallbacksDoor, name: str
 ) -> None:
     assert twilio_callbacks.answers(callback_request(without(name))) == 400
     assert twilio_callbacks.answers(callback_request({**FIELDS, name: ""})) == 400
@@ -245,7 +251,7 @@ def test_a_signed_callback_without_a_message_id_or_a_status_is_refused(
 
 @pytest.mark.parametrize("trouble", [DOWN, EndpointConnectionError(endpoint_url="https://sqs")])
 def test_if_a_callback_cannot_be_queued_the_response_makes_twilio_retry(
-    twilio_callbacks: Door, log: Log, counted: Counted, trouble: Exception
+    twilio_callbacks: CallbacksDoor, log: Log, counted: Counted, trouble: Exception
 ) -> None:
     twilio_callbacks.queue.trouble = trouble
     assert twilio_callbacks.answers(callback_request()) == 503
@@ -270,7 +276,7 @@ def test_if_a_callback_cannot_be_queued_the_response_makes_twilio_retry(
 def test_with_an_invalid_secret_every_callback_is_refused_and_the_log_has_the_remedy(
     clock: FakeClock, log: Log, text: str
 ) -> None:
-    door = Door(clock, text)
+    door = CallbacksDoor(clock, text)
     assert door.answers(callback_request(signature=sign(PUBLIC_URL + PATH, FIELDS, ""))) == 500
     (line,) = log()
     assert line["level"] == "ERROR"
@@ -280,7 +286,7 @@ def test_with_an_invalid_secret_every_callback_is_refused_and_the_log_has_the_re
 
 @pytest.mark.parametrize("trouble", [DENIED, DOWN, EndpointConnectionError(endpoint_url="https://secrets")])
 def test_every_callback_is_refused_while_the_secret_cannot_be_read(
-    twilio_callbacks: Door, log: Log, counted: Counted, trouble: Exception
+    twilio_callbacks: CallbacksDoor, log: Log, counted: Counted, trouble: Exception
 ) -> None:
     twilio_callbacks.secrets.trouble = trouble
     assert twilio_callbacks.answers(callback_request()) == 500
@@ -292,7 +298,7 @@ def test_every_callback_is_refused_while_the_secret_cannot_be_read(
 
 
 def test_with_an_empty_secret_all_callbacks_are_refused(
-    twilio_callbacks: Door, monkeypatch: pytest.MonkeyPatch
+    twilio_callbacks: CallbacksDoor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def none(_: CachedSecret) -> None:
         raise LookupError("the secret has no current value; add one")
@@ -301,7 +307,9 @@ def test_with_an_empty_secret_all_callbacks_are_refused(
     assert twilio_callbacks.answers(callback_request()) == 500
 
 
-def test_a_replaced_auth_token_is_used_after_half_a_minute(twilio_callbacks: Door, clock: FakeClock) -> None:
+def test_a_replaced_auth_token_is_used_after_half_a_minute(
+    twilio_callbacks: CallbacksDoor, clock: FakeClock
+) -> None:
     new = callback_request(signature=sign(PUBLIC_URL + PATH, FIELDS, "another token"))
     assert (twilio_callbacks.answers(callback_request()), twilio_callbacks.answers(new)) == (204, 403)
     twilio_callbacks.secrets.rotate(SECRET.replace(TOKEN, "another token"), NOW)
@@ -311,11 +319,13 @@ def test_a_replaced_auth_token_is_used_after_half_a_minute(twilio_callbacks: Doo
 
 
 def test_the_twilio_secret_may_contain_further_fields(clock: FakeClock) -> None:
-    door = Door(clock, SECRET.replace("}", ', "api_key": "SK1", "api_key_secret": "x"}'))
+    door = CallbacksDoor(clock, SECRET.replace("}", ', "api_key": "SK1", "api_key_secret": "x"}'))
     assert door.answers(callback_request()) == 204
 
 
-def test_the_log_contains_only_the_id_and_the_status_of_a_callback(twilio_callbacks: Door, log: Log) -> None:
+def test_the_log_contains_only_the_id_and_the_status_of_a_callback(
+    twilio_callbacks: CallbacksDoor, log: Log
+) -> None:
     for event in (
         callback_request(),
         callback_request(signature="no"),
@@ -355,7 +365,7 @@ def is_signed(event: Any) -> bool:
 
 @given(changed, st.booleans())
 def test_any_request_gets_a_response_and_only_a_signed_callback_is_queued(changes: Any, bare: bool) -> None:
-    door = Door(FakeClock())
+    door = CallbacksDoor(FakeClock())
     event = changes if bare else {**callback_request(), **changes}
     queued = door.answers(event) == 204
     assert len(door.queue.bodies) == queued
@@ -366,7 +376,7 @@ def test_any_request_gets_a_response_and_only_a_signed_callback_is_queued(change
 def test_a_callback_signed_without_the_auth_token_is_refused(
     fields: dict[str, str], token: str, signature: bytes
 ) -> None:
-    door = Door(FakeClock())
+    door = CallbacksDoor(FakeClock())
     form = {**FIELDS, **fields}
     for forged in (sign(PUBLIC_URL + PATH, form, token), signature.decode("latin-1")):
         assert door.answers(callback_request(form, signature=forged)) in {400, 403}

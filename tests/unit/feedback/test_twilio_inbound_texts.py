@@ -8,7 +8,7 @@ from mailroom.errors import InvalidRequest, NotSent, OutcomeUnknown
 from mailroom.providers.keywords import KeywordText
 from mailroom.providers.twilio.account import TwilioAccount
 from mailroom.providers.twilio.callbacks import message_created
-from tests.support.unit.feedback_callbacks import ACCOUNT, TOKEN, Door, inbound_text, sign
+from tests.support.unit.feedback_callbacks import ACCOUNT, TOKEN, CallbacksDoor, inbound_text, sign
 from tests.support.unit.feedback_words import NUMBER, OURS, SID, items_of, malformed_words
 from tests.support.unit.post import Counted, Log
 from tests.support.unit.scripted_server import Answer, scripted
@@ -18,14 +18,14 @@ OTHER = "SM" + "f" * 32
 
 
 @pytest.fixture
-def inbound_texts(clock: FakeClock) -> Door:
-    door = Door(clock)
+def inbound_texts(clock: FakeClock) -> CallbacksDoor:
+    door = CallbacksDoor(clock)
     door.created = {SID: NOW - 60, OTHER: NOW - 30}
     return door
 
 
 def test_a_signed_stop_text_is_queued_with_the_time_at_which_twilio_created_the_text(
-    inbound_texts: Door,
+    inbound_texts: CallbacksDoor,
 ) -> None:
     assert inbound_texts.answers(inbound_text("Stop.")) == 200
     (body,) = inbound_texts.queue.bodies
@@ -38,14 +38,14 @@ def test_a_signed_stop_text_is_queued_with_the_time_at_which_twilio_created_the_
     }
 
 
-def test_the_feedback_reader_reads_a_queued_stop_or_start(inbound_texts: Door) -> None:
+def test_the_feedback_reader_reads_a_queued_stop_or_start(inbound_texts: CallbacksDoor) -> None:
     assert inbound_texts.answers(inbound_text("Unstop")) == 200
     assert items_of(inbound_texts.queue.bodies[0]) == [KeywordText(NUMBER, OURS, "start", NOW_MS - 60_000)]
 
 
 @pytest.mark.parametrize(("words", "wish"), [("ARRÊT", "stop"), ("oui", "start")])
 def test_the_stages_configured_keywords_are_recognized_in_texts(
-    inbound_texts: Door, words: str, wish: str
+    inbound_texts: CallbacksDoor, words: str, wish: str
 ) -> None:
     assert inbound_texts.answers(inbound_text(words)) == 200
     assert json.loads(inbound_texts.queue.bodies[0])["wish"] == wish
@@ -61,14 +61,14 @@ def test_the_stages_configured_keywords_are_recognized_in_texts(
     ],
 )
 def test_a_stop_or_start_that_twilios_messaging_service_recognized_is_queued(
-    inbound_texts: Door, body: str, type_: str, wish: str
+    inbound_texts: CallbacksDoor, body: str, type_: str, wish: str
 ) -> None:
     assert inbound_texts.answers(inbound_text(body, fields={"OptOutType": type_})) == 200
     assert json.loads(inbound_texts.queue.bodies[0])["wish"] == wish
 
 
 def test_a_text_without_stop_or_start_is_counted_and_neither_queued_nor_looked_up(
-    inbound_texts: Door, counted: Counted, log: Log
+    inbound_texts: CallbacksDoor, counted: Counted, log: Log
 ) -> None:
     inbound_texts.created = {}
     assert inbound_texts.answers(inbound_text("Where is my parcel?")) == 200
@@ -85,13 +85,15 @@ def test_a_text_without_stop_or_start_is_counted_and_neither_queued_nor_looked_u
     ],
 )
 def test_a_forged_inbound_text_is_refused(
-    inbound_texts: Door, counted: Counted, changes: dict[str, str]
+    inbound_texts: CallbacksDoor, counted: Counted, changes: dict[str, str]
 ) -> None:
     assert inbound_texts.answers(inbound_text(**changes)) == 403  # type: ignore[arg-type]
     assert (inbound_texts.queue.bodies, counted()) == ([], {"TwilioCallbacksRefused": 1})
 
 
-def test_a_captured_inbound_text_is_refused_if_its_body_or_its_path_was_changed(inbound_texts: Door) -> None:
+def test_a_captured_inbound_text_is_refused_if_its_body_or_its_path_was_changed(
+    inbound_texts: CallbacksDoor,
+) -> None:
     captured = inbound_text("START")
     for forged in (
         inbound_text("STOP"),
@@ -104,7 +106,7 @@ def test_a_captured_inbound_text_is_refused_if_its_body_or_its_path_was_changed(
 
 
 def test_a_text_posted_again_later_is_queued_with_the_same_time(
-    inbound_texts: Door, clock: FakeClock
+    inbound_texts: CallbacksDoor, clock: FakeClock
 ) -> None:
     inbound_texts.answers(inbound_text("START"))
     clock.advance(3600)
@@ -114,7 +116,7 @@ def test_a_text_posted_again_later_is_queued_with_the_same_time(
 
 
 def test_a_stop_text_created_in_the_same_second_as_a_start_text_gets_a_later_time(
-    inbound_texts: Door,
+    inbound_texts: CallbacksDoor,
 ) -> None:
     inbound_texts.created[OTHER] = inbound_texts.created[SID]
     inbound_texts.answers(inbound_text("START", OTHER))
@@ -132,7 +134,7 @@ TROUBLES = [
 
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_a_stop_text_gets_the_current_time_if_its_creation_time_cannot_be_looked_up(
-    inbound_texts: Door, trouble: Exception
+    inbound_texts: CallbacksDoor, trouble: Exception
 ) -> None:
     inbound_texts.created[SID] = trouble
     assert inbound_texts.answers(inbound_text()) == 200
@@ -141,7 +143,7 @@ def test_a_stop_text_gets_the_current_time_if_its_creation_time_cannot_be_looked
 
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_if_a_start_texts_creation_time_cannot_be_looked_up_the_response_makes_twilio_retry(
-    inbound_texts: Door, counted: Counted, log: Log, trouble: Exception
+    inbound_texts: CallbacksDoor, counted: Counted, log: Log, trouble: Exception
 ) -> None:
     inbound_texts.created[SID] = trouble
     assert inbound_texts.answers(inbound_text("START")) == 503
@@ -152,25 +154,29 @@ def test_if_a_start_texts_creation_time_cannot_be_looked_up_the_response_makes_t
 
 @pytest.mark.parametrize("fields", [{"MessageSid": ""}, {"MessageSid": f"{SID[:-3]}/.."}, {"To": ""}])
 def test_a_signed_text_without_a_valid_id_or_number_is_refused(
-    inbound_texts: Door, fields: dict[str, str]
+    inbound_texts: CallbacksDoor, fields: dict[str, str]
 ) -> None:
     assert inbound_texts.answers(inbound_text(fields=fields)) == 400
 
 
 @pytest.mark.parametrize("name", ["MessageSid", "To"])
 def test_a_signed_text_that_lacks_the_field_of_its_id_or_number_is_refused(
-    inbound_texts: Door, name: str
+    inbound_texts: CallbacksDoor, name: str
 ) -> None:
     assert inbound_texts.answers(inbound_text(fields={name: ...})) == 400
 
 
-def test_a_signed_stop_without_a_number_is_queued_and_then_rejected_as_malformed(inbound_texts: Door) -> None:
+def test_a_signed_stop_without_a_number_is_queued_and_then_rejected_as_malformed(
+    inbound_texts: CallbacksDoor,
+) -> None:
     assert inbound_texts.answers(inbound_text(fields={"From": ""})) == 200
     (body,) = inbound_texts.queue.bodies
     assert malformed_words(json.loads(body)).startswith("the number of a STOP or START is invalid")
 
 
-def test_the_log_contains_only_the_id_and_the_keyword_of_a_text(inbound_texts: Door, log: Log) -> None:
+def test_the_log_contains_only_the_id_and_the_keyword_of_a_text(
+    inbound_texts: CallbacksDoor, log: Log
+) -> None:
     for event in (
         inbound_text(),
         inbound_text("my secret"),

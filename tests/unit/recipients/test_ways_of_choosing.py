@@ -77,7 +77,7 @@ class Model:
         return sms | ({"mail": why[self.mail]} if self.mail else {})
 
 
-class World:
+class ChoosingWorld:
     """Ways to the tables of one stage, and the model."""
 
     def __init__(self, aws: Aws, ledger: Ledger, clock: FakeClock, api: Api, random: Random) -> None:
@@ -201,9 +201,9 @@ class Session:
         return {"Arn": ARN}
 
 
-WAYS: list[Callable[[World, str], None]] = [
-    *(World.by_operator, World.by_api, World.by_page, World.by_preferences),
-    *(World.by_one_click, World.by_text, World.by_event),
+WAYS: list[Callable[[ChoosingWorld, str], None]] = [
+    *(ChoosingWorld.by_operator, ChoosingWorld.by_api, ChoosingWorld.by_page, ChoosingWorld.by_preferences),
+    *(ChoosingWorld.by_one_click, ChoosingWorld.by_text, ChoosingWorld.by_event),
 ]
 
 
@@ -218,7 +218,7 @@ def test_random_sequences_of_the_ways_end_as_the_model_does(
     counts = dict.fromkeys(("out", "in", "stopped", "free"), 0)
     for _ in range(SEQUENCES // 10):
         aws.dynamodb.empty()  # type: ignore[attr-defined]  # the double's
-        world = World(aws, ledger, clock, api, random)
+        world = ChoosingWorld(aws, ledger, clock, api, random)
         for _ in range(random.randrange(1, STEPS + 1)):
             clock.advance(random.choice((0.001, 60, 3600)))
             random.choice(WAYS)(world, random.choice(TOPICS))
