@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.campaigns.runs import Runs
+from mailroom.campaigns.runs import PageClaim, Runs
+from mailroom.errors import ClaimLost
 from tests.support.unit.fakes import Meddler, asked_twice
 from tests.support.unit.shared import RUNS, Aws, FakeClock
 
@@ -48,6 +49,25 @@ def test_a_count_whose_response_was_lost_is_added_once(begun_runs: Runs, twice: 
     found = begun_runs.read(*RUN)
     assert found is not None
     assert (found.composed, found.existed) == (17, 3)
+
+
+def test_a_page_whose_response_was_lost_is_recorded_once(begun_runs: Runs, twice: Runs) -> None:
+    claim = begun_runs.claim(*RUN, "s-1", 1)
+    assert isinstance(claim, PageClaim)
+    twice.advance(claim, "b", 7, [])
+    found = begun_runs.read(*RUN)
+    assert found is not None
+    assert (found.next_page, found.pages, found.recipients) == (2, 1, 7)
+
+
+def test_a_page_is_not_recorded_if_its_run_was_started_again_meanwhile(begun_runs: Runs) -> None:
+    claim = begun_runs.claim(*RUN, "s-1", 1)
+    assert isinstance(claim, PageClaim)
+    assert begun_runs.begin(*RUN, "s-2", "2026-11-21T14:00:00Z")
+    before = begun_runs.read(*RUN)
+    with pytest.raises(ClaimLost):
+        begun_runs.advance(claim, "b", 7, [])
+    assert begun_runs.read(*RUN) == before
 
 
 def test_an_unknown_run_is_neither_stopped_nor_counted(begun_runs: Runs, twice: Runs) -> None:

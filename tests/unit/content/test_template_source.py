@@ -175,6 +175,15 @@ def test_a_condition_may_select_among_constant_parts(shelf: Shelf) -> None:
     assert engine_of(shelf.root).variables("a/body.txt") == {"wide", "one", "two"}
 
 
+@pytest.mark.parametrize("name", ["caller", "kwargs", "loop", "self", "super", "varargs"])
+def test_a_name_that_the_template_language_defines_is_not_a_variable_of_a_condition(name: str) -> None:
+    sources = {
+        "a/body.txt": f"{{% include 'b/body.txt' if {name} else 'b/body.txt' %}}",
+        "b/body.txt": "{{ wide }}",
+    }
+    assert engine_of(sources).variables("a/body.txt") == {"wide"}
+
+
 @pytest.mark.parametrize("code", ["{% include '_parts/' ~ kind %}", "{% include names ignore missing %}"])
 def test_the_name_of_a_part_may_not_come_from_a_variable(code: str) -> None:
     (fault,) = engine_of({"a.txt": f"{{# {code} #}}\n{code}"}).faults()

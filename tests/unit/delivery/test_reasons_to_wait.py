@@ -585,7 +585,7 @@ def batch(name: str, many: int = 10) -> list[Item]:
     return [item(id=f"{name}-{at}") for at in range(many)]
 
 
-@pytest.mark.parametrize("batches", [30, 60])
+@pytest.mark.parametrize("batches", [6, 30])
 def test_if_the_provider_refuses_a_campaign_nearly_all_messages_are_postponed_and_few_dead_lettered(
     make_post: Make, aws: Aws, clock: FakeClock, counted: Counted, batches: int
 ) -> None:
