@@ -90,7 +90,9 @@ class Team:
         except FAULTS as fault:
             reason = f"The OpenID provider {fault}." if isinstance(fault, RequestFailed) else f"{fault}"
             logger.warning("sign-in refused", reason=reason)
-            return _page(f"You are not signed in. {reason}", _BUTTON.format(to="/")), scope
+            response = _page(f"You are not signed in. {reason}", _BUTTON.format(to="/"))
+            response.headers["set-cookie"] = _COOKIE.format(SIGN_IN, "", 0)  # a sign-in is used once
+            return response, scope
         except aws_fault_types() as error:
             return _page(
                 " ".join(sentences_of(error, self._stage)), "<p>Try again in a minute.</p>", 502

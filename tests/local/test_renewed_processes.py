@@ -81,7 +81,7 @@ def test_other_code_of_each_package_changes_the_fingerprint_of_the_console(
     (sources / package).mkdir()
     for name in ("mailroom_local", "mailroom_ops"):
         (sources / name).mkdir(exist_ok=True)
-    monkeypatch.setattr("mailroom_local.stage.emulator.PACKAGE", sources / "mailroom_local")
+    monkeypatch.setattr("mailroom_local.stage.lifecycle.PACKAGE", sources / "mailroom_local")
     monkeypatch.setattr(lifecycle, "STACKS", sources / "mailroom_stacks")
     monkeypatch.setattr(lifecycle, "LIBRARY", sources)
     before = {name: lifecycle._fingerprint(name) for name in ("console", "pump")}
@@ -149,6 +149,19 @@ def test_an_interrupted_update_is_finished_by_the_next_one(
     (sources / "cdk.json").write_text("[]")
     assert lifecycle.update(stage.workspace, stage.running, lambda _: None)
     assert deployed == [sources / "assembly"]
+
+
+def test_only_a_stage_with_a_sign_in_lacks_its_console(
+    stage: Stage, sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifecycle, "synthesize", lambda: sources / "assembly")
+    monkeypatch.setattr(lifecycle, "compare", lambda *_, **__: CompletedProcess((), 0, ""))
+    monkeypatch.setattr(lifecycle, "_deploy", lambda *_: None)
+    stage.start(*RENEWABLE - {"sign-in"})
+    stage.workspace.assembly.symlink_to(sources / "assembly")
+    assert not lifecycle.update(stage.workspace, stage.running, lambda _: None)
+    stage.running.sign_in = True
+    assert lifecycle.update(stage.workspace, stage.running, lambda _: None)
 
 
 def test_the_end_of_a_stage_removes_the_data_of_its_simulators(stage: Stage) -> None:

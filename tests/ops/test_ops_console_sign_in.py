@@ -212,6 +212,12 @@ def test_a_token_that_is_not_valid_is_refused(
     assert "Sign in" in reply.words
 
 
+def test_a_sign_in_that_was_refused_cannot_be_tried_again(browser: TeamBrowser) -> None:
+    browser.provider.algorithm = "none"
+    assert browser.sign_in(**DESK).status == 403
+    assert browser.cookies == {}
+
+
 def test_a_configuration_of_another_issuer_is_refused(browser: TeamBrowser) -> None:
     browser.provider.issuer = "https://evil.example"
     reply = browser.post("/sign-in?to=/", {})
