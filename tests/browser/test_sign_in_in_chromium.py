@@ -1,5 +1,6 @@
 """The console behind a sign-in in a real Chromium, with an OpenID provider for tests: `make browser`."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,6 +52,19 @@ def test_a_whole_address_that_is_typed_is_found_by_read_and_gets_into_no_url(
         page.get_by_role("link", name="Your ticket").click(timeout=SECONDS)
         expect(page.locator("main .status").first).to_have_text("delivered", timeout=SECONDS)
         assert "eve" not in page.url
+
+
+@pytest.mark.parametrize(("name", "shown"), [("grace", EVE), ("ada", "e***@example.com")])
+def test_a_list_is_downloaded_as_a_csv_file_with_what_the_right_shows(
+    stage: Stage, chromium: Any, sent: str, name: str, shown: str, tmp_path: Path
+) -> None:
+    with signed_in(stage, chromium, name, "/messages") as page:
+        expect(page.locator("main")).to_contain_text("Your ticket", timeout=SECONDS)
+        with page.expect_download() as started:
+            page.get_by_role("link", name="CSV", exact=True).click()
+        assert started.value.suggested_filename == "messages local.csv"
+        started.value.save_as(tmp_path / "list.csv")
+        assert shown in (tmp_path / "list.csv").read_text()
 
 
 def test_a_person_without_a_right_gets_a_page_that_says_what_to_do(stage: Stage, chromium: Any) -> None:

@@ -1,5 +1,6 @@
 """The pages of a team's console: none acts, and each shows what the person's right allows."""
 
+import csv
 import io
 import json
 import re
@@ -9,16 +10,18 @@ from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 from botocore.client import BaseClient
 
 from mailroom.aws.dynamo_values import image_of
 from mailroom.telemetry import logger
+from mailroom_ops.console import csv_file
 from mailroom_ops.console.server import PAGES
 from mailroom_ops.console.sessions import KEYS
 from mailroom_ops.console.team import READING
+from mailroom_ops.messages.failures_csv import COLUMNS
 from tests.ops.test_ops_console_every_page import QUERIES
 from tests.ops.test_ops_console_overview import ring
 from tests.support import ROOT
@@ -285,11 +288,43 @@ def test_the_page_of_an_alarm_is_the_command_that_shows_it(browser: TeamBrowser)
     assert "What to do: mailroom docs webhooks-failing" in browser.get("/").words
 
 
-def test_a_csv_is_refused_with_the_command(browser: TeamBrowser) -> None:
+def stored(browser: TeamBrowser, path: str) -> tuple[str, str]:
+    """Download a list as CSV. Return the text of the file, and its name."""
+    reply = browser.get(path, csv="1", since="2020-01-01")
+    url = urlsplit(reply.headers["location"])
+    assert (reply.status, url.scheme) == (303, "https")
+    assert url.netloc.startswith("mailroom-dev-payloads-")
+    assert parse_qs(url.query)["X-Amz-Expires"] == ["300"]
+    s3 = browser.session.client("s3")
+    file = s3.get_object(Bucket=url.netloc.partition(".")[0], Key=url.path[1:])
+    assert url.path.startswith("/console-csv/")
+    assert file["ContentType"] == "text/csv; charset=utf-8"
+    return file["Body"].read().decode(), unquote(file["ContentDisposition"])
+
+
+@pytest.mark.parametrize("path", ["/messages", "/failures"])
+def test_a_csv_file_comes_by_a_link_of_five_minutes_with_what_the_person_may_see(
+    browser: TeamBrowser, path: str
+) -> None:
     contents(browser)
-    for path in ("/messages", "/failures"):
-        reply = browser.get(path, csv="1")
-        assert (reply.status, "--csv --stage dev" in reply.words) == (400, True)
+    text, name = stored(browser, path)
+    assert f'"{EVE}"' in text
+    assert name == f"attachment; filename*=UTF-8''{path[1:]} dev.csv"
+    read(browser)
+    masked, _ = stored(browser, path)
+    assert PRIVATE.findall(masked) == []
+    assert len(masked.splitlines()) == len(text.splitlines()) > 2
+    assert [len(row) for row in csv.reader(masked.splitlines())] == [len(COLUMNS)] * len(masked.splitlines())
+
+
+def test_the_name_of_an_incomplete_csv_file_has_the_number_of_its_messages(
+    browser: TeamBrowser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contents(browser)
+    monkeypatch.setattr(csv_file, "MAX_CHARACTERS", 100)
+    text, name = stored(browser, "/messages")
+    assert len(text.splitlines()) == 2
+    assert name.endswith("messages dev, the newest 1 message.csv")
 
 
 def test_the_application_keeps_nothing_between_requests(browser: TeamBrowser) -> None:
