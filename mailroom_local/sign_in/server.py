@@ -20,7 +20,7 @@ from mailroom_local.stage.workspace import SIGN_IN_BIN
 from mailroom_ops.console.function import team_of
 from mailroom_ops.shared.deployed_stage import aws_session
 
-_SECONDS = 15.0
+_SECONDS = 60.0
 
 
 def main() -> None:
@@ -43,7 +43,7 @@ def main() -> None:
     config = uvicorn.Config(app, access_log=False, log_level="warning", server_header=False, lifespan="off")
     provider = subprocess.Popen(_provider(provider_port))
     try:
-        if not wait_until(lambda: answers(f"{issuer}/jwks"), _SECONDS):
+        if not wait_until(lambda: answers(f"{issuer}/jwks"), _SECONDS, poll=0.2):
             sys.exit("The OpenID provider does not answer.")
         with socket.create_server((LOOPBACK, port)) as listening:
             print(url, flush=True)

@@ -26,7 +26,8 @@ from mailroom_ops.deploying.judgement import losses
 from mailroom_stacks.app.cache import assembly, fingerprint
 from mailroom_stacks.paths import CDK_JSON, CHANNELS, LIBRARY, STACKS
 
-START_SECONDS = 15.0
+START_SECONDS = 60.0
+"""Maximum time until a process serves. On a busy machine its imports alone may take 15 seconds."""
 MODULES = {
     "providers": "mailroom_local.providers.server",
     "postgres": "mailroom_local.database.postgres",
