@@ -149,7 +149,9 @@ def _route(site: Site, environment: Environment, page: Page) -> Route:
         page_request = Request(query, form, update, request.scope.get("viewer"))
         return await run_in_threadpool(_respond, site, environment, page, page_request, home)
 
-    return Route(page.path, endpoint, methods=["GET", "POST"] if page.writes or page.finds else ["GET"])
+    return Route(
+        page.path, endpoint, methods=["GET", "POST"] if page.writes or page.finds or page.reads else ["GET"]
+    )
 
 
 def _respond(site: Site, environment: Environment, page: Page, request: Request, home: str) -> Response:

@@ -134,6 +134,8 @@ class Page(Struct, frozen=True):
     finds: bool = False
     """Whether the page accepts a form, by POST, that leads to the page itself: an address does not get into a
     URL that is typed."""
+    reads: bool = False
+    """Whether the page accepts a form, by POST, that is too long for a URL, and changes nothing."""
     local: bool = False
     """Whether only the local stage has the page."""
     of: str = ""

@@ -39,6 +39,7 @@ READING = (
     Page("/", "Overview", overview.show, menu=True),
     Page("/lanes", "Lanes", lanes.show, of="Overview"),
     Page("/messages", "Messages", messages.show, menu=True, finds=True),
+    Page("/selected", "Selected messages", messages.pasted, reads=True, of="Messages"),
     Page("/message", "Message", message.show, of="Messages"),
     Page("/message/mail", "Mail", message.frame, of="Messages"),
     Page("/message/receipt", "Receipt", message.receipt, of="Messages"),
