@@ -135,7 +135,7 @@ class Page(Struct, frozen=True):
     """Whether the page accepts a form, by POST, that leads to the page itself: an address does not get into a
     URL that is typed."""
     reads: bool = False
-    """Whether the page accepts a form, by POST, that is too long for a URL, and changes nothing."""
+    """Whether the page accepts a form, by POST, that is too long for a URL. The page only reads."""
     local: bool = False
     """Whether only the local stage has the page."""
     of: str = ""
