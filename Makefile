@@ -95,7 +95,7 @@ browser: setup .local/browser/.ready ## run tests/browser, which test the consol
 	@$(CHROMIUM)
 	@.local/browser/bin/python -m pytest --confcutdir tests/browser tests/browser
 
-screenshots: setup .local/browser/.ready ## redraw docs/pictures/console-*.png, the pictures of docs/how-to/support-team.md
+screenshots: setup .local/browser/.ready ## redraw docs/pictures/console-*.png, the pictures of docs/how-to/support-team.md and console-sign-in.md
 	@$(CHROMIUM)
 	@.local/browser/bin/python -m tests.browser.screenshots
 

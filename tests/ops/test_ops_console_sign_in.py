@@ -385,5 +385,24 @@ def test_four_hundred_hostile_requests_get_no_server_error(browser: TeamBrowser)
     assert max(statuses) < 500
 
 
+HOSTILE = (
+    b"\xff",
+    b"q=\xc3",
+    b"list=%00",
+    b"list=" + b"%0A" * 2_000,
+    b"q=sealed-zz",
+    b"&&=&q",
+    b"list=id,event_type%0A",
+)
+
+
+@pytest.mark.parametrize("path", ["/messages", "/people", "/selected"])
+@pytest.mark.parametrize("body", HOSTILE, ids=lambda body: str(body[:12]))
+def test_a_hostile_form_gets_no_server_error(browser: TeamBrowser, path: str, body: bytes) -> None:
+    browser.sign_in(**DESK)
+    own = {"origin": OWN, "sec-fetch-site": "same-origin"}
+    assert browser.ask("POST", path, own, body).status < 500
+
+
 def test_the_host_is_the_consoles_own(browser: TeamBrowser) -> None:
     assert browser.get("/", {"host": f"{TEAM_HOST}:443"}).status == 403
