@@ -16,6 +16,7 @@ import pytest
 from botocore.client import BaseClient
 
 from mailroom.aws.dynamo_values import image_of
+from mailroom.campaigns.runs import Runs
 from mailroom.telemetry import logger
 from mailroom_ops.console import csv_file
 from mailroom_ops.console.server import PAGES
@@ -26,7 +27,7 @@ from tests.ops.test_ops_console_every_page import QUERIES
 from tests.ops.test_ops_console_overview import ring
 from tests.support import ROOT
 from tests.support.dynamodb import InMemoryDynamoDB
-from tests.support.ops.campaign import NOW, RUN
+from tests.support.ops.campaign import NOW, RUN, RUNS
 from tests.support.ops.search import index
 from tests.support.ops.shared import failure
 from tests.support.ops.team import TeamBrowser
@@ -298,6 +299,17 @@ def test_a_deed_is_shown_as_the_command_to_copy(browser: TeamBrowser) -> None:
     failed, dead = browser.get("/message", id="failed").words, browser.get("/dead-letters").words
     assert "mailroom messages resend failed --channel mail --stage dev" in failed
     assert "mailroom messages resend --dead-letters mail --stage dev" in dead
+
+
+def test_the_command_of_a_run_is_one_that_has_an_effect(browser: TeamBrowser) -> None:
+    contents(browser)
+    command = f"mailroom campaign {{}} weekly --run {RUN} --stage dev"
+    assert command.format("stop") in browser.get("/campaigns", campaign="weekly").words
+    runs = Runs(browser.session.client("dynamodb"), RUNS, clock=lambda: NOW)
+    assert runs.stop("weekly", RUN)
+    words = browser.get("/campaigns", campaign="weekly").words
+    assert command.format("start") in words
+    assert command.format("stop") not in words
 
 
 def test_the_page_of_an_alarm_is_the_command_that_shows_it(browser: TeamBrowser) -> None:
