@@ -48,8 +48,8 @@ cdk: .venv/.ready ## install the CDK's command line: `cdk`, in an activated .ven
 demo: setup ## send messages on all channels on the emulated AWS, also difficult ones, and check every outcome
 	@$(PY) -m lab.demo
 
-up: setup ## start an emulated AWS, deploy the stage `local` to it, and leave it running, with a console for the browser
-	@$(MAILROOM) up
+up: setup ## start an emulated AWS, deploy the stage `local` to it, and leave it running, with a console for the browser; SIGN_IN=1 adds one behind a sign-in
+	@$(MAILROOM) up $(if $(SIGN_IN),--sign-in)
 
 down: ## stop the processes that `make up` started
 	@$(MAILROOM) down
@@ -95,7 +95,7 @@ browser: setup .local/browser/.ready ## run tests/browser, which test the consol
 	@$(CHROMIUM)
 	@.local/browser/bin/python -m pytest --confcutdir tests/browser tests/browser
 
-screenshots: setup .local/browser/.ready ## redraw docs/pictures/console-*.png, the pictures of docs/how-to/support-team.md
+screenshots: setup .local/browser/.ready ## redraw docs/pictures/console-*.png, the pictures of docs/how-to/support-team.md and console-sign-in.md
 	@$(CHROMIUM)
 	@.local/browser/bin/python -m tests.browser.screenshots
 
@@ -173,8 +173,7 @@ lock: ## resolve all requirements files again, and write the lock files; UPGRADE
 	sed -i.old '1i\
 	-r requirements.txt' requirements-dev.txt && rm requirements-dev.txt.old
 	for f in lambdas/requirements/*.in; do $(COMPILE) -c requirements.txt $$f -o $${f%.in}.txt; done
-	$(COMPILE) mailroom_local/requirements.in -o mailroom_local/requirements.txt
-	for f in requirements/*.in; do $(COMPILE) $$f -o $${f%.in}.txt; done
+	for f in mailroom_local/requirements.in mailroom_local/sign_in/requirements.in requirements/*.in; do $(COMPILE) $$f -o $${f%.in}.txt; done
 	npm install --loglevel error --package-lock-only --prefix mailroom_ops/deploying
 
 new: .venv/.ready ## make a folder with stages of your own from this code: make new FOLDER=../mail

@@ -5,16 +5,18 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.table import Table
 
 from mailroom.errors import quantity
 from mailroom_local.aws import STAGE, answers, fetch
 from mailroom_local.processes import StartError
+from mailroom_local.sign_in import RIGHTS
 from mailroom_local.stage import lifecycle
 from mailroom_local.stage.deploy import DeployError
-from mailroom_local.stage.workspace import UP, load_state
+from mailroom_local.stage.workspace import UP, State, load_state
 from mailroom_ops.campaigns import files
 from mailroom_ops.shared.screen import Refused, fold, table_of, whole
 from mailroom_ops.shared.terminal import Terminal
@@ -54,7 +56,12 @@ def starting() -> Iterator[None]:
 
 
 @starting()
-def up() -> None:
+def up(
+    *,
+    sign_in: Annotated[
+        bool, typer.Option("--sign-in", help="Also start the console behind a sign-in, to try its rights.")
+    ] = False,
+) -> None:
     """Start the stage local on an emulated AWS.
 
     The stage is left running, with a console for the browser. If the stage is running, update it with the
@@ -64,6 +71,7 @@ def up() -> None:
     """
     state = load_state(UP)
     if state and state.running:
+        state.sign_in |= sign_in
         if lifecycle.update(UP, state, _announce):
             console.print("Updated to the current settings and code. The messages are preserved.")
         else:
@@ -75,12 +83,12 @@ def up() -> None:
                 f"file: mailroom template rollback {name} --to 0 --stage {STAGE}",
                 soft_wrap=True,
             )
-        _print_console()
+        _print_consoles(state)
         return
     if state:
         console.print("Cleaning up after a stage that ended without `mailroom down`.")
         lifecycle.stop(UP)
-    running = lifecycle.start(UP, _announce, PEOPLE, console=True)
+    running = lifecycle.start(UP, _announce, PEOPLE, console=True, sign_in=sign_in)
     console.print(f"\nAWS:      {running.endpoints.aws}\nInbox:    {running.endpoints.inbox}")
     variables, secret = running.variables(), lifecycle.DATABASE_SECRET
     database = f"$MAILROOM_DATABASE, with the tables users and follows; secret {secret}"
@@ -88,16 +96,20 @@ def up() -> None:
     console.print(f"Files:    s3://{variables['MAILROOM_PAYLOADS']}, for files of audiences", soft_wrap=True)
     campaigns = "".join(CAMPAIGN.format(name=each) for each in files.enabled(STAGE))
     console.print(NEXT_STEPS.replace("{campaign}", campaigns), soft_wrap=True)
-    _print_console()
+    _print_consoles(running)
 
 
 def _announce(step: str) -> None:
     console.print(f"- {step}")
 
 
-def _print_console() -> None:
-    """Print the console's URL on a separate line at the end of the output, where people look for it."""
-    console.print(f"\nThe console:\n{lifecycle.console_url(UP)}", soft_wrap=True)
+def _print_consoles(running: State) -> None:
+    """Print the consoles' URLs on separate lines at the end of the output, where people look for them."""
+    if running.sign_in:
+        people = " or ".join(f"{name} ({right or 'no right'})" for name, right in RIGHTS.items())
+        url = lifecycle.printed_url(UP, "sign-in")
+        console.print(f"\nThe console behind a sign-in, for {people}:\n{url}", soft_wrap=True)
+    console.print(f"\nThe console:\n{lifecycle.printed_url(UP, 'console')}", soft_wrap=True)
 
 
 @starting()

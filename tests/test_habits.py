@@ -29,7 +29,12 @@ FUNCTIONS = sorted(ROOT.glob("lambdas/requirements/*.in"))
 PINS = ROOT / "requirements.txt"
 """Lock of the CDK app and the commands, from which the other locks take their versions."""
 REQUIREMENTS = sorted(
-    [*ROOT.glob("*.in"), *ROOT.glob("*/requirements.in"), *ROOT.glob("requirements/*.in"), *FUNCTIONS]
+    [
+        *ROOT.glob("*.in"),
+        *ROOT.glob("mailroom_local/**/requirements.in"),
+        *ROOT.glob("requirements/*.in"),
+        *FUNCTIONS,
+    ]
 )
 APACHE_2 = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
 """The SHA-256 of https://www.apache.org/licenses/LICENSE-2.0.txt."""

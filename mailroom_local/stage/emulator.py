@@ -2,22 +2,19 @@
 process."""
 
 import os
-import sys
 from pathlib import Path
 
-import mailroom_local
 from mailroom_local import processes
 from mailroom_local.aws import ACCOUNT, REGION, Endpoints, answers, key
 from mailroom_local.processes import LOOPBACK, Process, StartError, wait_until
+from mailroom_local.stage.installation import PACKAGE, install_locked
 from mailroom_local.stage.workspace import EMULATOR_BIN, Workspace
-from mailroom_ops.shared.installed import beside, installed, run_locked
 
 NAME = "ministack"
 START_SECONDS = 30.0
 HEALTH = "/_ministack/health"
 UVICORN = EMULATOR_BIN / "uvicorn"
 APPLICATION = "mailroom_local.stage.emulated.application:app"
-PACKAGE = Path(mailroom_local.__file__).resolve().parent
 KEPT = ("PATH", "HOME", "LANG", "LC_ALL")
 
 
@@ -46,15 +43,7 @@ def start(workspace: Workspace, port: int, endpoints: Endpoints) -> Process:
 def install() -> None:
     """Create the emulator's virtual environment if it is missing. It is separate because the emulator pins
     another version of botocore than Mailroom. Raises Refused."""
-    installed(EMULATOR_BIN.parent, [PACKAGE / "requirements.txt"], _install)
-
-
-def _install(folder: Path) -> None:
-    uv = beside("uv")
-    run_locked(uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, str(folder))
-    only_locked = ("--quiet", "--require-hashes", "--only-binary", ":all:")
-    python = str(folder / "bin" / "python")
-    run_locked(uv, "pip", "sync", *only_locked, "--python", python, str(PACKAGE / "requirements.txt"))
+    install_locked(EMULATOR_BIN.parent, PACKAGE / "requirements.txt")
 
 
 def _command(workspace: Workspace, port: int) -> list[str]:

@@ -19,19 +19,22 @@ from mailroom_local.processes import LOOPBACK, StartError, wait_until
 from mailroom_local.pump.driver import DRIVING
 from mailroom_local.stage import emulator
 from mailroom_local.stage.deploy import PROVIDERS, EmulatorDeployment
-from mailroom_local.stage.workspace import RENEWABLE, State, Workspace, load_state
+from mailroom_local.stage.installation import PACKAGE, install_locked
+from mailroom_local.stage.workspace import SIGN_IN_BIN, State, Workspace, load_state
 from mailroom_ops.deploying.cdk import compare, run_app
 from mailroom_ops.deploying.judgement import losses
 from mailroom_stacks.app.cache import assembly, fingerprint
 from mailroom_stacks.paths import CDK_JSON, CHANNELS, LIBRARY, STACKS
 
-START_SECONDS = 15.0
+START_SECONDS = 60.0
+"""Maximum time until a process serves. On a busy machine its imports alone may take 15 seconds."""
 MODULES = {
     "providers": "mailroom_local.providers.server",
     "postgres": "mailroom_local.database.postgres",
     "pump": "mailroom_local.pump.driver",
     "second-pump": "mailroom_local.pump.driver",
     "console": "mailroom_ops console",
+    "sign-in": "mailroom_local.sign_in.server",
 }
 """Programs of a stage, by the names of their logs."""
 PEOPLE = 50
@@ -43,22 +46,29 @@ NO_PROXY = {"NO_PROXY": "*", "PYTHONUNBUFFERED": "1"}
 Announce = Callable[[str], None]
 
 
-def start(workspace: Workspace, announce: Announce, people: int = PEOPLE, *, console: bool = False) -> State:
+def start(
+    workspace: Workspace,
+    announce: Announce,
+    people: int = PEOPLE,
+    *,
+    console: bool = False,
+    sign_in: bool = False,
+) -> State:
     """Synthesize the stacks, start emulator, database, simulators and pump, and deploy. The database gets
-    `people` recipients of the example campaign. If `console` is true, the console is started too. Raises
-    StartError or DeployError after ending the started processes."""
+    `people` recipients of the example campaign. `console` starts the console too, and `sign_in` the one
+    behind a sign-in. Raises StartError, DeployError or Refused after ending the started processes."""
     try:
-        return _start(workspace, announce, people, console)
+        return _start(workspace, announce, people, console, sign_in)
     except BaseException:
         stop(workspace)
         raise
 
 
-def _start(workspace: Workspace, announce: Announce, people: int, console: bool) -> State:
+def _start(workspace: Workspace, announce: Announce, people: int, console: bool, sign_in: bool) -> State:
     announce("starting the emulator, the providers' simulators and a database")
     aws_port, providers_port, database_port, console_port = processes.kept_ports(workspace.ports, 4)
     endpoints = Endpoints(f"http://{LOOPBACK}:{aws_port}", f"http://{LOOPBACK}:{providers_port}")
-    running = State(endpoints, console_port=console_port if console else None)
+    running = State(endpoints, console_port=console_port if console else None, sign_in=sign_in)
     # The database starts while the stacks are synthesized and deployed, which saves time.
     password = secrets.token_urlsafe(24)
     options = ("--folder", str(workspace.database), "--port", str(database_port))
@@ -79,8 +89,8 @@ def _start(workspace: Workspace, announce: Announce, people: int, console: bool)
 
 
 def _deploy(workspace: Workspace, running: State, stacks: Path, announce: Announce) -> None:
-    """Deploy an assembly, and start the simulators, the pump and the console, unless they run with the
-    current settings and code. Raises StartError and DeployError."""
+    """Deploy an assembly, and start the simulators, the pump and the consoles, unless they run with the
+    current settings and code. Raises StartError, DeployError and Refused."""
     announce("deploying the stacks")
     aws, port = ("--emulator", running.endpoints.aws), running.endpoints.providers.rpartition(":")[2]
     # The simulators start first, because a new function may call the simulator of its provider at once.
@@ -98,7 +108,12 @@ def _deploy(workspace: Workspace, running: State, stacks: Path, announce: Announ
     if running.console_port is not None:
         options = ("--stage", STAGE, "--no-browser", "--port", str(running.console_port))
         start_module(workspace, running, "console", *options, variables=running.variables())
-        _await(workspace, running, "console", lambda: console_url(workspace) is not None)
+        _await(workspace, running, "console", lambda: printed_url(workspace, "console") is not None)
+    if running.sign_in:
+        install_locked(SIGN_IN_BIN.parent, PACKAGE / "sign_in" / "requirements.txt")
+        ports = ("--ports", str(workspace.sign_in_ports))
+        start_module(workspace, running, "sign-in", *ports, variables=running.variables())
+        _await(workspace, running, "sign-in", lambda: printed_url(workspace, "sign-in") is not None)
 
 
 def update(workspace: Workspace, running: State, announce: Announce) -> bool:
@@ -110,7 +125,9 @@ def update(workspace: Workspace, running: State, announce: Announce) -> bool:
     completes it."""
     announce("synthesizing the stacks")
     stacks = synthesize()
-    if stacks == workspace.assembly.resolve() and all(_is_current(running, name) for name in RENEWABLE):
+    if stacks == workspace.assembly.resolve() and all(
+        _is_current(running, name) for name in running.renewable
+    ):
         return False
     announce("comparing them with the stage")
     compared = compare(stacks, **running.variables())
@@ -130,7 +147,7 @@ def _fingerprint(name: str) -> str:
     """Return the fingerprint of the settings and code with which a process would start now. The pump uses
     only one package. After a restart it delivers each stream from its beginning, so only a change of that
     package restarts it."""
-    local, ops = emulator.PACKAGE, emulator.PACKAGE.with_name("mailroom_ops")
+    local, ops = PACKAGE, PACKAGE.with_name("mailroom_ops")
     everything = (local, ops, STACKS, LIBRARY / "mailroom", CDK_JSON, CHANNELS)
     return fingerprint((local,) if name == "pump" else everything)
 
@@ -158,11 +175,11 @@ def _write_environment(workspace: Workspace, running: State) -> None:
     workspace.environment.write_text("".join(exports))
 
 
-def console_url(workspace: Workspace) -> str | None:
-    """Return the URL of the console with its access token, or None if the console was not started."""
-    log = workspace.log("console")
-    first = log.read_text(errors="replace").partition("\n")[0] if log.exists() else ""
-    return first if first.startswith("http://") else None
+def printed_url(workspace: Workspace, console: str) -> str | None:
+    """Return the URL of a console, which is a line of its log, or None if it has not started."""
+    log = workspace.log(console)
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    return next((line for line in lines if line.startswith("http://")), None)
 
 
 def synthesize() -> Path:

@@ -10,10 +10,11 @@ from mailroom_local.processes import Process
 from mailroom_stacks.paths import DOT_LOCAL
 
 EMULATOR_BIN = DOT_LOCAL / "ministack" / "bin"
+SIGN_IN_BIN = DOT_LOCAL / "sign-in" / "bin"
 TAIL_LINES = 20
 MAILBOX = f"mailroom-{STAGE}-mailbox"
 LEDGER = f"mailroom-{STAGE}-ledger"
-RENEWABLE = {"providers", "pump", "console"}
+RENEWABLE = {"providers", "pump", "console", "sign-in"}
 """Processes that can be restarted. The others have the stage's data in memory."""
 EXPORTED = {
     "MAILROOM_API": "ApiUrl",
@@ -37,6 +38,7 @@ class Workspace:
         self.folder = folder
         self.state = folder / "state.json"  # process ids and ports of the running stage
         self.ports = folder / "ports.json"  # ports of the last start, which the next start uses again
+        self.sign_in_ports = folder / "sign-in-ports.json"  # those of the console behind the sign-in
         self.environment = folder / "env"  # shell `export` lines for a user's own commands
         self.assembly = folder / "assembly"  # a link to the cloud assembly that was deployed
         self.scratch = folder / "tmp"  # the emulator's temporary files, with the code of every function
@@ -68,12 +70,19 @@ class State:
     """Hash of the code and settings with which each process was started."""
     console_port: int | None = None
     """Port of the console; None for a stage without a console."""
+    sign_in: bool = False
+    """Whether the stage has a console behind a sign-in."""
 
     def save(self, workspace: Workspace) -> None:
         """Write the state to the workspace. This is done after each step, so that `down` finds all processes
         even after a crash."""
         workspace.folder.mkdir(parents=True, exist_ok=True)
         workspace.state.write_bytes(msgspec.json.encode(self))
+
+    @property
+    def renewable(self) -> set[str]:
+        """Processes that the stage has and that can be restarted."""
+        return RENEWABLE if self.sign_in else RENEWABLE - {"sign-in"}
 
     @property
     def running(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl
 from urllib.parse import quote as urlencoded
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -25,7 +25,20 @@ from mailroom.clock import iso
 from mailroom.errors import quantity
 from mailroom.providers.meaning import KINDS
 from mailroom.telemetry import logger
-from mailroom_ops.console.site import Answer, Download, Frame, Goto, Page, Request, Shown, Site, View, link
+from mailroom_ops.console.site import (
+    BYTE_ORDER_MARK,
+    Answer,
+    Download,
+    Frame,
+    Goto,
+    Page,
+    Request,
+    Shown,
+    Site,
+    View,
+    disposition,
+    link,
+)
 from mailroom_ops.console.viewer import Viewer
 from mailroom_ops.shared.deeds import with_names
 from mailroom_ops.shared.printable import printable
@@ -52,10 +65,6 @@ the order of letters, and are not removed."""
 _LINK = re.compile(r"(?:(?<=<)|(?<=</))a(?=[\s/>])", re.IGNORECASE)
 """Name of a link element, in its start or end tag: a click would connect to a host, and may open a page
 there."""
-_NO_CSV = (
-    "This console makes no CSV files. On a machine with rights: mailroom messages list --csv --stage "
-    "{0}; for failures, add --status failure."
-)
 _viewer = ContextVar[Viewer | None]("viewer", default=None)
 """Person for whom the current thread makes a page."""
 
@@ -140,7 +149,9 @@ def _route(site: Site, environment: Environment, page: Page) -> Route:
         page_request = Request(query, form, update, request.scope.get("viewer"))
         return await run_in_threadpool(_respond, site, environment, page, page_request, home)
 
-    return Route(page.path, endpoint, methods=["GET", "POST"] if page.writes or page.finds else ["GET"])
+    return Route(
+        page.path, endpoint, methods=["GET", "POST"] if page.writes or page.finds or page.reads else ["GET"]
+    )
 
 
 def _respond(site: Site, environment: Environment, page: Page, request: Request, home: str) -> Response:
@@ -151,24 +162,24 @@ def _respond(site: Site, environment: Environment, page: Page, request: Request,
         if page.finds and request.form is not None:
             return RedirectResponse(home + _sealed(page.path, request.form), 303)
         answer: Answer = page.show(site, request)
+        if isinstance(answer, Download) and request.viewer:
+            from mailroom_ops.console import csv_file  # imported here, because few requests need it
+
+            return RedirectResponse(csv_file.link_to(site, answer, request.viewer), 303)
     except aws_fault_types() as error:
         ours = isinstance(error, Refused)
         unsure = request.form is not None and request["step"] != "preview" and not ours
         answer = _refusal(sentences_of(error, site.stage), 400 if ours else 502, unsure=unsure)
     _log_view(request, page, answer)
     match answer:
-        case Download() if request.viewer:
-            answer = _refusal([_NO_CSV.format(site.stage)], 400)
         case Goto(url):
             return RedirectResponse(home + url, 303)
         case Frame(html):
             return HTMLResponse(_inert(html), headers={"content-security-policy": _INERT})
         case Download(name, lines):
-            headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
-            # Spreadsheets read a file as UTF-8 if it begins with a byte order mark.
-            return StreamingResponse(
-                itertools.chain(["\ufeff"], lines), headers=headers, media_type="text/csv"
-            )
+            headers = {"content-disposition": disposition(name)}
+            text = itertools.chain([BYTE_ORDER_MARK], lines)
+            return StreamingResponse(text, headers=headers, media_type="text/csv")
     return _rendered(site, environment, page, request, answer)
 
 

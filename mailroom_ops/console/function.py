@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import botocore.session
@@ -21,7 +21,6 @@ from mailroom_ops.console.team import CALLBACK, Team
 from mailroom_ops.shared.deployed_stage import name
 
 if TYPE_CHECKING:
-    import boto3
     from starlette.types import ASGIApp, Message, Scope
 
 ANSWER_SECONDS = 20.0
@@ -47,14 +46,9 @@ class _Session:
 
 def handler_of(settings: ConsoleSettings, stage: str) -> Callable[[dict[str, Any], object], dict[str, Any]]:
     """Return the function that handles an event of the HTTP API."""
-    site = Site(cast("boto3.Session", _Session()), stage)
-    secret = CachedSecret(site.client("secretsmanager"), settings.client_secret_arn, time.time)
-    redirect = f"{settings.console_url}{CALLBACK}"
-    read_secret = partial(client_secret, secret)
-    open_id = OpenId(settings.issuer, settings.client_id, redirect, read_secret, settings.scope)
-    roles = Roles(settings.claim, settings.read, settings.contents)
-    sessions = Sessions(site.client("dynamodb"), name(stage, "deeds"), f"{settings}", time.time)
-    app, pool = Team(site, settings.console_url, open_id, roles, sessions), ThreadPoolExecutor()
+    session = _Session()
+    secret = CachedSecret(session.client("secretsmanager"), settings.client_secret_arn, time.time)
+    app, pool = team_of(settings, stage, session, partial(client_secret, secret)), ThreadPoolExecutor()
 
     def handle(event: dict[str, Any], _context: object) -> dict[str, Any]:
         try:
@@ -63,6 +57,16 @@ def handler_of(settings: ConsoleSettings, stage: str) -> Callable[[dict[str, Any
             return _given_up()
 
     return handle
+
+
+def team_of(settings: ConsoleSettings, stage: str, session: Any, secret: Callable[[], str]) -> Team:
+    """Return the console with these settings. `secret` returns the client's secret, or an empty text if the
+    client has none."""
+    site, redirect = Site(session, stage), f"{settings.console_url}{CALLBACK}"
+    open_id = OpenId(settings.issuer, settings.client_id, redirect, secret, settings.scope)
+    roles = Roles(settings.claim, settings.read, settings.contents)
+    sessions = Sessions(site.client("dynamodb"), name(stage, "deeds"), f"{settings}", time.time)
+    return Team(site, settings.console_url, open_id, roles, sessions)
 
 
 async def answer(app: "ASGIApp", event: dict[str, Any]) -> dict[str, Any]:

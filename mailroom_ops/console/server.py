@@ -47,7 +47,7 @@ PAGES = (
     Page("/docs", "Documentation", docs.show, of="Overview"),
     Page("/messages", "Messages", messages.show, menu=True),
     Page("/message", "Message", message.show, of="Messages"),
-    Page("/selected", "Selected messages", selected.show, writes=True, of="Messages"),
+    Page("/selected", "Selected messages", messages.pasted, writes=True, of="Messages"),
     Page("/selected/act", "Selected messages", selected.act, writes=True, of="Messages"),
     Page("/failures", "Failures", failures.show, menu=True),
     Page("/dead-letters", "Dead letters", dead_letters.show, menu=True),

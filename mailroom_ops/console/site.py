@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from msgspec import Struct
 
@@ -108,6 +108,15 @@ class Download(Struct, frozen=True):
     lines: Iterator[str]
 
 
+BYTE_ORDER_MARK = "\ufeff"
+"""First character of a text file, by which spreadsheets read it as UTF-8."""
+
+
+def disposition(name: str) -> str:
+    """Return the header Content-Disposition of a file that browsers save under a name."""
+    return f"attachment; filename*=UTF-8''{quote(name)}"
+
+
 Answer = Shown | Goto | Frame | Download
 
 
@@ -125,6 +134,8 @@ class Page(Struct, frozen=True):
     finds: bool = False
     """Whether the page accepts a form, by POST, that leads to the page itself: an address does not get into a
     URL that is typed."""
+    reads: bool = False
+    """Whether the page accepts a form, by POST, that is too long for a URL. The page only reads."""
     local: bool = False
     """Whether only the local stage has the page."""
     of: str = ""

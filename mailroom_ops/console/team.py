@@ -39,6 +39,7 @@ READING = (
     Page("/", "Overview", overview.show, menu=True),
     Page("/lanes", "Lanes", lanes.show, of="Overview"),
     Page("/messages", "Messages", messages.show, menu=True, finds=True),
+    Page("/selected", "Selected messages", messages.pasted, reads=True, of="Messages"),
     Page("/message", "Message", message.show, of="Messages"),
     Page("/message/mail", "Mail", message.frame, of="Messages"),
     Page("/message/receipt", "Receipt", message.receipt, of="Messages"),
@@ -90,7 +91,9 @@ class Team:
         except FAULTS as fault:
             reason = f"The OpenID provider {fault}." if isinstance(fault, RequestFailed) else f"{fault}"
             logger.warning("sign-in refused", reason=reason)
-            return _page(f"You are not signed in. {reason}", _BUTTON.format(to="/")), scope
+            response = _page(f"You are not signed in. {reason}", _BUTTON.format(to="/"))
+            response.headers["set-cookie"] = _COOKIE.format(SIGN_IN, "", 0)  # a sign-in is used once
+            return response, scope
         except aws_fault_types() as error:
             return _page(
                 " ".join(sentences_of(error, self._stage)), "<p>Try again in a minute.</p>", 502

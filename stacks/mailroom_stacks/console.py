@@ -10,13 +10,14 @@ from aws_cdk import aws_apigatewayv2 as http
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
+from mailroom.content.payloads import CONSOLE
 from mailroom.environment import ConsoleSettings
 from mailroom.providers import MODULES
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction, arn_by_name
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.http_api import default_stage
 from mailroom_stacks.constructs.naming import StageStack, accept, publish
-from mailroom_stacks.constructs.storage import provider_secret, read_payloads
+from mailroom_stacks.constructs.storage import bucket_name, provider_secret, read_payloads
 from mailroom_stacks.constructs.templates import read_templates
 from mailroom_stacks.paths import CAMPAIGN_FILE
 from mailroom_stacks.settings.console import Console
@@ -92,6 +93,7 @@ class ConsoleStack(StageStack):
         functions = [arn_by_name(self, "lambda", "function", settings.name(short)) for short in READ_SETTINGS]
         searched = [table("search")] if settings.search else []
         key = arn_by_name(self, "secretsmanager", "secret", f"{settings.name('search-key')}-??????")
+        files = f"{bucket_name(settings, 'payloads')}/{CONSOLE}/*"
         sessions = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["session#*"]}}
         return [
             Grant(["lambda:GetFunctionConfiguration"], functions),
@@ -137,6 +139,11 @@ class ConsoleStack(StageStack):
                 wildcard="AWS does not restrict these lists to the resources of a stage.",
             ),
             *read_payloads(self, settings),
+            Grant(
+                ["s3:PutObject"],
+                [self.format_arn(service="s3", region="", account="", resource=files)],
+                wildcard="Each CSV file has a key of its own, which expires after a day.",
+            ),
             *read_templates(self, settings, "*", "A page renders messages with the versions that they had."),
         ]
 

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from aws_cdk import Duration
 from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
 from mailroom.campaigns.runs import BEGUN, PAUSES
+from mailroom.content.payloads import CONSOLE
 from mailroom.ledger.items import FAILURE_KEYS, FAILURES, LINES
 from mailroom.ledger.waits import INDEX, PROJECTED
 from mailroom.recipients.choices import TOPICS
@@ -75,6 +77,8 @@ class MailboxStack(StageStack):
         self.runs.add_index(PAUSES, "paused", "begun_at")
         self.search = Search(self, settings) if settings.search else None
         self.payloads = PrivateBucket(self, "Payloads", settings, keep_days=settings.retention.payload_days)
+        if settings.console:
+            self.payloads.add_lifecycle_rule(prefix=f"{CONSOLE}/", expiration=Duration.days(1))
         self.templates = (
             PrivateBucket(self, "Templates", settings, keep_days=None) if settings.templates.publish else None
         )

@@ -21,7 +21,7 @@ MILLISECONDS = 60_000
 
 
 class Stage:
-    """The local stage, in a process of its own, and its console's URL."""
+    """The local stage, in a process of its own, and the URLs of its consoles."""
 
     def __init__(self) -> None:
         environment = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'lambdas'}", "PYTHONUNBUFFERED": "1"}
@@ -35,6 +35,7 @@ class Stage:
         )
         answer = self._answer()
         self.url: str = answer["url"]
+        self.team: str = answer["team"]
         self.console = self.url.partition("/?")[0]
         self.receiver = f"{answer['providers']}/receiver"
 
@@ -108,6 +109,19 @@ def admitted(stage: Stage, chromium: Any, **options: Any) -> Iterator[Any]:
     page = context.new_page()
     page.goto(stage.url)
     page.wait_for_url(f"{stage.console}/")
+    yield page
+    context.close()
+
+
+@contextmanager
+def signed_in(stage: Stage, chromium: Any, name: str, to: str = "/", **options: Any) -> Iterator[Any]:
+    """A page of the console behind the sign-in, opened by a person at a path."""
+    context = chromium.new_context(base_url=stage.team, **options)
+    page = context.new_page()
+    page.goto(to)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name=name).click()
+    page.wait_for_url(f"{stage.team}/**")
     yield page
     context.close()
 

@@ -1,10 +1,10 @@
 """A stage with a console, for tests that use only the pages of this repository.
 
-`.venv` runs it. It prints one line of JSON when it has started: the URLs of the console and of the providers'
-simulators. Then each line of standard input is a command, and is answered with a line: {"put": item} puts it
-into the mailbox, {"dead": {"queue": …, "body": …}} into a dead-letter queue, {"listed": address} an address
-onto SES's own suppression list, and {"mailroom": [word, …]} runs that command, whose text and exit code are
-the answer. The stage ends with standard input.
+`.venv` runs it. It prints one line of JSON when it has started: the URLs of the consoles and of the
+providers' simulators. Then each line of standard input is a command, and is answered with a line: {"put":
+item} puts it into the mailbox, {"dead": {"queue": …, "body": …}} into a dead-letter queue, {"listed":
+address} an address onto SES's own suppression list, and {"mailroom": [word, …]} runs that command, whose text
+and exit code are the answer. The stage ends with standard input.
 """
 
 import json
@@ -27,9 +27,10 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     lifecycle.stop(WORKSPACE)  # the stage of an earlier run that was killed
     try:
-        running = lifecycle.start(WORKSPACE, lambda _: None, people=5, console=True)
+        running = lifecycle.start(WORKSPACE, lambda _: None, people=5, console=True, sign_in=True)
         stage = StageClient(running)
-        _say({"url": lifecycle.console_url(WORKSPACE), "providers": running.endpoints.providers})
+        url, team = (lifecycle.printed_url(WORKSPACE, name) for name in ("console", "sign-in"))
+        _say({"url": url, "team": team, "providers": running.endpoints.providers})
         for line in sys.stdin:
             command = json.loads(line)
             if "put" in command:

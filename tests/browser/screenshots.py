@@ -4,7 +4,7 @@ them."""
 import time
 from typing import Any
 
-from tests.browser.conftest import ROOT, Stage, admitted, launched
+from tests.browser.conftest import ROOT, Stage, admitted, launched, signed_in
 
 PICTURES = ROOT / "docs" / "pictures"
 DESK, PHONE = (1200, 760), (390, 760)
@@ -58,6 +58,9 @@ def main() -> None:
                 page.get_by_label("Id", exact=True).fill("welcome-17")
                 page.get_by_role("button", name="Look at it first").click()
                 _shoot(page, "send")
+            view = {"width": 1280, "height": 760}
+            with signed_in(stage, chromium, "ada", "/messages?live=off", viewport=view) as page:
+                _shoot(page, "sign-in")
     finally:
         stage.close()
 

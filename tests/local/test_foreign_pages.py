@@ -125,6 +125,26 @@ def test_a_foreign_page_cannot_open_a_websocket(servers: dict[str, str]) -> None
     assert ask(servers["emulator"], "GET", "/", upgrade)[0] == 403
 
 
+NAVIGATION = {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "credential", "status"),
+    [
+        (NAVIGATION, key(), 404),
+        (NAVIGATION, "test", 403),
+        ({**NAVIGATION, "Sec-Fetch-Mode": "cors"}, key(), 403),
+        ({**NAVIGATION, "Host": "evil.example"}, key(), 403),
+    ],
+    ids=["with the key", "another key", "a script", "another host"],
+)
+def test_a_browser_may_only_follow_a_link_that_has_the_stages_key(
+    servers: dict[str, str], headers: dict[str, str], credential: str, status: int
+) -> None:
+    path = f"/bucket/file.csv?X-Amz-Credential={credential}%2F20260101%2Fus-east-1%2Fs3%2Faws4_request"
+    assert ask(servers["emulator"], "GET", path, headers)[0] == status
+
+
 def test_a_request_of_a_page_of_the_stage_is_passed_on_to_the_emulator(servers: dict[str, str]) -> None:
     page = {"origin": servers["providers"], "sec-fetch-site": "same-origin"}
     upstream = Upstream(servers["emulator"])

@@ -81,7 +81,7 @@ def test_changed_code_of_any_package_changes_the_fingerprint_of_the_console(
     (edited_project / package).mkdir()
     for name in ("mailroom_local", "mailroom_ops"):
         (edited_project / name).mkdir(exist_ok=True)
-    monkeypatch.setattr("mailroom_local.stage.emulator.PACKAGE", edited_project / "mailroom_local")
+    monkeypatch.setattr("mailroom_local.stage.lifecycle.PACKAGE", edited_project / "mailroom_local")
     monkeypatch.setattr(lifecycle, "STACKS", edited_project / "mailroom_stacks")
     monkeypatch.setattr(lifecycle, "LIBRARY", edited_project)
     before = {name: lifecycle._fingerprint(name) for name in ("console", "pump")}
@@ -149,6 +149,19 @@ def test_an_interrupted_update_is_finished_by_the_next_one(
     (edited_project / "cdk.json").write_text("[]")
     assert lifecycle.update(stage_of_servers.workspace, stage_of_servers.running, lambda _: None)
     assert deployed == [edited_project / "assembly"]
+
+
+def test_only_a_stage_with_a_sign_in_lacks_its_console(
+    stage_of_servers: FileServers, edited_project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifecycle, "synthesize", lambda: edited_project / "assembly")
+    monkeypatch.setattr(lifecycle, "compare", lambda *_, **__: CompletedProcess((), 0, ""))
+    monkeypatch.setattr(lifecycle, "_deploy", lambda *_: None)
+    stage_of_servers.start(*RENEWABLE - {"sign-in"})
+    stage_of_servers.workspace.assembly.symlink_to(edited_project / "assembly")
+    assert not lifecycle.update(stage_of_servers.workspace, stage_of_servers.running, lambda _: None)
+    stage_of_servers.running.sign_in = True
+    assert lifecycle.update(stage_of_servers.workspace, stage_of_servers.running, lambda _: None)
 
 
 def test_the_end_of_a_stage_removes_the_data_of_its_simulators(stage_of_servers: FileServers) -> None:

@@ -1,5 +1,6 @@
 """The pages of a team's console: none acts, and each shows what the person's right allows."""
 
+import csv
 import io
 import json
 import re
@@ -9,23 +10,26 @@ from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 from botocore.client import BaseClient
 
 from mailroom.aws.dynamo_values import image_of
+from mailroom.campaigns.runs import Runs
 from mailroom.telemetry import logger
+from mailroom_ops.console import csv_file
 from mailroom_ops.console.server import PAGES
 from mailroom_ops.console.sessions import KEYS
 from mailroom_ops.console.team import READING
+from mailroom_ops.messages.failures_csv import COLUMNS
 from tests.ops.test_ops_console_every_page import QUERIES
 from tests.ops.test_ops_console_overview import ring
 from tests.support import ROOT
 from tests.support.dynamodb import InMemoryDynamoDB
 from tests.support.ops.campaign import NOW, RUN
 from tests.support.ops.search import index
-from tests.support.ops.shared import failure
+from tests.support.ops.shared import RUNS, failure
 from tests.support.ops.team import TeamBrowser
 from tests.support.ops.whole import ADA, MS, WholeStage, whole_stage
 from tests.support.stacks.campaign_folders import EVERYTHING, of_each_kind
@@ -158,14 +162,18 @@ def test_the_teams_console_has_no_page_that_changes_the_stage() -> None:
     assert {page.path for page in READING} <= table.keys()
 
 
-def test_every_form_that_is_sent_is_refused_but_find_and_sign_out(team_browser: TeamBrowser) -> None:
+def test_every_form_that_is_sent_is_refused_but_find_a_pasted_list_and_sign_out(
+    team_browser: TeamBrowser,
+) -> None:
     leads_browser(team_browser)
     finds = {page.path for page in READING if page.finds}
+    reads = {page.path for page in READING if page.reads}
     for page in PAGES:
         status = team_browser.post(page.path, {"id": "whole", "channel": "mail"}).status
         known = page.path in {row.path for row in READING}
-        assert status == (303 if page.path in finds else 405 if known else 404), page.path
-    assert finds == {"/messages", "/people"}
+        allowed = 303 if page.path in finds else 200 if page.path in reads else 405
+        assert status == (allowed if known else 404), page.path
+    assert (finds, reads) == ({"/messages", "/people"}, {"/selected"})
 
 
 def test_the_teams_console_has_no_form_or_link_to_a_missing_page(team_browser: TeamBrowser) -> None:
@@ -178,6 +186,7 @@ def test_the_teams_console_has_no_form_or_link_to_a_missing_page(team_browser: T
         assert set(re.findall(r'<form[^>]* method="post"[^>]*>', text)) <= {
             '<form class="find" action="/messages" role="search" method="post">',
             '<form class="row" action="/people" method="post">',
+            '<form method="post" action="/selected">',
             '<form method="post" action="/sign-out">',
         }, path
 
@@ -237,6 +246,20 @@ def test_by_read_a_whole_address_is_found_by_a_form_and_no_part_of_one(team_brow
     assert "No matching entry" in team_browser.get("/deeds", text="eve.adams").words
 
 
+def test_a_list_is_pasted_and_shows_what_the_person_may_see(team_browser: TeamBrowser) -> None:
+    form = {"list": f"{IN_ID}\n{ADA}\nnobody.at.all@example.com"}
+    leads_browser(team_browser)
+    page = team_browser.post("/selected", form)
+    assert page.status == 200
+    assert ADA in page.words
+    assert "nobody.at.all@example.com" in page.words
+    desk_browser(team_browser)
+    masked = team_browser.post("/selected", form)
+    assert masked.status == 200
+    assert PRIVATE.findall(unquote(unescape(masked.text))) == []
+    assert masked.text.count("<li>") == page.text.count("<li>")
+
+
 def test_by_contents_an_address_stays_in_the_url_so_that_it_can_be_shared(team_browser: TeamBrowser) -> None:
     leads_browser(team_browser)
     assert team_browser.post("/messages", {"q": ADA}).headers["location"] == "/messages?q=ada%40example.com"
@@ -280,16 +303,59 @@ def test_a_deed_is_shown_as_the_command_to_copy(team_browser: TeamBrowser) -> No
     assert "mailroom messages resend --dead-letters mail --stage dev" in dead
 
 
+def test_the_command_of_a_run_is_one_that_has_an_effect(team_browser: TeamBrowser) -> None:
+    leads_browser(team_browser)
+    command = f"mailroom campaign {{}} weekly --run {RUN} --stage dev"
+    assert command.format("stop") in team_browser.get("/campaigns", campaign="weekly").words
+    runs = Runs(team_browser.session.client("dynamodb"), RUNS, clock=lambda: NOW)
+    assert runs.stop("weekly", RUN)
+    words = team_browser.get("/campaigns", campaign="weekly").words
+    assert command.format("start") in words
+    assert command.format("stop") not in words
+
+
 def test_the_page_of_an_alarm_is_the_command_that_shows_it(team_browser: TeamBrowser) -> None:
     leads_browser(team_browser)
     assert "What to do: mailroom docs webhooks-failing" in team_browser.get("/").words
 
 
-def test_a_csv_is_refused_with_the_command(team_browser: TeamBrowser) -> None:
+def stored(team_browser: TeamBrowser, path: str) -> tuple[str, str]:
+    """Download a list as CSV. Return the text of the file, and its name."""
+    reply = team_browser.get(path, csv="1", since="2020-01-01")
+    url = urlsplit(reply.headers["location"])
+    assert (reply.status, url.scheme) == (303, "https")
+    assert url.netloc.startswith("mailroom-dev-payloads-")
+    assert parse_qs(url.query)["X-Amz-Expires"] == ["300"]
+    s3 = team_browser.session.client("s3")
+    file = s3.get_object(Bucket=url.netloc.partition(".")[0], Key=url.path[1:])
+    assert url.path.startswith("/console-csv/")
+    assert file["ContentType"] == "text/csv; charset=utf-8"
+    return file["Body"].read().decode(), unquote(file["ContentDisposition"])
+
+
+@pytest.mark.parametrize("path", ["/messages", "/failures"])
+def test_a_csv_file_comes_by_a_link_of_five_minutes_with_what_the_person_may_see(
+    team_browser: TeamBrowser, path: str
+) -> None:
     leads_browser(team_browser)
-    for path in ("/messages", "/failures"):
-        reply = team_browser.get(path, csv="1")
-        assert (reply.status, "--csv --stage dev" in reply.words) == (400, True)
+    text, name = stored(team_browser, path)
+    assert f'"{EVE}"' in text
+    assert name == f"attachment; filename*=UTF-8''{path[1:]} dev.csv"
+    desk_browser(team_browser)
+    masked, _ = stored(team_browser, path)
+    assert PRIVATE.findall(masked) == []
+    assert len(masked.splitlines()) == len(text.splitlines()) > 2
+    assert [len(row) for row in csv.reader(masked.splitlines())] == [len(COLUMNS)] * len(masked.splitlines())
+
+
+def test_the_name_of_an_incomplete_csv_file_has_the_number_of_its_messages(
+    team_browser: TeamBrowser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leads_browser(team_browser)
+    monkeypatch.setattr(csv_file, "MAX_CHARACTERS", 100)
+    text, name = stored(team_browser, "/messages")
+    assert len(text.splitlines()) == 2
+    assert name.endswith("messages dev, the newest 1 message.csv")
 
 
 def test_the_teams_console_stores_no_data_between_requests(team_browser: TeamBrowser) -> None:
@@ -336,6 +402,7 @@ def test_the_role_of_the_function_allows_each_call_of_each_page(
     leads_browser(team_browser)
     for path, query in every_query():
         team_browser.get(path, **query)
+    team_browser.post("/selected", {"list": f"{IN_ID}\n{ADA}"})
     team_browser.post("/sign-out", {})
     assert sorted(refused) == []
     put = {"TableName": "mailroom-dev-ledger", "Item": {}}

@@ -212,6 +212,12 @@ def test_a_token_that_is_not_valid_is_refused(
     assert "Sign in" in reply.words
 
 
+def test_a_sign_in_that_was_refused_cannot_be_tried_again(browser: TeamBrowser) -> None:
+    browser.provider.algorithm = "none"
+    assert browser.sign_in(**DESK).status == 403
+    assert browser.cookies == {}
+
+
 def test_a_configuration_of_another_issuer_is_refused(browser: TeamBrowser) -> None:
     browser.provider.issuer = "https://evil.example"
     reply = browser.post("/sign-in?to=/", {})
@@ -377,6 +383,25 @@ def test_four_hundred_hostile_requests_get_no_server_error(browser: TeamBrowser)
                 statuses.append(reply.status)
     assert len(statuses) == 400
     assert max(statuses) < 500
+
+
+HOSTILE = (
+    b"\xff",
+    b"q=\xc3",
+    b"list=%00",
+    b"list=" + b"%0A" * 2_000,
+    b"q=sealed-zz",
+    b"&&=&q",
+    b"list=id,event_type%0A",
+)
+
+
+@pytest.mark.parametrize("path", ["/messages", "/people", "/selected"])
+@pytest.mark.parametrize("body", HOSTILE, ids=lambda body: str(body[:12]))
+def test_a_hostile_form_gets_no_server_error(browser: TeamBrowser, path: str, body: bytes) -> None:
+    browser.sign_in(**DESK)
+    own = {"origin": OWN, "sec-fetch-site": "same-origin"}
+    assert browser.ask("POST", path, own, body).status < 500
 
 
 def test_the_host_is_the_consoles_own(browser: TeamBrowser) -> None:

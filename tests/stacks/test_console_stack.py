@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from mailroom_ops.console.csv_file import LINK_SECONDS, MAX_CHARACTERS, MAX_SECONDS
 from mailroom_ops.console.function import ANSWER_SECONDS, MAX_BODY
 from mailroom_ops.console.sessions import SECONDS
 from mailroom_ops.costs.stage_cost import stage_parts
@@ -37,17 +38,36 @@ def test_a_stage_without_the_setting_console_has_no_console_stack(dev: Templates
     ]
 
 
-def test_the_function_of_the_console_may_write_only_its_own_sessions(stage_with_console: Templates) -> None:
+def test_the_function_only_reads_but_for_its_own_sessions_and_files(stage_with_console: Templates) -> None:
     (role,) = stage_with_console["console"].all("IAM::Role")
     rights = allowed(role)
     writing = {action for action in rights if action.partition(":")[2].startswith(WRITES)} - {
         "dynamodb:BatchGetItem"
     }
-    assert writing == {"dynamodb:PutItem", "dynamodb:DeleteItem", "logs:CreateLogStream", "logs:PutLogEvents"}
+    assert writing == {
+        *("dynamodb:PutItem", "dynamodb:DeleteItem", "logs:CreateLogStream", "logs:PutLogEvents"),
+        "s3:PutObject",
+    }
     statements = [each for policy in role["Policies"] for each in policy["PolicyDocument"]["Statement"]]
     (sessions,) = [each for each in statements if "dynamodb:PutItem" in each["Action"]]
     assert sessions["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["session#*"]}}
     assert "mailroom-dev-deeds" in f"{sessions['Resource']}"
+    (files,) = [each for each in statements if "s3:PutObject" in each["Action"]]
+    assert "mailroom-dev-payloads" in f"{files['Resource']}"
+    assert f"{files['Resource']}".count("/console-csv/*") == 1
+
+
+def test_a_file_is_deleted_after_a_day_and_only_a_stage_with_the_console_has_such_a_rule(
+    stage_with_console: Templates, dev: Templates
+) -> None:
+    for stage, days in ((stage_with_console, [1]), (dev, [])):
+        (bucket,) = [
+            bucket
+            for bucket in stage["mailbox"].all("S3::Bucket")
+            if "mailroom-dev-payloads" in f"{bucket['BucketName']}"
+        ]
+        rules = bucket["LifecycleConfiguration"]["Rules"]
+        assert [rule["ExpirationInDays"] for rule in rules if rule.get("Prefix") == "console-csv/"] == days
 
 
 def test_both_routes_of_the_console_invoke_its_function_without_an_authorizer(
@@ -111,5 +131,8 @@ def test_the_page_about_the_teams_console_has_the_price_and_the_limits_of_its_st
     assert f"${prices[0] - prices[1]:.2f} a month" in text
     assert f"at most {RATE} requests a second, and {BURST} at once" in text
     assert f"takes over {ANSWER_SECONDS:.0f} seconds, or has over {MAX_BODY // 1_000_000} MB" in text
+    assert f"ends after {MAX_SECONDS:.0f} seconds or {MAX_CHARACTERS // 1_000_000} million characters" in text
+    assert LINK_SECONDS == 5 * 60
+    assert "a link of five minutes" in text
     assert SECONDS == 8 * 3_600
     assert "A session lasts eight hours." in text

@@ -63,6 +63,12 @@ def _config(read_seconds: float, attempts: int) -> Config:
 
 
 _REPEATABLE = _config(read_seconds=5, attempts=4)
+REGIONAL = Config(signature_version="s3v4", s3={"addressing_style": "virtual"})
+"""Configuration of a client of S3 whose URLs S3 accepts in every region.
+
+By default, botocore signs URLs for S3's global host. Regions opened since 2019 refuse such a URL. Older
+regions redirect it to another host in a bucket's first hours, and the signature is wrong for that host.
+"""
 
 
 @cache
@@ -95,13 +101,8 @@ def functions() -> "LambdaClient":
 
 @cache
 def s3() -> "S3Client":
-    """Return the S3 client, for objects of the payload bucket, and for URLs that S3 accepts in every region.
-
-    By default, botocore signs URLs for S3's global host. Regions opened since 2019 refuse such a URL. Older
-    regions redirect it to another host in a bucket's first hours, and the signature is wrong for that host.
-    """
-    regional = Config(signature_version="s3v4", s3={"addressing_style": "virtual"})
-    return boto3.client("s3", config=_REPEATABLE.merge(regional))
+    """Return the S3 client, for objects of the payload bucket and their URLs."""
+    return boto3.client("s3", config=_REPEATABLE.merge(REGIONAL))
 
 
 @cache

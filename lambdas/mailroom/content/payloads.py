@@ -17,6 +17,8 @@ MAX_PAYLOAD_VALUES = 150_000
 hundred in memory, so a payload of 10 MiB could use up the memory of a sender function."""
 OVERSIZE = "oversize"
 """Prefix of the keys of objects with the content of messages that are too large for an item."""
+CONSOLE = "console-csv"
+"""Prefix of the keys of files that people download in the console behind a sign-in, which last for a day."""
 _MAX_KEY_BYTES = 1024
 
 

@@ -109,6 +109,13 @@ def _is_known(scope: Any, headers: dict[str, str]) -> bool:
     return hmac.compare_digest(credential[1].encode(), KEY.encode()) or credential[1] in sts._sessions
 
 
+def _is_signed_link(scope: Any, headers: dict[str, str]) -> bool:
+    """Return whether a browser follows a signed link to an object, such as one of the console behind the
+    sign-in. Only who knows the stage's key can make such a link."""
+    follows = headers.get("sec-fetch-mode") == "navigate" and headers.get("host") == OWN
+    return follows and scope["method"] == "GET" and b"X-Amz-Credential=" in scope["query_string"]
+
+
 def _credentials(_: dict[str, Any]) -> dict[str, str]:
     return {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": KEY, "AWS_SESSION_TOKEN": ""}
 
@@ -116,7 +123,9 @@ def _credentials(_: dict[str, Any]) -> dict[str, str]:
 async def app(scope: Any, receive: Any, send: Any) -> None:
     """Pass a request to MiniStack, or respond with 403 if it is not allowed."""
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope.get("headers", ())}
-    if scope["type"] == "lifespan" or (is_meant(headers, OWN) and _is_known(scope, headers)):
+    if scope["type"] == "lifespan" or (
+        (is_meant(headers, OWN) or _is_signed_link(scope, headers)) and _is_known(scope, headers)
+    ):
         await ministack(scope, receive, send)
     elif scope["type"] == "websocket":
         await send({"type": "websocket.close"})

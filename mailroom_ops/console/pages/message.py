@@ -11,15 +11,15 @@ from mailroom.channels.contracts import CHANNELS
 from mailroom.channels.previewed import Preview
 from mailroom.errors import Invalid, InvalidSecret, Malformed
 from mailroom.ledger import cancellation
-from mailroom.ledger.status_reader import READY, LedgerReader, MessageStatus, of_ledger
+from mailroom.ledger.status_reader import READY, MessageStatus, of_ledger
 from mailroom.message.message import Key
-from mailroom_ops.console.pages.messages import deployed_at, finder_at, rules_at
+from mailroom_ops.console.pages.messages import deployed_at, finder_at, reader_at, rules_at
 from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.advice import CANCELLED, advice, buttons, commands
 from mailroom_ops.messages.items import attributes_of, text_of
 from mailroom_ops.messages.lookup import row_of
 from mailroom_ops.messages.timeline import TRIED, Step, last_try, meaning, timeline
-from mailroom_ops.messages.views import MessageView, reader_of, titled, view_of
+from mailroom_ops.messages.views import MessageView, titled, view_of
 from mailroom_ops.messages.waiting import turn_of
 from mailroom_ops.shared.deeds import Deed, thing_of
 from mailroom_ops.shared.refusals import Refused
@@ -160,11 +160,6 @@ def receipt(site: Site, request: Request) -> Answer:
 def find(site: Site, request: Request) -> list[MessageStatus]:
     """Return the messages with the id of the request, of all channels if the request names no channel."""
     return reader_at(site).find(request["id"], request["channel"] or None)
-
-
-def reader_at(site: Site) -> LedgerReader:
-    """Return the reader of the stage's messages by their ids."""
-    return site.kept("reader", lambda: reader_of(site.session, site.stage))
 
 
 def _followed_by(site: Site, message: MessageStatus) -> list[MessageStatus]:

@@ -1,4 +1,4 @@
-"""Page of messages: the newest ones, or the messages of a recipient or an id."""
+"""Pages of messages: the newest ones, the messages of a recipient or an id, or those of a pasted list."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -6,13 +6,19 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from mailroom.channels.contracts import CONTRACTS
+from mailroom.ledger.status_reader import LedgerReader
 from mailroom.search.finder import Finder
 from mailroom_ops.console.site import Answer, Download, Request, Shown, Site, View
 from mailroom_ops.messages.filters import MessageFilter, bounds
 from mailroom_ops.messages.items import Rules, rules_of
-from mailroom_ops.messages.lookup import PARTS, FoundAnswer, Lookup, MessageRow, finder_of
+from mailroom_ops.messages.lookup import PARTS, FoundAnswer, Lookup, MessageRow, finder_of, row_of
+from mailroom_ops.messages.views import reader_of
 from mailroom_ops.messages.waiting import unlisted
+from mailroom_ops.shared.refusals import Refused
 from mailroom_ops.shared.stage_queues import DeployedStage
+
+MAX_LINES = 1_000
+"""Maximum number of lines of a pasted list, which are looked up within one request."""
 
 
 class Messages(View, frozen=True):
@@ -31,6 +37,15 @@ class Messages(View, frozen=True):
     channels: tuple[str, ...] = tuple(CONTRACTS)
 
 
+class Selected(View, frozen=True):
+    """Values of the page of a pasted list."""
+
+    found: list[MessageRow] | None
+    """Messages of the list; None before a list was pasted."""
+    missing: list[str]
+    """Entries of the list without a message."""
+
+
 def show(site: Site, request: Request) -> Answer:
     """Show a page of messages, or download all of them as CSV. Raises Refused for an invalid cursor or
     time."""
@@ -46,6 +61,19 @@ def show(site: Site, request: Request) -> Answer:
     filters = sum(map(bool, structs.astuple(selection)))
     view = Messages(answer, filters, finder is None, unlisted(answer.queued), alike)
     return Shown(view, f"Messages to {text}" if answer.by == "recipient" else text or "Messages")
+
+
+def pasted(site: Site, request: Request) -> Answer:
+    """Show the form for a list and, once a list was pasted, its messages. Raises Refused."""
+    lines = request["list"].splitlines()
+    if request.form is None or not any(map(str.strip, lines)):
+        return Shown(Selected(None, []))
+    if len(lines) > MAX_LINES:
+        raise Refused(f"Paste at most {MAX_LINES:,} lines, or use mailroom messages list --ids with a file.")
+    from mailroom_ops.messages.listed import listed
+
+    messages, missing = listed(reader_at(site), finder_at(site), request["list"], filter_of(site, request))
+    return Shown(Selected([*map(row_of, messages)], missing))
 
 
 def _alike(rows: Sequence[MessageRow]) -> list[list[MessageRow]]:
@@ -66,6 +94,11 @@ def filter_of(site: Site, request: Request) -> MessageFilter:
 def deployed_at(site: Site) -> DeployedStage:
     """Return the deployed stage. Raises NotDeployed, and botocore's errors."""
     return site.kept("deployed", lambda: DeployedStage.of(site.session, site.stage))
+
+
+def reader_at(site: Site) -> LedgerReader:
+    """Return the reader of the stage's messages by their ids."""
+    return site.kept("reader", lambda: reader_of(site.session, site.stage))
 
 
 def rules_at(site: Site) -> Rules:

@@ -1,5 +1,5 @@
-"""Pages of selected messages: a list that is pasted, and an act on the messages that were selected in any
-list. An act shows what it would do first, and then runs in the background."""
+"""Page of an act on the messages that were selected in a list. An act shows what it would do first, and then
+runs in the background."""
 
 import secrets
 import threading
@@ -12,16 +12,13 @@ from msgspec import Struct
 from mailroom.channels.previewed import Preview
 from mailroom_ops.console.job import Job
 from mailroom_ops.console.pages.form import document_of
-from mailroom_ops.console.pages.message import reader_at
 from mailroom_ops.console.pages.message_acts import again_at, states_at
-from mailroom_ops.console.pages.messages import deployed_at, filter_of, finder_at
+from mailroom_ops.console.pages.messages import deployed_at, reader_at
 from mailroom_ops.console.site import Answer, Download, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.cancel import Canceller
 from mailroom_ops.messages.failed_messages import failure_of
 from mailroom_ops.messages.failures_csv import csv_lines
 from mailroom_ops.messages.items import text_of
-from mailroom_ops.messages.listed import listed
-from mailroom_ops.messages.lookup import MessageRow, row_of
 from mailroom_ops.messages.sets import AT_ONCE, LARGE, Act, MessageResult
 from mailroom_ops.repair.correct import corrector_of
 from mailroom_ops.repair.corrector import FIXED, OF_THE_OLD, Corrector
@@ -29,8 +26,6 @@ from mailroom_ops.shared.refusals import Refused
 from mailroom_ops.shared.selected_messages import MessageRef
 from mailroom_ops.shared.tables import parts
 
-MAX_LINES = 1_000
-"""Maximum number of lines of a pasted list, which are looked up within one request."""
 SHOWN = 50
 _JOBS = 20
 """Maximum number of jobs that are kept to be shown."""
@@ -38,15 +33,6 @@ _AT_ONCE_SECONDS = 1.0
 """Seconds for which a request waits for its job, so that a small set is done without a page of progress."""
 _TITLES = {"resend": "Send again", "cancel": "Cancel", "correct": "Correct"}
 _STARTING = threading.Lock()
-
-
-class Selected(View, frozen=True):
-    """Values of the page of a pasted list."""
-
-    found: list[MessageRow] | None
-    """Messages of the list; None before a list was pasted."""
-    missing: list[str]
-    """Entries of the list without a message."""
 
 
 class SelectedChange(View, frozen=True):
@@ -118,17 +104,6 @@ class SetJob(Job):
 def _alone(message: MessageResult) -> MessageResult:
     """Leave out a message that may arrive twice, because an operator has to check each of them."""
     return message.refused("it may arrive twice; open it to decide") if message.may_arrive_twice else message
-
-
-def show(site: Site, request: Request) -> Answer:
-    """Show the form for a list and, once a list was pasted, its messages. Raises Refused."""
-    lines = request["list"].splitlines()
-    if request.form is None or not any(map(str.strip, lines)):
-        return Shown(Selected(None, []))
-    if len(lines) > MAX_LINES:
-        raise Refused(f"Paste at most {MAX_LINES:,} lines, or use mailroom messages list --ids with a file.")
-    messages, missing = listed(reader_at(site), finder_at(site), request["list"], filter_of(site, request))
-    return Shown(Selected([*map(row_of, messages)], missing))
 
 
 def act(site: Site, request: Request) -> Answer:

@@ -45,7 +45,7 @@ def console_faults(console: Console | None, *, local: bool) -> Iterator[str]:
     if console is None:
         return
     if local:
-        yield "console: a local stage has none; remove it, and use mailroom console --stage local."
+        yield "console: a local stage has none; remove it, and try the sign-in by mailroom up --sign-in."
     roles = (*console.roles.read, *console.roles.contents)
     if not roles:
         yield "console.roles: lists nobody; list groups, addresses or domains in read or contents."

@@ -188,6 +188,8 @@ class Session(boto3.session.Session):
         self.instead = dict(instead or {})
 
     def client(self, service_name: Any, *args: Any, **kwargs: Any) -> Any:
+        if service_name == "s3" and "config" in kwargs:
+            return _aws().client("s3", **kwargs)  # the configuration decides about signed URLs
         return self.instead[service_name] if service_name in self.instead else client(service_name)
 
 
