@@ -1,4 +1,4 @@
-"""Standard input of a row's producer: a program that puts mails into the row's queue, and shows what is in it.
+"""Standard input of a row's producer, a program that puts mails into the row's queue and shows its content.
 
 This module imports only the standard library, because each row's own Python imports it.
 """
@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable, Sequence
 
 State = dict[str, str]
-"""`waiting` and `failed`, each a text that contains the names of mails: those that the system will send or may
-send, and those whose failure it has recorded."""
+"""Texts `waiting` and `failed`. The first contains the names of mails that the system will or may send, the
+second the names of mails whose failure the system has recorded."""
 
 
 def serve(

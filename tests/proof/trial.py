@@ -2,13 +2,14 @@
 
 import json
 import os
+import re
 import secrets
 import signal
 import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -23,10 +24,12 @@ from tests.proof.ses import Ses
 COLUMNS = ("stops", "sent_twice", "late", "lost", "stuck", "unknown")
 SENTINEL = "sentinel"
 """Beginning of the names of mails that only show how far the worker is."""
+PROMISED = ("sent_twice", "lost", "stuck", "unknown")
+"""Columns that are 0 for Mailroom if SES's events arrive."""
 MAILS = 2
 """Mails of a trial: one in the worker's hands, and one behind it."""
 TIMEOUT_SECONDS = 30
-"""Time after which a system gives a mail of a dead worker to another worker. It replaces the system's default."""
+"""Time after which a system gives a mail of a dead worker to another worker, instead of its default."""
 BOUND_SECONDS = 2.5 * TIMEOUT_SECONDS
 START_SECONDS = 120.0
 PASSWORD = secrets.token_hex(16)
@@ -38,7 +41,7 @@ _NUMBERS = count(1)
 
 
 class Unjudged(Exception):
-    """A trial that shows nothing, with the reason."""
+    """Trial without a result, with the reason."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class Row:
 
 
 class Lane:
-    """Worker with its own queue behind its own proxy. Its trials follow each other."""
+    """Worker with a queue and a proxy of its own, which makes one trial after the other."""
 
     def __init__(self, row: Row, ses: Ses, ports: Mapping[str, int], place: str, log: Path) -> None:
         """`place` is the lane's part of the servers: a database, or a prefix of names."""
@@ -70,21 +73,25 @@ class Lane:
         self._environment = environment(row, self._proxy.ports, place, log)
         self._worker: subprocess.Popen[bytes] | None = None
         log.mkdir(parents=True, exist_ok=True)
-        self._producer = subprocess.Popen(
-            row.producer,
-            cwd=REPOSITORY,
-            env=environment(row, {**ports, "ses": ses.port}, place, log),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=(log / "producer").open("wb"),
-            text=True,
-            start_new_session=True,
-        )
+        with (log / "producer").open("wb") as errors:
+            self._producer = subprocess.Popen(
+                row.producer,
+                cwd=REPOSITORY,
+                env=environment(row, {**ports, "ses": ses.port}, place, log),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
+            )
 
     def close(self) -> None:
         self._kill()
         self._proxy.close()
         _end(self._producer)
+        for stream in (self._producer.stdin, self._producer.stdout):
+            assert stream is not None
+            stream.close()
 
     def points(self) -> int:
         """Return the number of points at which a worker can be stopped, from the put of the mails until the
@@ -126,7 +133,7 @@ class Lane:
         return _judged(names, sends, set(sends) if self._row.by_clock else early, self._tell("state"))
 
     def _idle(self) -> None:
-        """Wait until the worker is up and has no mail."""
+        """Wait until the worker is up and its queue is empty."""
         self._sentinels(1)
         wait_until(lambda: self._settled([SENTINEL]), BOUND_SECONDS, POLL_SECONDS)
 
@@ -138,7 +145,7 @@ class Lane:
 
     def _sentinels(self, number: int) -> None:
         """Put mails, and wait for the sending of each before the next. After that, the worker is up, and has
-        sent every mail that does not wait for a time-out. A command of cron has no time-outs."""
+        sent every mail except those that wait for a time-out. Cron needs none of this."""
         for _ in range(0 if self._row.by_clock else number):
             name = f"{SENTINEL}-{next(_NUMBERS)}"
             self._tell("put", name)
@@ -150,11 +157,11 @@ class Lane:
         return name in self._ses.accepted()
 
     def _done(self, names: Sequence[str]) -> bool:
-        """Return whether these mails were sent, and the system will do nothing more for them."""
+        """Return whether these mails were sent and are settled."""
         return self._settled(names) and {*names} <= {*self._ses.accepted()}
 
     def _settled(self, names: Sequence[str]) -> bool:
-        """Return whether the system will do nothing more for these mails. Start the worker if it has ended."""
+        """Return whether these mails have left the queue. Start the worker if it ended."""
         state = self._tell("state")
         if any(_names(name, state["waiting"]) for name in names):
             self._supervise(waiting=True)
@@ -163,7 +170,7 @@ class Lane:
 
     def _supervise(self, *, waiting: bool = False) -> None:
         """Start the worker unless it runs. A command of cron starts only if a mail is waiting."""
-        if self._worker is not None and self._worker.poll() is None or self._row.by_clock and not waiting:
+        if (self._worker is not None and self._worker.poll() is None) or (self._row.by_clock and not waiting):
             return
         with (self._log / "worker").open("ab") as log:
             self._worker = subprocess.Popen(
@@ -231,8 +238,8 @@ def _judged(names: Sequence[str], sends: Mapping[str, int], early: set[str], sta
 
 
 def _names(name: str, text: str) -> bool:
-    """Return whether a text contains a name, and not only a longer name that begins with it."""
-    return any(not rest[:1].isdigit() for rest in text.split(name)[1:])
+    """Return whether a text contains a name, other than as the beginning of a longer name."""
+    return re.search(rf"{name}(?!\d)", text) is not None
 
 
 def _end(process: subprocess.Popen[Any]) -> None:
@@ -240,6 +247,3 @@ def _end(process: subprocess.Popen[Any]) -> None:
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-
-
-Judge = Callable[[int], Counter[str]]

@@ -1,5 +1,5 @@
-"""Celery on Redis, as its pages "Using Redis" and "Tasks" describe. A worker has one process, so that the same
-call is the n-th in each run."""
+"""Celery on Redis, as its pages "Using Redis" and "Tasks" describe. A worker has one process, so that the
+same call is the n-th in each run."""
 
 import os
 
@@ -9,10 +9,13 @@ from celery import Celery
 from tests.proof.producer import State, serve
 
 app = Celery("mails", broker=os.environ["REDIS_URL"])
+seconds = int(os.environ["TIMEOUT_SECONDS"])
+# The time-outs are an hour, 100 seconds (10 times 10) and 300 seconds by default.
 app.conf.broker_transport_options = {
-    "visibility_timeout": int(os.environ["TIMEOUT_SECONDS"]),
-    "unacked_restore_interval": 1,
+    "visibility_timeout": seconds,
+    "unacked_restore_interval": 5,
     "unacked_restore_throttle": 1,
+    "unacked_mutex_expire": seconds // 3,
 }
 app.conf.worker_concurrency = 1
 app.conf.broker_connection_retry_on_startup = True

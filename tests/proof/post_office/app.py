@@ -1,4 +1,5 @@
-"""Producer of django-post-office. Its worker is the command `send_queued_mail`, which cron starts each minute."""
+"""Producer of django-post-office, whose worker is the command `send_queued_mail`, started by cron each
+minute."""
 
 from collections.abc import Sequence
 
@@ -11,8 +12,8 @@ from tests.proof.producer import State, serve
 def main() -> None:
     django.setup()
     call_command("migrate", verbosity=0)
-    from post_office import mail  # noqa: PLC0415 - Django must be set up before
-    from post_office.models import STATUS, Email  # noqa: PLC0415
+    from post_office import mail
+    from post_office.models import STATUS, Email
 
     def put(names: Sequence[str]) -> None:
         for name in names:

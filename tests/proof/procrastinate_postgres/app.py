@@ -1,5 +1,5 @@
-"""Procrastinate on PostgreSQL, as its quick start and its page "Retry stalled jobs" describe. The page's task runs
-each 10 minutes; here each 10 seconds."""
+"""Procrastinate on PostgreSQL, as its quick start and its page "Retry stalled jobs" describe. The task of the
+page runs each 10 minutes; here it runs each 10 seconds."""
 
 import os
 from typing import Any

@@ -1,4 +1,4 @@
-"""Polls a queue, and calls a function's handler with the batches, as Lambda does with a function's queue."""
+"""Worker that polls a queue like Lambda, and calls a function's handler with each batch."""
 
 import sys
 from importlib import import_module
