@@ -1,8 +1,10 @@
 """Runs rows of the table: each is killed at each point, five times, and the worst run counts."""
 
 import os
+import shutil
 import sys
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +21,7 @@ from tests.proof.trial import COLUMNS, Lane, Row, Unjudged
 
 RUNS = int(os.environ.get("RUNS") or size(5, 1))
 ROWS_AT_ONCE = 6
+_ENDING = threading.Event()
 Counts = dict[str, int]
 Result = Counts | str
 """Counts of a row, or the reason why the row cannot be judged."""
@@ -29,12 +32,17 @@ def count(rows: Mapping[str, Row]) -> dict[str, Result]:
     """Return the result of each row."""
     logs = Path(tempfile.mkdtemp(prefix="mailroom-proof-logs-"))
     ses = Ses()
+    threads = ThreadPoolExecutor(ROWS_AT_ONCE)
     try:
-        with ThreadPoolExecutor(ROWS_AT_ONCE) as threads:
-            results = threads.map(lambda name: _count(rows[name], ses, logs / name), rows)
-            return dict(zip(rows, results, strict=True))
+        results = list(threads.map(lambda name: _count(rows[name], ses, logs / name), rows))
     finally:
+        _ENDING.set()  # an interrupted run makes no more trials
+        threads.shutdown(cancel_futures=True)
+        _ENDING.clear()
         ses.close()
+    if not any(isinstance(result, str) for result in results):
+        shutil.rmtree(logs)
+    return dict(zip(rows, results, strict=True))
 
 
 def _count(row: Row, ses: Ses, logs: Path) -> Result:
@@ -64,12 +72,13 @@ def _count(row: Row, ses: Ses, logs: Path) -> Result:
 def _trials(lane: Lane, places: Places) -> list[tuple[int, Counter[str]]]:
     """Make the trials of `places` until none is left. Return the number of the run and the result of each."""
     results = []
-    while True:
+    while not _ENDING.is_set():
         try:
             run, stop = places.get_nowait()
         except Empty:
-            return results
+            break
         results.append((run, lane.trial(stop)))
+    return results
 
 
 def worst(results: Iterable[tuple[int, Counter[str]]]) -> Counts:

@@ -21,7 +21,7 @@ app.conf.worker_concurrency = 1
 app.conf.broker_connection_retry_on_startup = True
 
 
-@app.task(name="send", acks_late=os.environ.get("ACKS_LATE") == "1")
+@app.task(name="send", acks_late=os.environ.get("ACKS_LATE") == "1")  # type: ignore[untyped-decorator]
 def send(name: str) -> None:
     boto3.client("sesv2").send_email(
         FromEmailAddress="mailroom@example.com",

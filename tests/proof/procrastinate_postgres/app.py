@@ -14,7 +14,7 @@ JOBS = "SELECT args->>'name' AS name, status::text FROM procrastinate_jobs WHERE
 WAITING = ("todo", "doing")
 
 
-@app.task(name="send")
+@app.task(name="send")  # type: ignore[untyped-decorator]
 def send(name: str) -> None:
     boto3.client("sesv2").send_email(
         FromEmailAddress="mailroom@example.com",
@@ -25,8 +25,8 @@ def send(name: str) -> None:
 
 if os.environ.get("RETRY_STALLED") == "1":
 
-    @app.periodic(cron="* * * * * */10")
-    @app.task(queueing_lock="retry_stalled_jobs", pass_context=True)
+    @app.periodic(cron="* * * * * */10")  # type: ignore[untyped-decorator]
+    @app.task(queueing_lock="retry_stalled_jobs", pass_context=True)  # type: ignore[untyped-decorator]
     async def retry_stalled_jobs(context: Any, timestamp: int) -> None:
         for job in await app.job_manager.get_stalled_jobs():
             await app.job_manager.retry_job(job)

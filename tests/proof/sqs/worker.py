@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 from os import environ
-from typing import Any
+from typing import Any, cast
 
 import boto3
 
@@ -14,7 +14,7 @@ ATTRIBUTES = ("messageId", "receiptHandle", "body", "attributes")
 
 
 def main(module: str) -> None:
-    handler, sqs = import_module(module).handler, boto3.client("sqs")
+    handler, sqs = import_module(module).handler, cast(Any, boto3.client("sqs"))
     queue = {"QueueUrl": environ["QUEUE_URL"]}
     while True:
         messages: list[dict[str, Any]] = sqs.receive_message(
