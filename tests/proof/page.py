@@ -53,9 +53,9 @@ def picture(results: Mapping[str, Any]) -> str:
         f'<rect width="100%" height="{height}" fill="#ffffff"/>',
     ]
     for number, (name, colour) in enumerate(COLOURS.items()):
-        x = _LEFT + 84 * number
-        parts.append(f'<rect x="{x}" y="12" width="12" height="12" fill="{colour}"/>')
-        parts.append(f'<text x="{x + 16}" y="22">{name.replace("_", " ")}</text>')
+        corner = _LEFT + 84 * number
+        parts.append(f'<rect x="{corner}" y="12" width="12" height="12" fill="{colour}"/>')
+        parts.append(f'<text x="{corner + 16}" y="22">{name.replace("_", " ")}</text>')
     for number, (name, row) in enumerate(ROWS.items()):
         counts, y = results["rows"][name], _TOP + _ROW * number
         label = escape(row.label.replace("`", ""))

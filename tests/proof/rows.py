@@ -71,7 +71,7 @@ def _bullmq() -> Row:
         "BullMQ on Redis",
         (node, program, "worker"),
         (node, program, "producer"),
-        "30 seconds",
+        "1 minute",
         ("redis",),
         {"NODE_PATH": modules},
     )

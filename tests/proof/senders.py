@@ -26,6 +26,7 @@ from tests.proof.counting import NAMES, TWO_PROVIDERS, Trial, count
 from tests.support.faults.outside import Trouble
 from tests.support.faults.world import FALLBACK, MAIL, World, mail
 
+sender: Any = powertools_sender
 _TIMED = (base, persistence, datarecord, dynamodb)
 """Modules of Powertools that read the clock."""
 
@@ -62,8 +63,8 @@ class Baseline(Mailroom):
     def worker(self, url: str = MAIL) -> Any:
         """Return this process again, because the senders store no state in it."""
         tables = self.outside.watch(self.dynamodb, "put_item", "update_item", "get_item", "delete_item")
-        powertools_sender.adapter._client = self.outside.watch(self.ses, "send_email")
-        powertools_sender.layer.client = tables
+        sender.adapter._client = self.outside.watch(self.ses, "send_email")
+        sender.layer.client = tables
         return self
 
     def handle(self, event: Mapping[str, Any], _milliseconds: Callable[[], int]) -> Any:
@@ -72,9 +73,9 @@ class Baseline(Mailroom):
         with ExitStack() as stack:
             for module in _TIMED:
                 stack.enter_context(patch.object(module, "dt", virtual))
-            failover = Failover(powertools_sender.adapter, self.resend_adapter())
-            stack.enter_context(patch.object(powertools_sender, "adapter", failover))
-            return powertools_sender.handler(event, context())
+            failover = Failover(sender.adapter, self.resend_adapter())
+            stack.enter_context(patch.object(sender, "adapter", failover))
+            return sender.handler(event, context())
 
 
 class Failover:

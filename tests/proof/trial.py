@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -149,7 +150,7 @@ class Lane:
         for _ in range(0 if self._row.by_clock else number):
             name = f"{SENTINEL}-{next(_NUMBERS)}"
             self._tell("put", name)
-            if not wait_until(lambda name=name: self._sent(name), START_SECONDS, POLL_SECONDS):
+            if not wait_until(partial(self._sent, name), START_SECONDS, POLL_SECONDS):
                 raise Unjudged(f"{self._row.label}: the worker does not work; see {self._log}")
 
     def _sent(self, name: str) -> bool:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from os import environ
-from typing import Any
+from typing import Any, cast
 
 import boto3
 
@@ -34,7 +34,7 @@ class Producer:
     """Queue of one worker, with the mails that are in it."""
 
     def __init__(self) -> None:
-        self._sqs, self._dynamodb = boto3.client("sqs"), boto3.client("dynamodb")
+        self._sqs, self._dynamodb = cast(Any, boto3.client("sqs")), boto3.client("dynamodb")
         self._names: list[str] = []
         self._failed: list[str] = []
         self._feedback = Ledger(self._dynamodb, "ledger", lease=0, ttl=1e6, clock=time.time)
@@ -63,8 +63,8 @@ class Producer:
 
     def state(self) -> State:
         """Return all mails that were put since the queue was empty as waiting, until it is empty again."""
-        request: Any = {"QueueUrl": self._queue, "AttributeNames": COUNTS}
-        attributes = self._sqs.get_queue_attributes(**request)["Attributes"]
+        response = self._sqs.get_queue_attributes(QueueUrl=self._queue, AttributeNames=COUNTS)
+        attributes = response["Attributes"]
         if not any(int(attributes[name]) for name in COUNTS):
             self._failed += filter(self._has_failed, self._names)
             self._names = []
