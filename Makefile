@@ -45,6 +45,18 @@ cdk: .venv/.ready ## install the CDK's command line: `cdk`, in an activated .ven
 	@$(MAILROOM) cdk -- --version >/dev/null
 	@ln -sf ../../.local/cdk/node_modules/.bin/cdk .venv/bin/cdk
 
+# Environments of the peers of `make proof`, one for each folder with a lock file.
+PEERS = $(patsubst tests/proof/%,.local/peers/%/.ready,$(patsubst %/,%,$(dir $(wildcard tests/proof/*/requirements.txt tests/proof/*/package-lock.json))))
+.local/peers/%/.ready: tests/proof/%/requirements.txt .venv/.ready
+	@test -x .local/peers/$*/bin/python || python3 -m venv .local/peers/$*
+	@$(UV) pip sync $(LOCKED) --python .local/peers/$*/bin/python $< || $(REFUSED)
+	@touch $@
+
+.local/peers/%/.ready: tests/proof/%/package-lock.json .venv/.ready
+	@mkdir -p $(@D) && cp $(<D)/package.json $(<D)/package-lock.json $(<D)/.npmrc $(@D)
+	@npm ci --loglevel error --prefix $(@D) || $(REFUSED)
+	@touch $@
+
 demo: setup ## send messages on all channels on the emulated AWS, also difficult ones, and check every outcome
 	@$(PY) -m lab.demo
 
@@ -148,7 +160,9 @@ short: ## run bench, proof, chaos and oracle in their short form, which shows th
 bench: setup .local/oracle/.ready ## measure the figures of docs/reference/limits.md; writes lab/bench/results.json
 	@$(PY) -m lab.bench
 
-proof: .venv/.ready .local/proof/.ready ## kill senders at every call, and count messages that were sent twice, lost or stuck
+# ROW names the rows to run, such as celery: their labels contain it. Other rows keep their recorded figures.
+export ROW
+proof: .venv/.ready .local/proof/.ready $(PEERS) ## kill senders at every call, and count messages that were sent twice, late, lost or stuck
 	@$(PY) -m tests.proof
 
 chaos: setup .local/chaos/.ready ## cause faults of functions and providers under load, in a run of about seven minutes, and count messages that were lost or sent twice
@@ -173,8 +187,8 @@ lock: ## resolve all requirements files again, and write the lock files; UPGRADE
 	sed -i.old '1i\
 	-r requirements.txt' requirements-dev.txt && rm requirements-dev.txt.old
 	for f in lambdas/requirements/*.in; do $(COMPILE) -c requirements.txt $$f -o $${f%.in}.txt; done
-	for f in mailroom_local/requirements.in mailroom_local/sign_in/requirements.in requirements/*.in; do $(COMPILE) $$f -o $${f%.in}.txt; done
-	npm install --loglevel error --package-lock-only --prefix mailroom_ops/deploying
+	for f in mailroom_local/requirements.in mailroom_local/sign_in/requirements.in requirements/*.in tests/proof/*/*.in; do $(COMPILE) $$f -o $${f%.in}.txt; done
+	for folder in mailroom_ops/deploying tests/proof/bullmq_redis; do npm install --loglevel error --package-lock-only --prefix $$folder; done
 
 new: .venv/.ready ## make a folder with stages of your own from this code: make new FOLDER=../mail
 	@test -n "$$FOLDER" || { echo 'Name a folder that does not exist yet: make new FOLDER=../mail' >&2; exit 2; }

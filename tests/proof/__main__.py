@@ -1,6 +1,8 @@
 """`make proof`: kill each sender at each of its calls, and print how the mails ended. Then kill an
 application at each of its calls, for each way to commit an order with its message. Writes
-lab/bench/proof.json and lab/bench/proof_orders.json."""
+lab/bench/sent_once.json with the table and picture of its page, proof.json and proof_orders.json.
+
+With ROW=celery, only the rows whose names contain this word are run. Their figures are printed."""
 
 import json
 import os
@@ -10,18 +12,49 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from lab import REPOSITORY, figures, measured
+from lab import REPOSITORY, SHORT, figures, measured
 from lab.bench.functions import in_a_process
 from mailroom_stacks.paths import LIBRARY
-from tests.proof import orders
+from tests.proof import orders, page, suite, trial
 from tests.proof.counting import COLUMNS, LABELS, TWO_PROVIDERS, Counts
+from tests.proof.rows import ROWS, SHORT_ROWS
 
-RESULTS, ORDERS = figures("proof.json"), figures("proof_orders.json")
+RESULTS, ORDERS, SUITE = figures("proof.json"), figures("proof_orders.json"), figures("sent_once.json")
 PYTHON = REPOSITORY / ".local" / "proof" / "bin" / "python"
 """Python of the environment with AWS's SDK for durable functions."""
+NEEDS = "needs "
+"""Beginning of the reason why a row cannot be judged on a machine that lacks a program."""
 
 
 def main() -> None:
+    word, screen = os.environ.get("ROW", ""), Console(highlight=False)
+    rows = {name: row for name, row in ROWS.items() if word in name and (name in SHORT_ROWS or not SHORT)}
+    results = suite.count(rows)
+    table = Table("sender", *trial.COLUMNS)
+    for name, ends in results.items():
+        table.add_row(rows[name].label, *([ends] if isinstance(ends, str) else map(str, ends.values())))
+    screen.print(table)
+    if not word:
+        record = {"measured": measured(), "runs": suite.RUNS, "rows": results}
+        earlier = json.loads(SUITE.read_text()) if SUITE.exists() else {}
+        SUITE.write_text(json.dumps(record | {"again": earlier.get("rows")}, indent=2) + "\n")
+        if not SHORT:
+            page.write(record)
+        _models(screen)
+    _check_suite(results)
+
+
+def _check_suite(results: dict[str, suite.Result]) -> None:
+    """Exit with an error if Mailroom breaks a promise, or if a row fails that this machine can run."""
+    if reasons := [ends for ends in results.values() if isinstance(ends, str) and not ends.startswith(NEEDS)]:
+        sys.exit("\n".join(reasons))
+    mailroom = results.get("mailroom")
+    if isinstance(mailroom, dict) and any(mailroom[name] for name in trial.PROMISED):
+        sys.exit(f"{ROWS['mailroom'].label}: {', '.join(trial.PROMISED)} must be 0")
+
+
+def _models(screen: Console) -> None:
+    """Count the rows that run on models of AWS, and the orders."""
     command = [str(PYTHON), "-m", "tests.proof.durable"]
     try:
         # Mailroom is not installed in that environment.
@@ -36,7 +69,6 @@ def main() -> None:
     table = Table("sender", *COLUMNS, title=f"written to {RESULTS.relative_to(REPOSITORY)}")
     for name, ends in counts.items():
         table.add_row(LABELS[name], *map(str, ends.values()))
-    screen = Console(highlight=False)
     screen.print(table)
     by_time = orders.counted()
     ORDERS.write_text(json.dumps(conditions | by_time, indent=2) + "\n")
@@ -51,8 +83,7 @@ def main() -> None:
 
 def _check(counts: dict[str, Counts], by_time: dict[str, dict[str, Counts]]) -> None:
     """Exit with an error if Mailroom's figures break a promise."""
-    promises = {LABELS["mailroom"]: counts["mailroom"]}
-    promises |= {
+    promises = {
         f"{orders.LABELS['transaction']}, {when}": ways["transaction"] for when, ways in by_time.items()
     }
     for label, (_stops, *faults) in ((label, ends.values()) for label, ends in promises.items()):

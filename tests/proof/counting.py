@@ -1,4 +1,7 @@
-"""Counts how mails end if a sender dies, with a trial for each point: before and after each of its calls."""
+"""Counts how mails end if a sender dies, with a trial for each point: before and after each of its calls.
+
+The senders run in this process, on models of AWS with a virtual clock: those with two providers, whose rules
+take hours, and durable functions, whose local runner is a library. suite.py kills processes of the others."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,15 +17,8 @@ NAMES = [f"mail-{number}" for number in range(size(10, 2))]
 SIDES: tuple[Side, ...] = ("before", "after")
 COLUMNS = ("stops", "sent_twice", "lost", "stuck", "unknown")
 LABELS = {
-    "mailroom": "Mailroom; SES's events arrive",
-    "mailroom_without_evidence": "Mailroom; no event arrives",
-    "mailroom_hold": "the same with `on_unknown: hold`",
-    "mailroom_resend": "Mailroom by Resend; no event arrives",
-    "powertools": "Powertools, batch and idempotency",
     "durable": "durable function, default steps",
     "durable_at_most_once": "the same, at most once",
-    "pattern": "conditional write by hand",
-    "plain": "no idempotency",
 }
 """Titles of the senders, in the order of the table."""
 TWO_PROVIDERS: dict[Trouble, str] = {
