@@ -27,9 +27,9 @@ from tests.ops.test_ops_console_every_page import QUERIES
 from tests.ops.test_ops_console_overview import ring
 from tests.support import ROOT
 from tests.support.dynamodb import InMemoryDynamoDB
-from tests.support.ops.campaign import NOW, RUN, RUNS
+from tests.support.ops.campaign import NOW, RUN
 from tests.support.ops.search import index
-from tests.support.ops.shared import failure
+from tests.support.ops.shared import RUNS, failure
 from tests.support.ops.team import TeamBrowser
 from tests.support.ops.whole import ADA, MS, WholeStage, whole_stage
 from tests.support.stacks.campaign_folders import EVERYTHING, of_each_kind
