@@ -1,5 +1,5 @@
-"""The questions of a support desk that only ask, in the console behind the sign-in: by `contents` each answer
-is reached from the overview, and by `read` the same pages have no address."""
+"""Questions of a support desk that the console behind the sign-in answers. By `contents`, each answer is
+reached from the overview. By `read`, the same pages are without addresses."""
 
 import base64
 import re
@@ -82,48 +82,48 @@ def menu(desk: Asker, path: str) -> None:
     desk.click(f"header nav a[href$='{path}']")
 
 
-def test_why_did_she_get_nothing(desk: Asker) -> None:
+def test_the_teams_console_shows_why_a_person_got_nothing(desk: Asker) -> None:
     desk.find("D.Nothing@example.com")
     desk.click(desk.page.get_by_role("link", name="Your ticket"))
     desk.shows("bounced", whole="d.nothing@example.com")
 
 
-def test_why_are_codes_slow(desk: Asker) -> None:
+def test_the_teams_console_shows_why_codes_are_slow(desk: Asker) -> None:
     desk.click("#of-sms")
     desk.shows("Too Many Requests")
 
 
-def test_who_bounced_since_yesterday(desk: Asker) -> None:
+def test_the_teams_console_lists_the_bounces_since_yesterday(desk: Asker) -> None:
     desk.click("#wrong")
     desk.click("main a[href*='status=bounced']")
     desk.shows("bounced", whole="d.nothing@example.com")
 
 
-def test_why_do_all_mails_to_one_domain_bounce_since_noon(desk: Asker) -> None:
+def test_the_teams_console_shows_why_all_mails_to_one_domain_bounce(desk: Asker) -> None:
     menu(desk, "/failures")
     desk.click("a[id='bar-domainshut.example']")
     desk.shows("3 messages", "bounced", whole="d1@shut.example")
 
 
-def test_which_message_has_a_forwarded_correlation_id(desk: Asker) -> None:
+def test_the_teams_console_finds_the_message_of_a_forwarded_correlation_id(desk: Asker) -> None:
     desk.find(base64.urlsafe_b64encode(b"ada-order-42").decode())
     desk.click(desk.page.get_by_role("link", name="Your order 42"))
     expect(desk.page.locator("dd.id").first).to_have_text("ada-order-42")
     desk.shows("delivered", whole="ada@example.com")
 
 
-def test_she_says_that_she_got_two(desk: Asker) -> None:
+def test_the_teams_console_shows_why_a_person_got_two_mails(desk: Asker) -> None:
     desk.find("d.two@example.com")
     desk.shows("2 messages of one day have the same template and subject", "d-two-1", "d-two-2")
 
 
-def test_why_the_text_came_an_hour_later(desk: Asker) -> None:
+def test_the_teams_console_shows_why_a_text_came_an_hour_later(desk: Asker) -> None:
     desk.find("+1 617 555 1778")
     desk.click(".stream a")
     desk.shows("d-late", "came in", "sent", whole="+16175551778")
 
 
-def test_was_the_fax_confirmed_and_when(desk: Asker) -> None:
+def test_the_teams_console_shows_the_receipt_of_a_fax_with_its_time(desk: Asker) -> None:
     desk.find("d-fax")
     desk.click(".stream a")
     desk.shows("delivered")
@@ -131,7 +131,7 @@ def test_was_the_fax_confirmed_and_when(desk: Asker) -> None:
     desk.shows("Pages", whole="+12025550171")
 
 
-def test_with_which_version_and_variables_was_it_sent(desk: Asker) -> None:
+def test_the_teams_console_shows_the_template_version_and_variables_of_a_message(desk: Asker) -> None:
     desk.find("d-version")
     desk.click(".stream a")
     expect(desk.page.locator("#of-template")).to_contain_text("weekly-followers")
@@ -140,7 +140,7 @@ def test_with_which_version_and_variables_was_it_sent(desk: Asker) -> None:
     desk.shows("weekly-followers", whole="new_followers")
 
 
-def test_what_did_she_read(desk: Asker) -> None:
+def test_the_teams_console_shows_the_content_that_a_person_got(desk: Asker) -> None:
     desk.find("d.read@example.com")
     desk.click(desk.page.get_by_role("link", name="Read me"))
     desk.shows("Read me", whole="The price is 7.")
@@ -148,14 +148,14 @@ def test_what_did_she_read(desk: Asker) -> None:
         desk.shows("Your right does not include the contents")
 
 
-def test_why_are_there_dead_letters(desk: Asker) -> None:
+def test_the_teams_console_shows_the_cause_of_dead_letters(desk: Asker) -> None:
     desk.click("#dead-mail")
     desk.click("main a[href*='queue=mail']")
     expect(desk.page.get_by_role("link", name="d-buried")).to_be_visible()
     desk.shows("mailroom messages resend --dead-letters mail")
 
 
-def test_how_many_are_to_go_and_when_is_it_done(desk: Asker) -> None:
+def test_the_teams_console_shows_the_remaining_messages_of_a_run_and_its_expected_end(desk: Asker) -> None:
     menu(desk, "/campaigns")
     desk.click("main a[href*='campaign=weekly-followers']")
     run = desk.page.get_by_role("region", name="Run d-go")
@@ -164,7 +164,7 @@ def test_how_many_are_to_go_and_when_is_it_done(desk: Asker) -> None:
     desk.shows()
 
 
-def test_the_wrong_person_was_erased_by_whom_and_when(desk: Asker) -> None:
+def test_the_teams_console_shows_who_erased_a_person_and_when(desk: Asker) -> None:
     menu(desk, "/deeds")
     desk.shows("Erase", "root user", "Ticket 12")
     desk.find("d.erased@example.com")
@@ -172,12 +172,12 @@ def test_the_wrong_person_was_erased_by_whom_and_when(desk: Asker) -> None:
     desk.shows("Erase", "Ticket 12")
 
 
-def test_which_lane_is_paused_by_whom_and_why(desk: Asker) -> None:
+def test_the_teams_console_shows_who_paused_a_lane_and_why(desk: Asker) -> None:
     menu(desk, "/deeds")
     desk.shows("Pause", "root user", "The test needs time")
 
 
-def test_what_may_have_arrived_twice(desk: Asker) -> None:
+def test_the_teams_console_lists_messages_that_may_have_arrived_twice(desk: Asker) -> None:
     desk.find("d-twice")
     desk.click(".stream a")
     desk.shows("delivered")
@@ -190,7 +190,7 @@ def test_what_may_have_arrived_twice(desk: Asker) -> None:
     desk.shows("Perhaps twice", whole="d.twice@example.com")
 
 
-def test_who_stopped_this_campaign_when_and_why(desk: Asker) -> None:
+def test_the_teams_console_shows_who_stopped_a_campaign_when_and_why(desk: Asker) -> None:
     if desk.contents:
         desk.stage.mailroom(*RUN)
     menu(desk, "/campaigns")
