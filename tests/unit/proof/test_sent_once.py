@@ -101,7 +101,7 @@ def test_the_worst_of_the_runs_counts_in_each_column() -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize(("planted", "column"), [("double", "sent_twice"), ("loss", "lost")])
-def test_the_harness_reports_a_planted_fault_of_a_peer_at_the_calls_where_it_occurs(
+def test_the_harness_reports_a_planted_fault_of_a_peer_at_the_right_calls(
     planted: str, column: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trial, "POLL_SECONDS", 0.02)
