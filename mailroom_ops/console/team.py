@@ -57,8 +57,11 @@ SESSION, SIGN_IN = "__Host-mailroom", "__Host-mailroom-sign-in"
 _COOKIE = "{}={}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age={}"
 _SIGN_IN_SECONDS = 600
 _BUTTON = '<form method="post" action="/sign-in?to={to}"><button>Sign in</button></form>'
-_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Mailroom</title>
-<h1>Mailroom</h1><p>{reason}</p>{remedy}</html>"""
+_STYLE = "/assets/console.css"
+_PAGE = f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>Mailroom</title>
+<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="{_STYLE}">
+<header><div><p class="brand">Mailroom</p></div></header>
+<main><h1>Sign in</h1><p>{{reason}}</p>{{remedy}}</main></html>"""
 _LEAVING = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Mailroom</title>
 <meta http-equiv="refresh" content="0; url={url}"><p><a href="{url}">Sign in</a></p></html>"""
 _PATHS = {page.path for page in READING}
@@ -107,6 +110,8 @@ class Team:
                 return self._finish(scope, headers), scope
             case ("POST", "/sign-out"):
                 return self._end(headers), scope
+            case ("GET", path) if path == _STYLE:  # the pages before a sign-in need it, too
+                return self._app, scope
         # A browser sends one session; further cookies of the name are not looked up.
         ids = cookies_of(headers, SESSION)[:1]
         if viewer := next(filter(None, map(self._sessions.viewer, ids)), None):

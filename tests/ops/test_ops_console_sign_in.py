@@ -107,8 +107,8 @@ def browser() -> Iterator[TeamBrowser]:
 
 
 def signed_in(browser: TeamBrowser) -> bool:
-    """Return whether the browser gets a page, by its style sheet, which needs no data."""
-    return browser.get("/assets/console.css").status == 200
+    """Return whether the browser gets a page, by its script, which needs no data."""
+    return browser.get("/assets/console.js").status == 200
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -341,7 +341,16 @@ def test_without_a_session_every_page_offers_to_sign_in_and_leads_back(browser: 
         reply = browser.get(f"{page.path}?id=a", NAVIGATION)
         assert (reply.status, "Sign in" in reply.words) == (403, True)
         assert "/sign-in?to=%2F" in reply.text
-    assert browser.get("/assets/console.css").status == 403
+
+
+def test_without_a_session_a_browser_gets_the_style_of_the_console_and_no_other_file(
+    browser: TeamBrowser,
+) -> None:
+    style = "/assets/console.css"
+    assert f'<link rel="stylesheet" href="{style}">' in browser.get("/").text
+    assert browser.get(style).status == 200
+    for path in ("/assets/console.js", "/assets/../messages", f"{style}/../../messages", f"{style}/messages"):
+        assert browser.get(path).status == 403
 
 
 def test_a_link_of_another_site_may_open_a_page_but_nothing_else(browser: TeamBrowser) -> None:
