@@ -1,7 +1,6 @@
 """SES and Resend for all rows: the local stage's simulators, with an account that knows every identity."""
 
 import threading
-from collections import Counter
 from typing import Any
 from uuid import uuid4
 
@@ -48,7 +47,7 @@ class Ses:
         """Return the names of the accepted mails, in order."""
         return [_name(mail) for mail in self._inbox.all()]
 
-    def references(self, names: Counter[str] | set[str]) -> list[str]:
+    def references(self, names: set[str]) -> list[str]:
         """Return the header X-Correlation-ID of the accepted mails with these names."""
         mails = [mail for mail in self._inbox.all() if _name(mail) in names]
         return [mail.content["headers"].get("X-Correlation-ID", "") for mail in mails]
