@@ -10,6 +10,8 @@ import boto3
 from lab.bench.functions import context
 
 WAIT_SECONDS = 5
+FUNCTION_SECONDS = 10
+"""Time-out of the function, which is shorter than the queue's visibility timeout."""
 ATTRIBUTES = ("messageId", "receiptHandle", "body", "attributes")
 
 
@@ -25,7 +27,9 @@ def main(module: str) -> None:
         ).get("Messages", [])
         if not messages:
             continue
-        failures = handler({"Records": [*map(_record, messages)]}, context())["batchItemFailures"]
+        invocation = context()
+        invocation.get_remaining_time_in_millis = lambda: FUNCTION_SECONDS * 1000
+        failures = handler({"Records": [*map(_record, messages)]}, invocation)["batchItemFailures"]
         failed = {failure["itemIdentifier"] for failure in failures}
         done = [
             {"Id": message["MessageId"], "ReceiptHandle": message["ReceiptHandle"]}
