@@ -29,7 +29,7 @@ NEEDS = "needs "
 def main() -> None:
     word, screen = os.environ.get("ROW", ""), Console(highlight=False)
     rows = {name: row for name, row in ROWS.items() if word in name and (name in SHORT_ROWS or not SHORT)}
-    results = suite.count(rows)
+    results = suite.count_rows(rows)
     table = Table("sender", *trial.COLUMNS)
     for name, ends in results.items():
         table.add_row(rows[name].label, *([ends] if isinstance(ends, str) else map(str, ends.values())))
@@ -39,7 +39,7 @@ def main() -> None:
         earlier = json.loads(SUITE.read_text()) if SUITE.exists() else {}
         SUITE.write_text(json.dumps(record | {"again": earlier.get("rows")}, indent=2) + "\n")
         if not SHORT:
-            page.write(record)
+            page.write_pages(record)
         _models(screen)
     _check_suite(results)
 

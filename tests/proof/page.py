@@ -70,7 +70,7 @@ def picture(results: Mapping[str, Any]) -> str:
     return "\n".join([*parts, "</svg>\n"])
 
 
-def write(results: Mapping[str, Any]) -> None:
+def write_pages(results: Mapping[str, Any]) -> None:
     """Write the table with its date into the pages, and the picture."""
     measured = ", ".join(results["measured"].split(", ")[:2])
     for path in PAGES:
@@ -88,4 +88,4 @@ def verdicts(rows: Mapping[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    write(json.loads((REPOSITORY / "lab" / "bench" / "sent_once.json").read_text()))
+    write_pages(json.loads((REPOSITORY / "lab" / "bench" / "sent_once.json").read_text()))

@@ -21,7 +21,7 @@ class Account:
         return json_reply(200, PLAN)
 
 
-class Ses:
+class SesServer:
     """Running simulator. A mail's name is the local part of its first recipient."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ from queue import Empty, SimpleQueue
 from lab import SHORT, size
 from mailroom_local.processes import StartError
 from tests.proof.rows import LANES, servers
-from tests.proof.ses import Ses
+from tests.proof.ses import SesServer
 from tests.proof.trial import COLUMNS, Lane, Row, Unjudged
 
 RUNS = int(os.environ.get("RUNS") or size(5, 1))
@@ -28,10 +28,10 @@ Result = Counts | str
 Places = SimpleQueue[tuple[int, int]]
 
 
-def count(rows: Mapping[str, Row]) -> dict[str, Result]:
+def count_rows(rows: Mapping[str, Row]) -> dict[str, Result]:
     """Return the result of each row."""
     logs = Path(tempfile.mkdtemp(prefix="mailroom-proof-logs-"))
-    ses = Ses()
+    ses = SesServer()
     threads = ThreadPoolExecutor(ROWS_AT_ONCE)
     try:
         results = list(threads.map(lambda name: _count(rows[name], ses, logs / name), rows))
@@ -45,7 +45,7 @@ def count(rows: Mapping[str, Row]) -> dict[str, Result]:
     return dict(zip(rows, results, strict=True))
 
 
-def _count(row: Row, ses: Ses, logs: Path) -> Result:
+def _count(row: Row, ses: SesServer, logs: Path) -> Result:
     number = size(LANES, 1)
     try:
         with ExitStack() as stack:

@@ -20,7 +20,7 @@ from lab import REPOSITORY
 from mailroom_local.processes import wait_until
 from tests.proof.producer import State
 from tests.proof.proxy import Proxy
-from tests.proof.ses import Ses
+from tests.proof.ses import SesServer
 
 COLUMNS = ("stops", "sent_twice", "late", "lost", "stuck", "unknown")
 SENTINEL = "sentinel"
@@ -67,7 +67,7 @@ class Row:
 class Lane:
     """Worker with a queue and a proxy of its own, which makes one trial after the other."""
 
-    def __init__(self, row: Row, ses: Ses, ports: Mapping[str, int], place: str, log: Path) -> None:
+    def __init__(self, row: Row, ses: SesServer, ports: Mapping[str, int], place: str, log: Path) -> None:
         """`place` is the lane's part of the servers: a database, or a prefix of names."""
         self._row, self._ses, self._log = row, ses, log
         self._proxy = Proxy({**ports, "ses": ses.port})
@@ -164,7 +164,7 @@ class Lane:
     def _settled(self, names: Sequence[str]) -> bool:
         """Return whether these mails have left the queue. Start the worker if it ended."""
         state = self._tell("state")
-        if any(_names(name, state["waiting"]) for name in names):
+        if any(_contains(name, state["waiting"]) for name in names):
             self._supervise(waiting=True)
             return False
         return True
@@ -229,16 +229,16 @@ def _judged(names: Sequence[str], sends: Mapping[str, int], early: set[str], sta
         copies = sends.get(name, 0)
         ends["sent_twice"] += copies > 1
         ends["late"] += copies > 0 and name not in early
-        if _names(name, state["failed"]):
+        if _contains(name, state["failed"]):
             ends["unknown"] += 1
-        elif _names(name, state["waiting"]):
+        elif _contains(name, state["waiting"]):
             ends["stuck"] += 1
         elif not copies:
             ends["lost"] += 1
     return ends
 
 
-def _names(name: str, text: str) -> bool:
+def _contains(name: str, text: str) -> bool:
     """Return whether a text contains a name, other than as the beginning of a longer name."""
     return re.search(rf"{name}(?!\d)", text) is not None
 

@@ -22,7 +22,7 @@ app.conf.broker_connection_retry_on_startup = True
 
 
 @app.task(name="send", acks_late=os.environ.get("ACKS_LATE") == "1")  # type: ignore[untyped-decorator]
-def send(name: str) -> None:
+def send_mail(name: str) -> None:
     boto3.client("sesv2").send_email(
         FromEmailAddress="mailroom@example.com",
         Destination={"ToAddresses": [f"{name}@example.com"]},
@@ -39,4 +39,4 @@ def state() -> State:
 
 if __name__ == "__main__":
     queues = app.connection_for_write()
-    serve(lambda names: [send.delay(name) for name in names], state)
+    serve(lambda names: [send_mail.delay(name) for name in names], state)

@@ -15,7 +15,7 @@ WAITING = ("todo", "doing")
 
 
 @app.task(name="send")  # type: ignore[untyped-decorator]
-def send(name: str) -> None:
+def send_mail(name: str) -> None:
     boto3.client("sesv2").send_email(
         FromEmailAddress="mailroom@example.com",
         Destination={"ToAddresses": [f"{name}@example.com"]},
@@ -41,4 +41,4 @@ def state() -> State:
 if __name__ == "__main__":
     with app.open():
         app.schema_manager.apply_schema()
-        serve(lambda names: [send.defer(name=name) for name in names], state)
+        serve(lambda names: [send_mail.defer(name=name) for name in names], state)

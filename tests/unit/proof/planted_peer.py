@@ -92,7 +92,7 @@ def work() -> None:
             call("QUEUE", "/remove", name)
 
 
-def state() -> State:
+def planted_state() -> State:
     return {"waiting": call("QUEUE", "/state"), "failed": ""}
 
 
@@ -100,4 +100,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "worker":
         work()
     else:
-        serve(lambda names: [call("QUEUE", "/put", name) for name in names], state)
+        serve(lambda names: [call("QUEUE", "/put", name) for name in names], planted_state)

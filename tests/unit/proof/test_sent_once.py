@@ -15,7 +15,7 @@ from mailroom_local.processes import LOOPBACK, wait_until
 from tests.proof import page, trial
 from tests.proof.proxy import Proxy
 from tests.proof.rows import ROWS
-from tests.proof.ses import Ses
+from tests.proof.ses import SesServer
 from tests.proof.suite import worst
 from tests.proof.trial import COLUMNS, MAILS, PROMISED, Lane, Row, _judged
 from tests.support import ROOT
@@ -107,7 +107,7 @@ def test_the_harness_reports_a_planted_fault_of_a_peer_at_the_right_calls(
     monkeypatch.setattr(trial, "POLL_SECONDS", 0.02)
     program = (sys.executable, "-m", "tests.unit.proof.planted_peer")
     row = Row(planted, (*program, "worker"), (*program, "producer"), "never", variables={"PLANTED": planted})
-    ses, queue = Ses(), planted_peer.Queue()
+    ses, queue = SesServer(), planted_peer.Queue()
     lane = Lane(row, ses, {"queue": queue.port}, "0", tmp_path)
     try:
         ends = [lane.trial(stop) for stop in range(lane.points())]
