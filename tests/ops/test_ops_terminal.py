@@ -203,6 +203,7 @@ LOGS = (
         "mailroom_local/pump/metrics.py",
     ),
     "mailroom_local/database/postgres.py",
+    "mailroom_local/sign_in/server.py",
     *("mailroom_local/providers/twilio_callbacks.py", "mailroom_local/providers/ses_feedback.py"),
     "mailroom_local/providers/resend_mail.py",
 )
