@@ -35,8 +35,8 @@ class Asker(Desk):
 
 
 @pytest.fixture(scope="module")
-def asked(stage: Stage) -> Stage:
-    """A stage with what the questions are about."""
+def asked(stage: Stage) -> Iterator[Stage]:
+    """A stage with the subjects of the questions. Afterwards, its lane and its queues are as before."""
     stage.list_at_ses("d.nothing@example.com")
     stage.put(**mail_to_ada("d-nothing", to="d.nothing@example.com", subject="Your ticket"))
     for number in range(3):
@@ -59,7 +59,9 @@ def asked(stage: Stage) -> Stage:
     for run in ("d-go", "d-stop"):
         stage.mailroom("campaign", "start", "weekly-followers", "--run", run, "--new", "--yes")
     stage.mailroom("people", "erase", "d.erased@example.com", "--why", "Ticket 12", "--yes")
-    return stage
+    yield stage
+    stage.mailroom("lane", "resume", "mail", "bulk")
+    stage.mailroom("messages", "resend", "--dead-letters", "mail", "--yes")
 
 
 @pytest.fixture(scope="module", params=["grace", "ada"])
