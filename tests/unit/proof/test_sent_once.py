@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mailroom_local.processes import LOOPBACK, wait_until
-from tests.proof import page, trial
+from tests.proof import page, rows, suite, trial
 from tests.proof.proxy import Proxy
 from tests.proof.rows import ROWS
 from tests.proof.ses import SesServer
@@ -22,7 +22,7 @@ from tests.support import ROOT
 from tests.unit.proof import planted_peer
 
 RESULTS = json.loads((ROOT / "lab" / "bench" / "sent_once.json").read_text())
-SECONDS = 10
+SECONDS = 60
 
 
 class Echo:
@@ -119,6 +119,16 @@ def test_the_harness_reports_a_planted_fault_of_a_peer_at_the_right_calls(
     others = [name for name in COLUMNS[1:] if name not in (column, "late")]
     assert sum(end[column] for end in ends) >= MAILS
     assert not any(end[name] for end in ends for name in others)
+
+
+def test_a_machine_without_a_server_of_redis_leaves_out_the_rows_that_need_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(rows, "_REDIS", [])
+    monkeypatch.setenv("PATH", "")
+    results = suite.count_rows({name: ROWS[name] for name in ("celery", "bullmq")})
+    assert all(str(reason).startswith("needs redis-server") for reason in results.values())
 
 
 def test_the_record_has_each_row_and_all_promises_of_mailroom_hold_in_it() -> None:
