@@ -160,7 +160,7 @@ short: ## run bench, proof, chaos and oracle in their short form, which shows th
 bench: setup .local/oracle/.ready ## measure the figures of docs/reference/limits.md; writes lab/bench/results.json
 	@$(PY) -m lab.bench
 
-# ROW names the rows to run, such as celery: their labels contain it. Other rows keep their recorded figures.
+# ROW=celery runs only the rows whose names contain the word, and prints their figures. The record does not change.
 export ROW
 proof: .venv/.ready .local/proof/.ready $(PEERS) ## kill senders at every call, and count messages that were sent twice, late, lost or stuck
 	@$(PY) -m tests.proof

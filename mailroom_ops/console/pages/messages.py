@@ -70,7 +70,7 @@ def pasted(site: Site, request: Request) -> Answer:
         return Shown(Selected(None, []))
     if len(lines) > MAX_LINES:
         raise Refused(f"Paste at most {MAX_LINES:,} lines, or use mailroom messages list --ids with a file.")
-    from mailroom_ops.messages.listed import listed
+    from mailroom_ops.messages.listed import listed  # imported here, because few requests need it
 
     messages, missing = listed(reader_at(site), finder_at(site), request["list"], filter_of(site, request))
     return Shown(Selected([*map(row_of, messages)], missing))
