@@ -62,7 +62,7 @@ each_workflow = pytest.mark.parametrize("workflow", [*WORKFLOWS, *TEAMS], ids=na
 
 
 @of_the_repository
-def test_a_workflow_calls_only_existing_targets_of_make_and_commands(workflow: Path) -> None:
+def test_a_workflow_calls_only_existing_make_targets_and_existing_mailroom_commands(workflow: Path) -> None:
     ran = [step["run"] for step in steps(workflow) if "run" in step]
     if workflow.stem == "release":
         assert ran.pop().startswith("gh release create ")
@@ -76,7 +76,7 @@ def test_a_workflow_calls_only_existing_targets_of_make_and_commands(workflow: P
             require_command(command, f"{workflow}")
 
 
-def test_a_release_has_the_wheel_of_its_tag_so_that_a_wheel_of_another_version_fails() -> None:
+def test_the_release_workflow_uploads_the_wheel_of_the_tags_version_with_its_sbom_and_checksums() -> None:
     (release,) = (each for each in WORKFLOWS if each.stem == "release")
     *_, step = steps(release)
     script = f'gh() {{ printf "%s\\n" "$@"; }}\n{step["run"]}'
@@ -103,7 +103,9 @@ def test_an_action_of_a_workflow_is_pinned_by_its_commit_with_its_version_beside
 
 
 @each_workflow
-def test_a_workflows_token_may_only_read_the_repository(workflow: Path) -> None:
+def test_a_workflows_token_may_only_read_the_repository_except_in_the_job_that_publishes_a_release(
+    workflow: Path,
+) -> None:
     content = parsed(workflow)
     publish = content["jobs"].pop("publish") if workflow.stem == "release" else None
     granted = [content["permissions"], *(job.get("permissions", {}) for job in content["jobs"].values())]
@@ -118,7 +120,9 @@ def test_a_workflows_token_may_only_read_the_repository(workflow: Path) -> None:
 
 
 @each_workflow
-def test_two_runs_of_a_workflow_never_overlap(workflow: Path) -> None:
+def test_a_workflow_has_a_concurrency_group_and_cancels_an_earlier_run_only_in_check_and_diff(
+    workflow: Path,
+) -> None:
     group = parsed(workflow)["concurrency"]
     assert "${{" in group["group"]
     assert group["cancel-in-progress"] is (workflow.stem in {"check", "diff"})
@@ -160,7 +164,9 @@ def test_the_stages_of_a_team_are_deployed_one_after_the_other_until_one_fails()
 
 
 @pytest.mark.parametrize("workflow", TEAMS, ids=name)
-def test_a_workflow_of_a_team_installs_and_tests_before_it_gets_credentials(workflow: Path) -> None:
+def test_a_workflow_of_a_team_installs_its_packages_before_it_gets_credentials_for_one_step(
+    workflow: Path,
+) -> None:
     for job in parsed(workflow)["jobs"].values():
         ran = [step.get("uses", step.get("run", "")) for step in job.get("steps", [])]
         for place, step in enumerate(ran):
@@ -170,7 +176,7 @@ def test_a_workflow_of_a_team_installs_and_tests_before_it_gets_credentials(work
                 assert len(ran) == place + 2
 
 
-def test_the_parallel_jobs_of_the_workflow_run_all_tests() -> None:
+def test_the_jobs_of_the_workflow_check_together_run_every_test_file() -> None:
     (check,) = (each for each in WORKFLOWS if each.stem == "check")
     parts = parsed(check)["jobs"]["test"]["strategy"]["matrix"]["tests"]
     named = [file for part in parts for each in part.split() for file in ROOT.glob(each)]
@@ -183,7 +189,7 @@ def test_the_parallel_jobs_of_the_workflow_run_all_tests() -> None:
         assert commands == [f"make {job}"]
 
 
-def test_no_script_of_a_workflow_contains_text_from_outside() -> None:
+def test_a_script_of_a_workflow_does_not_insert_values_of_events_inputs_or_variables() -> None:
     """A branch's name or a title can be a command."""
     for workflow in (*WORKFLOWS, *TEAMS):
         for step in steps(workflow):
@@ -243,7 +249,7 @@ def test_the_hook_for_secrets_finds_a_key(text: str) -> None:
 
 
 @pytest.mark.parametrize("wanted", REQUIREMENTS, ids=lambda file: str(file.relative_to(ROOT)))
-def test_a_lock_file_has_the_pinned_versions(wanted: Path) -> None:
+def test_a_lock_file_has_the_versions_that_its_in_file_pins(wanted: Path) -> None:
     """An update of an *.in file without `make lock` would be without effect."""
     installed = dict(PINNED.findall(wanted.with_suffix(".txt").read_text()))
     pins = PINNED.findall(wanted.read_text())
@@ -255,7 +261,7 @@ def test_a_lock_file_has_the_pinned_versions(wanted: Path) -> None:
     [*(file.with_suffix(".txt") for file in REQUIREMENTS), PINS],
     ids=lambda file: str(file.relative_to(ROOT)),
 )
-def test_a_lock_has_hashes_of_every_package_and_names_no_registry(wanted: Path) -> None:
+def test_a_lock_file_has_a_hash_of_every_package_and_does_not_name_a_registry(wanted: Path) -> None:
     lock = wanted.read_text().removeprefix("-r requirements.txt\n")
     assert "://" not in lock
     assert "-url" not in lock
@@ -307,14 +313,16 @@ def test_the_makefile_installs_every_package_by_hash() -> None:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda file: file.stem)
-def test_a_function_has_the_versions_of_requirements_txt_and_pins_none_itself(function: Path) -> None:
+def test_the_lock_file_of_a_function_has_versions_of_requirements_txt_and_its_in_file_pins_none(
+    function: Path,
+) -> None:
     locked = PINNED.findall(function.with_suffix(".txt").read_text())
     assert locked
     assert {*locked} <= {*PINNED.findall(PINS.read_text())}
     assert PINNED.findall(function.read_text()) == []
 
 
-def test_the_packages_of_development_are_those_of_requirements_txt_and_tools_which_it_does_not_have() -> None:
+def test_requirements_dev_txt_includes_requirements_txt_and_adds_only_other_packages() -> None:
     first, *_ = (ROOT / "requirements-dev.txt").read_text().splitlines()
     assert first == "-r requirements.txt"
     tools = dict(PINNED.findall((ROOT / "requirements-dev.txt").read_text()))
@@ -322,7 +330,7 @@ def test_the_packages_of_development_are_those_of_requirements_txt_and_tools_whi
     assert tools.keys() & dict(PINNED.findall(PINS.read_text())).keys() == set()
 
 
-def test_dependency_updates_find_every_file_of_pins_and_no_lock_file() -> None:
+def test_dependency_updates_find_every_file_with_pins_and_ignore_lock_files() -> None:
     configuration = json.loads((ROOT / ".github" / "renovate.json").read_text())
     patterns = [
         re.compile(each.strip("/")) for each in configuration["pip_requirements"]["managerFilePatterns"]
@@ -336,7 +344,7 @@ def test_dependency_updates_find_every_file_of_pins_and_no_lock_file() -> None:
     assert "npm" in configuration["enabledManagers"]
 
 
-def test_the_cdks_command_line_is_locked_by_hash_and_names_no_registry() -> None:
+def test_the_lock_file_of_the_cdk_command_line_has_hashes_and_does_not_name_a_registry() -> None:
     pins = json.loads((ROOT / "mailroom_ops" / "deploying" / "package.json").read_text())["dependencies"]
     text = (ROOT / "mailroom_ops" / "deploying" / "package-lock.json").read_text()
     itself, *packages = json.loads(text)["packages"].values()
@@ -367,7 +375,7 @@ def test_make_new_without_a_folder_prints_how_to_name_it(tmp_path: Path) -> None
     assert (ended.returncode, "make new FOLDER=../mail" in ended.stderr) == (2, True)
 
 
-def test_every_target_of_make_is_phony_and_has_a_description() -> None:
+def test_every_make_target_is_phony_and_every_make_target_except_lock_has_a_description() -> None:
     phony = {name for line in re.findall(r"^\.PHONY: (.*)", MAKEFILE, re.MULTILINE) for name in line.split()}
     assert phony == TARGETS
     helped = set(re.findall(r"^([a-z]+):.*##", MAKEFILE, re.MULTILINE))
@@ -384,7 +392,7 @@ def test_the_wheels_extras_allow_the_locked_versions() -> None:
         assert each.name == "mailroom-cdk" or "<" in str(each.specifier), each
 
 
-def test_the_changelog_has_a_section_for_the_version() -> None:
+def test_the_changelog_has_a_section_for_the_wheels_version_and_one_for_unreleased_changes() -> None:
     changes = (ROOT / "CHANGELOG.md").read_text()
     assert re.search(rf"^## \[{re.escape(NUMBER)}\]", changes, re.MULTILINE)
     assert "## [Unreleased]" in changes

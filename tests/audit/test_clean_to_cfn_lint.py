@@ -14,7 +14,7 @@ from tests.support.stacks.refusals import dev_with
 from tests.support.stacks.variants import variant
 
 
-def test_cfn_lint_reports_no_fault_of_the_templates_and_policies(tmp_path: Path) -> None:
+def test_cfn_lint_accepts_every_template_of_a_stage_and_its_deploy_policies(tmp_path: Path) -> None:
     """cfn-lint knows each action of IAM, and whether its resources fit."""
     everything = variant(EVERYTHING, campaigns=of_each_kind(tmp_path))
     bodies = [each.body for each in everything.stacks.values()]

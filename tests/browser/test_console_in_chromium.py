@@ -86,7 +86,7 @@ def find(page: Any, id_: str) -> None:
     expect(page.locator("dd.id").first).to_have_text(id_)
 
 
-def test_adas_bounced_mail_is_found_in_three_clicks_and_she_is_lifted_and_sent_it_again(
+def test_the_console_finds_a_bounced_mail_in_three_clicks_lifts_its_suppression_and_resends_it(
     stage: Stage, page: Any
 ) -> None:
     stage.list_at_ses("ada+lifted@example.com")
@@ -109,7 +109,9 @@ def test_adas_bounced_mail_is_found_in_three_clicks_and_she_is_lifted_and_sent_i
     expect(page.locator(".status").first).to_have_text("delivered")
 
 
-def test_a_hostile_mail_in_the_console_runs_no_script(stage: Stage, page: Any) -> None:
+def test_a_hostile_mail_in_the_console_does_not_run_scripts_send_requests_or_leave_the_page(
+    stage: Stage, page: Any
+) -> None:
     left: list[str] = []
 
     def intercept(route: Any) -> None:  # requests that the page's policy stops do not arrive here
@@ -146,7 +148,7 @@ def test_a_hostile_mail_in_the_console_runs_no_script(stage: Stage, page: Any) -
         "<map name=m><area shape=default href={url}></map><img usemap=#m alt=Go src=data:,>",
     ],
 )
-def test_a_mail_in_the_console_makes_the_browser_connect_to_no_server(
+def test_a_mail_in_the_console_cannot_make_the_browser_connect_to_another_server(
     stage: Stage, page: Any, html: str
 ) -> None:
     id_ = f"connects-{hash(html)}"
@@ -167,7 +169,9 @@ def test_a_mail_in_the_console_makes_the_browser_connect_to_no_server(
             elsewhere.accept()
 
 
-def test_a_page_of_another_server_gets_no_data_of_the_console(stage: Stage, page: Any) -> None:
+def test_another_server_does_not_get_the_consoles_cookie_and_its_forms_are_refused(
+    stage: Stage, page: Any
+) -> None:
     """A server of another port does not get the cookie. Its page is of the same site, so a form that it sends
     to the console has the cookie: the guard must examine the origin of the form."""
     with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as elsewhere:
@@ -217,7 +221,9 @@ def test_a_page_shows_a_notice_while_its_live_updates_fail(page: Any, status: in
     expect(alert).to_have_count(0)
 
 
-def test_an_update_waits_while_text_of_the_page_is_selected(stage: Stage, page: Any) -> None:
+def test_a_live_update_waits_while_text_in_the_updated_part_of_a_page_is_selected(
+    stage: Stage, page: Any
+) -> None:
     stage.put(**mail_to_ada("read"))
     find(page, "read")
     expect(page.locator(".status").first).to_have_text("delivered")
@@ -250,7 +256,7 @@ def test_a_page_whose_structure_has_changed_is_reloaded(stage: Stage, page: Any)
     expect(page.get_by_role("main").get_by_role("listitem")).to_have_count(2)
 
 
-def test_a_second_click_on_a_button_waits_for_the_first_request(stage: Stage, page: Any) -> None:
+def test_a_second_click_on_a_button_does_not_send_a_second_request(stage: Stage, page: Any) -> None:
     stage.put(**mail_to_ada("twice", to="rejected@simulator.amazonses.com"))
     find(page, "twice")
     expect(page.locator(".status").first).to_have_text("failed")
@@ -281,7 +287,7 @@ def test_the_keyboard_reaches_the_content_and_a_live_update_keeps_the_focus(stag
     expect(page.locator("#pause")).to_be_focused()
 
 
-def test_a_message_is_shown_as_a_mail_as_plain_text_and_as_its_item(stage: Stage, page: Any) -> None:
+def test_the_console_shows_a_mail_as_html_as_plain_text_and_as_its_item(stage: Stage, page: Any) -> None:
     stage.put(**mail_to_ada("looked-at", html="<h1>Hello</h1>", text="Hello in plain"))
     find(page, "looked-at")
     text = page.get_by_text("Hello in plain", exact=True)
@@ -295,7 +301,7 @@ def test_a_message_is_shown_as_a_mail_as_plain_text_and_as_its_item(stage: Stage
     expect(page.get_by_text('"id": "looked-at"')).to_be_visible()
 
 
-def test_a_message_is_copied_for_a_ticket(stage: Stage, page: Any) -> None:
+def test_a_button_copies_the_id_and_the_status_of_a_message_to_the_clipboard(stage: Stage, page: Any) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     stage.put(**mail_to_ada("copied"))
     find(page, "copied")
@@ -326,7 +332,7 @@ def test_one_click_shows_the_times_of_every_page_in_the_readers_time_zone(
         expect(since).to_have_text(utc)
 
 
-def test_a_page_in_a_hidden_tab_makes_no_requests(stage: Stage, page: Any) -> None:
+def test_a_page_in_a_hidden_tab_does_not_send_requests_until_it_is_visible(stage: Stage, page: Any) -> None:
     stage.put(**mail_to_ada("hidden"))
     find(page, "hidden")
     page.evaluate("Object.defineProperty(document, 'hidden', {value: true, configurable: true})")
@@ -340,7 +346,7 @@ def test_a_page_in_a_hidden_tab_makes_no_requests(stage: Stage, page: Any) -> No
 
 
 @pytest.mark.parametrize("path", ["/", "/people", "/inbox"])
-def test_the_menu_on_a_phone_marks_the_present_page(page: Any, path: str) -> None:
+def test_the_menu_on_a_phone_shows_the_entry_of_the_current_page(page: Any, path: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f".{path}")
     expect(page.locator("header nav [aria-current]")).to_be_in_viewport(ratio=1)

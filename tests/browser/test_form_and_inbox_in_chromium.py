@@ -48,7 +48,7 @@ def delivered(stage: Stage) -> None:
     stage.put(id="hook-1", event_type="webhook", url=f"{stage.receiver}/ok/orders", payload={"order": 42})
 
 
-def test_a_mail_is_sent_from_the_form_and_delivered_with_the_keyboard_alone(page: Any) -> None:
+def test_a_mail_can_be_sent_from_the_form_with_the_keyboard_alone(page: Any) -> None:
     page.goto("./send?channel=mail")
     page.get_by_label("Id", exact=True).focus()
     page.keyboard.type("typed-1")
@@ -81,7 +81,9 @@ def test_the_form_shows_a_refusal_at_the_invalid_field(page: Any) -> None:
 
 
 @pytest.mark.usefixtures("delivered")
-def test_the_inbox_shows_each_kind_of_message_like_its_recipients_device(page: Any) -> None:
+def test_the_inbox_shows_texts_in_a_conversation_attempts_of_faxes_and_signatures_of_webhooks(
+    page: Any,
+) -> None:
     page.goto("./inbox?channel=sms")
     talk = page.get_by_role("region", name="Texts to +16175551234")
     expect(talk.locator(".bubble")).to_have_count(2)
@@ -97,7 +99,7 @@ def test_the_inbox_shows_each_kind_of_message_like_its_recipients_device(page: A
 
 
 @pytest.mark.usefixtures("delivered")
-def test_the_inbox_adds_new_messages_without_a_reload_and_keeps_the_open_message(
+def test_the_inbox_adds_new_messages_and_keeps_its_opened_details_and_the_focus(
     page: Any, stage: Stage
 ) -> None:
     page.goto("./inbox?channel=push")
@@ -137,7 +139,7 @@ def test_the_form_and_the_inbox_are_accessible(page: Any, scheme: str, size: tup
     assert {path: each for path, each in found.items() if each} == {}
 
 
-def test_a_test_of_a_template_is_sent_from_its_page_and_arrives(page: Any) -> None:
+def test_the_page_of_a_template_sends_a_test_mail_that_arrives_in_the_inbox(page: Any) -> None:
     page.goto("./templates")
     page.get_by_role("link", name="mail/weekly-followers").click()
     page.get_by_label("Example").select_option("one")
@@ -171,7 +173,9 @@ def test_the_form_shows_the_mail_of_a_template_while_its_variables_are_typed(pag
     expect(page.get_by_label("To", exact=True)).to_have_value("ada@example.com")
 
 
-def test_a_mail_to_a_wrong_address_is_sent_to_the_right_one_with_its_list(page: Any, stage: Stage) -> None:
+def test_a_mail_to_a_wrong_address_can_be_sent_to_another_one_with_an_edited_list_variable(
+    page: Any, stage: Stage
+) -> None:
     followers = {"first_name": "Ada", "new_followers": 2, "followers": ["Grace", "Mary"]}
     wrong = {"id": "mistyped", "event_type": "mail", "to": "rejected@simulator.amazonses.com"}
     stage.put(**wrong, template="weekly-followers", topic="followers", **followers)
@@ -194,7 +198,7 @@ def test_a_mail_to_a_wrong_address_is_sent_to_the_right_one_with_its_list(page: 
     expect(page.locator(".status").first).to_have_text("delivered")
 
 
-def test_every_page_of_the_console_is_among_the_examined_pages() -> None:
+def test_the_accessibility_tests_examine_every_page_of_the_console() -> None:
     server = (ROOT / "mailroom_ops" / "console" / "server.py").read_text()
     there = {*re.findall(r'Page\("([^"]+)"', server)} - NO_PAGES
     assert there == {path.partition("?")[0] for path in [*PATHS, *OF_FORM_AND_INBOX, "/inbox/mail"]}

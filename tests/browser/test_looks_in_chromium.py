@@ -37,7 +37,7 @@ def in_list(page: Any, path: str, id_: str) -> Any:
     return row
 
 
-def test_a_message_of_a_list_is_one_line_with_its_time_recipient_subject_id_and_status(
+def test_a_message_in_a_list_is_one_line_with_its_time_channel_recipient_subject_and_id(
     stage: Stage, wide: Any
 ) -> None:
     stage.put(**mail_to_ada("line-1", to="line@example.com", subject=LONG))
@@ -49,14 +49,14 @@ def test_a_message_of_a_list_is_one_line_with_its_time_recipient_subject_id_and_
     assert {*heights(wide, ".lines li")} == {ROW}
 
 
-def test_a_failure_is_one_line_that_begins_with_its_reason(stage: Stage, wide: Any) -> None:
+def test_a_failed_message_in_a_list_is_one_line_that_contains_its_reason(stage: Stage, wide: Any) -> None:
     stage.put(**mail_to_ada("line-2", to="line@"))
     row = in_list(wide, "/failures", "line-2")
     expect(row.get_by_role("link")).to_contain_text("to: 'line@' is not a mail address")
     assert {*heights(wide, ".lines li")} == {ROW}
 
 
-def test_a_message_of_a_list_has_two_lines_on_a_phone(stage: Stage, page: Any) -> None:
+def test_a_message_in_a_list_takes_at_most_two_lines_of_text_on_a_phone(stage: Stage, page: Any) -> None:
     stage.put(**mail_to_ada("line-3", to="phone@example.com", subject=LONG))
     page.set_viewport_size(PHONE)
     in_list(page, "/messages?q=phone@example.com", "line-3")
@@ -90,7 +90,7 @@ def test_the_rows_of_a_list_variable_stay_within_their_form(stage: Stage, wide: 
     assert box["x"] + box["width"] <= form["x"] + form["width"]
 
 
-def test_fifty_recipients_of_a_mail_are_folded(stage: Stage, wide: Any) -> None:
+def test_a_long_list_of_recipients_of_a_mail_is_folded_until_it_is_clicked(stage: Stage, wide: Any) -> None:
     stage.put(**{**mail_to_ada("fifty"), "to": [f"person{number}@example.com" for number in range(50)]})
     in_list(wide, "/messages?q=fifty", "fifty").get_by_role("link").click()
     to = wide.locator(".letter dd").filter(has_text="person0@example.com")
@@ -139,7 +139,7 @@ def focused(page: Any) -> str:
     return str(page.evaluate("document.activeElement.textContent || document.activeElement.id"))
 
 
-def test_keys_move_to_the_search_through_the_rows_and_open_and_close_a_message(
+def test_keys_focus_the_search_move_through_rows_open_a_message_and_close_an_opened_section(
     stage: Stage, wide: Any
 ) -> None:
     for number in range(3):

@@ -97,7 +97,9 @@ def test_the_preferences_page_works_with_the_keyboard_alone(chromium: Any, links
         expect(switch(page, "New followers")).to_be_focused()
 
 
-def test_the_preferences_page_is_a_form_if_scripts_are_disabled(chromium: Any, links: dict[str, str]) -> None:
+def test_the_preferences_page_saves_choices_even_if_scripts_are_disabled(
+    chromium: Any, links: dict[str, str]
+) -> None:
     with opened(chromium, links["eve"], java_script_enabled=False) as page:
         switch(page, "News").click()
         expect(page.get_by_role("status")).to_have_text("Saved.")
@@ -143,7 +145,7 @@ def test_the_preferences_page_is_accessible_and_fits_a_phone_in_both_color_schem
         assert faults_of_page(page) == []
 
 
-def test_the_preferences_page_reports_a_failed_request_and_leaves_the_switch(
+def test_the_preferences_page_reports_a_failed_request_and_leaves_the_switch_unchanged(
     chromium: Any, links: dict[str, str]
 ) -> None:
     context = chromium.new_context(viewport=PHONE)

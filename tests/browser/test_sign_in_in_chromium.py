@@ -20,7 +20,7 @@ def sent(stage: Stage) -> str:
     return "/message?id=s-sent"
 
 
-def test_by_contents_a_link_in_a_ticket_leads_through_the_sign_in_to_the_message(
+def test_a_link_leads_a_person_with_the_contents_right_through_the_sign_in_to_the_whole_message(
     stage: Stage, chromium: Any, sent: str
 ) -> None:
     with signed_in(stage, chromium, "grace", sent) as page:
@@ -34,7 +34,9 @@ def test_by_contents_a_link_in_a_ticket_leads_through_the_sign_in_to_the_message
         assert faults_of_console(page) == []
 
 
-def test_by_read_addresses_are_masked_and_there_is_no_content(stage: Stage, chromium: Any, sent: str) -> None:
+def test_a_person_with_only_the_read_right_sees_masked_addresses_and_not_the_content_of_mails(
+    stage: Stage, chromium: Any, sent: str
+) -> None:
     with signed_in(stage, chromium, "ada", sent) as page:
         expect(page.locator("main")).to_contain_text("e***@example.com")
         for path in (sent, "/messages", "/"):
@@ -43,7 +45,7 @@ def test_by_read_addresses_are_masked_and_there_is_no_content(stage: Stage, chro
             assert "The seat" not in page.content()
 
 
-def test_a_whole_address_that_is_typed_is_found_by_read_and_gets_into_no_url(
+def test_a_person_with_only_the_read_right_finds_a_mail_by_an_address_that_the_url_does_not_contain(
     stage: Stage, chromium: Any, sent: str
 ) -> None:
     with signed_in(stage, chromium, "ada") as page:
@@ -55,7 +57,7 @@ def test_a_whole_address_that_is_typed_is_found_by_read_and_gets_into_no_url(
 
 
 @pytest.mark.parametrize(("name", "shown"), [("grace", EVE), ("ada", "e***@example.com")])
-def test_a_list_is_downloaded_as_a_csv_file_with_what_the_right_shows(
+def test_the_csv_file_of_messages_has_whole_or_masked_addresses_according_to_the_persons_right(
     stage: Stage, chromium: Any, sent: str, name: str, shown: str, tmp_path: Path
 ) -> None:
     with signed_in(stage, chromium, name, "/messages") as page:
@@ -67,14 +69,16 @@ def test_a_list_is_downloaded_as_a_csv_file_with_what_the_right_shows(
         assert shown in (tmp_path / "list.csv").read_text()
 
 
-def test_a_person_without_a_right_gets_a_page_that_says_what_to_do(stage: Stage, chromium: Any) -> None:
+def test_a_person_without_a_right_cannot_sign_in_and_gets_the_advice_to_ask_for_a_role(
+    stage: Stage, chromium: Any
+) -> None:
     with signed_in(stage, chromium, "eve") as page:
         expect(page.locator("body")).to_contain_text("Eve may not see this console. Ask for a role")
         expect(page.get_by_role("button", name="Sign in")).to_be_visible()
         assert page.context.cookies(stage.team) == []
 
 
-def test_the_sign_out_ends_the_session_for_a_copy_of_its_cookie_too(
+def test_a_sign_out_makes_copies_of_the_sessions_cookie_invalid(
     stage: Stage, chromium: Any, sent: str
 ) -> None:
     with signed_in(stage, chromium, "grace", sent) as page:

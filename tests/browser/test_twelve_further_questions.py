@@ -39,7 +39,7 @@ def test_the_console_shows_why_a_person_got_two_mails(further_desk: Desk) -> Non
     )
 
 
-def test_the_console_shows_why_a_text_came_an_hour_later(further_desk: Desk) -> None:
+def test_the_console_shows_when_a_text_came_in_and_when_it_was_sent(further_desk: Desk) -> None:
     further_desk.stage.put(
         id="n-late", event_type="sms", to="+16175551777", text="Hello", send_at="2026-01-01T00:00:00Z"
     )
@@ -80,7 +80,7 @@ def test_the_console_exports_the_recipients_who_did_not_get_a_mailing_as_csv(
     assert "reader@example.com" not in text
 
 
-def test_the_console_shows_the_receipt_of_a_fax_with_its_time(further_desk: Desk) -> None:
+def test_the_console_shows_the_receipt_of_a_fax_with_its_pages_number_and_url(further_desk: Desk) -> None:
     further_desk.stage.put(
         id="n-fax", event_type="fax", to="+12025550171", pdf_url="https://example.com/claim.pdf"
     )
@@ -91,7 +91,7 @@ def test_the_console_shows_the_receipt_of_a_fax_with_its_time(further_desk: Desk
     further_desk.shows("Pages", "+12025550171", "https://example.com/claim.pdf")
 
 
-def test_the_console_shows_who_stopped_a_campaign_when_and_why(further_desk: Desk) -> None:
+def test_the_console_shows_who_stopped_a_run_of_a_campaign_and_why(further_desk: Desk) -> None:
     stop = ("campaign", "stop", "weekly-followers", "--run", "n-stop", "--why", "The link was wrong", "--yes")
     further_desk.stage.mailroom("lane", "pause", "mail", "bulk", "--why", "The test needs time")
     further_desk.stage.mailroom("campaign", "start", "weekly-followers", "--run", "n-stop", "--new", "--yes")
@@ -143,7 +143,7 @@ def test_the_console_shows_why_all_mails_to_one_domain_bounce(further_desk: Desk
     further_desk.shows("3 messages", "bounced", "p1@closed.example")
 
 
-def test_the_console_shows_the_remaining_messages_of_a_run_and_its_expected_end(further_desk: Desk) -> None:
+def test_the_console_shows_that_messages_of_a_run_remain_and_how_long_they_take(further_desk: Desk) -> None:
     further_desk.stage.mailroom("lane", "pause", "mail", "bulk", "--why", "The test needs time")
     further_desk.stage.mailroom("campaign", "start", "weekly-followers", "--run", "n-go", "--new", "--yes")
     menu(further_desk, "/campaigns")
@@ -154,7 +154,7 @@ def test_the_console_shows_the_remaining_messages_of_a_run_and_its_expected_end(
     further_desk.stage.mailroom("lane", "resume", "mail", "bulk")
 
 
-def test_the_console_shows_who_erased_a_person_and_when(further_desk: Desk) -> None:
+def test_the_console_shows_who_erased_a_person_and_why(further_desk: Desk) -> None:
     further_desk.stage.put(**mail_to_ada("n-erased", to="wrong@example.com"))
     further_desk.stage.mailroom("people", "erase", "wrong@example.com", "--why", "Ticket 12", "--yes")
     menu(further_desk, "/deeds")
@@ -181,7 +181,7 @@ def bilingual() -> Iterator[str]:
     shutil.rmtree(folder)
 
 
-def test_the_console_shows_a_template_in_french(further_desk: Desk, bilingual: str) -> None:
+def test_the_console_shows_a_template_in_the_chosen_language(further_desk: Desk, bilingual: str) -> None:
     menu(further_desk, "/templates")
     further_desk.click(f"main a[href*='name={bilingual}']")
     further_desk.page.get_by_label("Language").select_option("fr")

@@ -100,7 +100,7 @@ def test_the_console_shows_why_a_person_got_no_mail(desk: Desk) -> None:
     assert "bounced" in desk.asks("messages", "list", "ada.nothing@example.com")
 
 
-def test_the_console_sends_a_mail_with_a_list_to_a_corrected_address(desk: Desk) -> None:
+def test_the_console_sends_a_mail_with_a_list_variable_to_a_corrected_address(desk: Desk) -> None:
     wrong = {"id": "q-typo", "event_type": "mail", "to": "rejected+typo@simulator.amazonses.com"}
     desk.stage.put(**wrong, template="weekly-followers", topic="followers", **FOLLOWERS)
     desk.find("q-typo")
@@ -116,7 +116,7 @@ def test_the_console_sends_a_mail_with_a_list_to_a_corrected_address(desk: Desk)
     assert "q-typo-again-" in sent
 
 
-def test_the_console_shows_why_codes_are_slow(desk: Desk) -> None:
+def test_the_console_shows_why_texts_with_codes_are_late(desk: Desk) -> None:
     for at, area in enumerate((201, 202, 203, 205, 206, 207, 208, 209, 210, 212)):
         number = f"+1{area}5550150"  # throttled each time
         desk.stage.put(id=f"q-code-{at}", event_type="sms", to=number, text="Your code is 123456.")
@@ -156,7 +156,7 @@ def test_the_console_stops_texts_to_a_person_and_leaves_mails(desk: Desk) -> Non
     assert "He asked by phone" in desk.asks("people", "show", "617 555 1239")
 
 
-def test_the_console_erases_a_person_and_prints_a_receipt(desk: Desk) -> None:
+def test_the_console_erases_a_person_and_shows_a_receipt(desk: Desk) -> None:
     for who in ("carol", "dora"):
         desk.stage.put(**mail_to_ada(f"q-{who}", to=f"{who}@example.com"))
     desk.find("carol@example.com")
@@ -169,7 +169,7 @@ def test_the_console_erases_a_person_and_prints_a_receipt(desk: Desk) -> None:
     assert '"by"' in desk.asks("people", "erase", "dora@example.com", "--yes", "--json")
 
 
-def test_the_console_stops_a_run_with_a_wrong_link_and_continues_it(desk: Desk) -> None:
+def test_the_console_stops_a_run_and_shows_it_as_done_after_a_command_has_continued_it(desk: Desk) -> None:
     desk.stage.mailroom("lane", "pause", "mail", "bulk", "--why", "The test needs time")
     desk.stage.mailroom("campaign", "start", "weekly-followers", "--run", "q-run", "--new", "--yes")
     desk.click("header nav a[href$='/campaigns']")
@@ -185,7 +185,7 @@ def test_the_console_stops_a_run_with_a_wrong_link_and_continues_it(desk: Desk) 
     expect(run.locator("[aria-current=step]")).to_have_text("Done")  # the run starts at once
 
 
-def test_the_console_shows_the_cause_of_dead_letters_and_redrives_them(desk: Desk) -> None:
+def test_the_console_lists_dead_letters_and_redrives_them(desk: Desk) -> None:
     desk.stage.bury("mail", mail_to_ada("q-buried", attempt=1))
     desk.click("#dead-mail")
     desk.click("main a[href*='queue=mail']")
@@ -210,7 +210,7 @@ def test_the_console_lists_messages_that_may_have_arrived_twice(desk: Desk) -> N
     assert "q-twice" in desk.asks("messages", "list", "--twice")
 
 
-def test_the_console_shows_the_template_version_and_variables_of_a_message(desk: Desk) -> None:
+def test_the_console_shows_the_template_and_the_variables_of_a_message(desk: Desk) -> None:
     desk.stage.put(
         **mail_to_ada("q-version", subject=None, text=None, template="weekly-followers", topic="followers"),
         **FOLLOWERS,

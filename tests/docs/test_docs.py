@@ -30,7 +30,7 @@ def test_every_link_has_an_existing_target(path: str) -> None:
             assert anchor in anchors, f"{path}: {target}"
 
 
-def test_every_promise_links_to_its_tests() -> None:
+def test_every_promise_on_the_page_never_twice_links_to_its_tests() -> None:
     page = Page("docs/explanation/never-twice.md").prose
     promises = re.findall(r"^(\d)\. \*\*", page, re.M)
     shown = re.findall(r"^\| (\d) \| \[[^]]+]\(\.\./\.\./tests/(?:unit|faults|pipeline)/", page, re.M)
@@ -38,7 +38,7 @@ def test_every_promise_links_to_its_tests() -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_every_make_target_exists(path: str) -> None:
+def test_every_make_target_that_a_page_names_exists(path: str) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
     page = Page(path)
     lines = [*page.command_lines(), *(span.split() for span in page.spans())]
@@ -64,7 +64,9 @@ def test_every_word_of_the_glossary_links_to_the_file_that_defines_it() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_index_of_the_documentation_lists_the_page_of_every_kind_of_alarm(kind: str) -> None:
+def test_each_alarms_page_has_the_same_sections_and_a_command_and_is_listed_on_the_operate_page(
+    kind: str,
+) -> None:
     page = Page(f"docs/alarms/{kind}.md")
     headings = re.findall(r"^## (.+)$", page.prose, re.M)
     assert headings == [
@@ -78,7 +80,7 @@ def test_the_index_of_the_documentation_lists_the_page_of_every_kind_of_alarm(ki
     assert f"{kind}.md" in Page("docs/how-to/operate.md").text
 
 
-def test_every_metric_that_a_function_counts_is_listed() -> None:
+def test_every_metric_that_a_function_counts_is_listed_on_the_operate_page() -> None:
     counted = re.compile(r'(?:\b(?:count|count_by|record_duration|note)\(|counts\[)\s*"([A-Z]\w+)"')
     text = Page("docs/how-to/operate.md").text
     names = {name for file in (ROOT / "lambdas").rglob("*.py") for name in counted.findall(file.read_text())}

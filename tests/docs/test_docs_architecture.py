@@ -19,7 +19,7 @@ def test_the_layers_on_the_page_about_architecture_are_those_of_the_import_contr
     assert drawn == [set(layer.split(" | ")) for layer in layers]
 
 
-def test_every_folder_of_the_tree_is_on_the_page() -> None:
+def test_every_folder_with_python_code_is_on_the_page_about_architecture() -> None:
     folders = {each.name for each in ROOT.iterdir() if any(each.glob("*.py")) or any(each.glob("*/*.py"))}
     section = PAGE.text.partition("## The parts")[2].partition("\n## ")[0]
     drawn = {folder.partition("/")[0] for folder in re.findall(r"`(\w+/)", section)}

@@ -82,7 +82,7 @@ def test_every_command_of_the_aws_cli_exists_with_its_options(path: str) -> None
     assert faults == set()
 
 
-def test_commands_are_found_in_blocks_lists_and_prose() -> None:
+def test_the_check_of_the_documentation_finds_aws_commands_in_code_blocks_and_in_prose() -> None:
     found = {(command.service, command.operation) for page in docs_pages() for command in _commands(page)}
     assert len(found) > 20
     assert {("cloudwatch", "set-alarm-state"), ("cloudformation", "delete-stack")} <= found

@@ -20,7 +20,7 @@ TABLE: Any = {
 }
 
 
-def test_a_module_that_scans_a_table_finds_each_person_once(
+def test_the_documented_campaign_module_finds_each_person_once_and_reports_a_missing_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (module,) = (

@@ -13,7 +13,7 @@ MESSAGE = re.compile(r"[\w ]+?(-->>|->>|--x|-x)[\w ]+: [^;]+|Note over [\w ,]+: 
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_every_diagram_can_be_drawn(path: str) -> None:
+def test_every_diagram_has_a_known_type_balanced_brackets_and_declared_participants(path: str) -> None:
     for block in Page(path).blocks("mermaid"):
         first, *lines = [line.strip() for line in block.text.splitlines() if line.strip()]
         assert first.split()[0] in DIAGRAMS, first

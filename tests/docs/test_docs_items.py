@@ -66,7 +66,9 @@ def _values(call: ast.Call) -> Iterator[ast.expr]:
     [item for page in PAGES for item in (*_typed(page), *_plain(page))],
     ids=lambda item: f"{item['event_type']}-{item['id']}",
 )
-def test_an_item_of_the_documentation_is_accepted(item: Item) -> None:
+def test_each_item_in_the_documentation_is_valid_for_dispatch_and_the_schema_of_its_channel(
+    item: Item,
+) -> None:
     assert parse(item, CONTRACTS).key.id == item["id"]
     Draft202012Validator(schema_of(item["event_type"])).validate(item)
 
@@ -81,12 +83,14 @@ def test_each_page_for_producers_puts_an_item(page: Page) -> None:
     assert [*_typed(page), *_plain(page)]
 
 
-def test_the_page_about_transactions_makes_the_table_that_is_read() -> None:
+def test_the_page_about_transactions_creates_the_outbox_table_as_mailroom_defines_it() -> None:
     assert outbox.TABLE.strip() in [each.text.strip() for each in TRANSACTIONS.blocks("sql")]
 
 
 @pytest.mark.parametrize("language", ["typescript", "java"])
-def test_an_example_in_another_language_writes_the_same_entry_as_the_client(language: str) -> None:
+def test_an_example_in_another_language_has_the_table_and_the_condition_of_the_clients_entry(
+    language: str,
+) -> None:
     (block,) = TRANSACTIONS.blocks(language)
     put = MailboxWriter(boto3.client("dynamodb"), "mailroom-dev-mailbox").entry({"id": "order"})["Put"]
     for value in (put["TableName"], put["ConditionExpression"], put["ReturnValuesOnConditionCheckFailure"]):

@@ -19,7 +19,7 @@ from tests.support.stacks.refusals import STAGES
 
 
 @pytest.mark.parametrize("block", [each.text for each in Page("docs/reference/limits.md").blocks("json")])
-def test_each_section_of_settings_passes_synth(block: str) -> None:
+def test_each_block_of_settings_on_the_page_about_limits_is_valid(block: str) -> None:
     stages: dict[str, Any] = copy.deepcopy(STAGES)
     changes = json.loads(block)
     stages["prod"]["channels"]["mail"] |= changes.pop("channels")["mail"]
@@ -28,7 +28,7 @@ def test_each_section_of_settings_passes_synth(block: str) -> None:
     assert load(stages, "prod").channels["mail"].messages_per_second
 
 
-def test_a_page_quotes_how_late_a_code_is_after_a_crash() -> None:
+def test_the_page_keep_codes_fast_states_the_configured_delay_of_a_code_after_a_crash() -> None:
     row = next(row for row in load(STAGES, "prod").lane_rows() if row.queue == "mail")
     text = Page("docs/how-to/keep-codes-fast.md").text
     assert f"| {row.rules.visibility} s, if the code was not sent: six times the time-out of " in text

@@ -34,7 +34,7 @@ def docs_output(*words: str) -> str:
     return result.stdout
 
 
-def test_every_page_in_a_sentence_of_the_product_exists() -> None:
+def test_every_page_that_a_text_of_the_product_names_exists() -> None:
     named = {(path, name) for path, text in product_texts().items() for name in NAMED.findall(text)}
     assert len(named) > 20
     assert [(path, name) for path, name in sorted(named) if name_of(name) not in docs.pages()] == []
@@ -47,7 +47,7 @@ def test_sentences_of_the_product_do_not_mention_files_that_an_installation_lack
     assert wrong == []
 
 
-def test_a_page_is_found_by_a_link_to_it_or_to_a_section_of_it() -> None:
+def test_the_command_docs_finds_a_page_by_a_link_to_it_or_to_one_of_its_sections() -> None:
     links = {(link, (ROOT / page.path).parent) for page in docs_pages() for link in page.links()}
     for link, folder in links:
         target = (folder / link.partition("#")[0]).resolve()
@@ -56,7 +56,7 @@ def test_a_page_is_found_by_a_link_to_it_or_to_a_section_of_it() -> None:
     assert docs_output("deploy-update-go-back.md#taking-parts-out") == docs_output("deploy-update-go-back")
 
 
-def test_the_command_without_a_name_lists_every_page_except_those_of_alarms() -> None:
+def test_the_command_docs_without_a_name_lists_every_page_except_those_of_alarms() -> None:
     text = docs_output()
     assert text == docs_output(INDEX)
     files = {page.path for page in docs_pages()} - {"docs/README.md"}
@@ -72,7 +72,7 @@ def test_the_command_without_a_name_lists_every_page_except_those_of_alarms() ->
         assert Path(path).name in text
 
 
-def test_a_page_is_shown_from_its_heading_to_its_end() -> None:
+def test_the_command_docs_shows_a_page_with_all_its_headings() -> None:
     text, page = docs_output("gave-up"), Page("docs/alarms/gave-up.md")
     headings = re.findall(r"^#+ (.+)$", page.prose, re.MULTILINE)
     assert len(headings) > 3

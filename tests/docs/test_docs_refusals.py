@@ -27,7 +27,9 @@ def test_each_fault_has_its_results_on_the_page() -> None:
 @pytest.mark.parametrize(
     ("code", "row"), [*refusal_rows()], ids=lambda value: value if isinstance(value, str) else ""
 )
-def test_each_row_has_a_code_words_a_source_and_the_date_of_its_reading(code: str, row: Row) -> None:
+def test_each_refusal_has_a_code_a_text_a_source_and_the_date_on_which_the_source_was_read(
+    code: str, row: Row
+) -> None:
     assert row.code == code
     assert row.words
     assert row.source.startswith(("https://", "botocore "))

@@ -46,7 +46,7 @@ def test_every_command_in_a_sentence_of_the_wheel_is_valid() -> None:
         require_command(command, f"{file}")
 
 
-def test_every_command_of_a_new_folder_is_valid() -> None:
+def test_every_mailroom_command_in_the_files_of_a_new_project_folder_is_valid() -> None:
     lines = [
         line
         for file in FOLDER.rglob("*")

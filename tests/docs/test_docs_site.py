@@ -12,7 +12,7 @@ def test_the_navigation_has_each_page_once() -> None:
     assert sorted(paths) == sorted(page.path for page in docs_pages())
 
 
-def test_a_link_to_code_becomes_words_and_a_link_to_a_page_or_a_picture_stays() -> None:
+def test_the_site_turns_links_to_code_into_text_and_keeps_links_to_pages_and_pictures() -> None:
     text = "[a](../../app.py), [b](../README.md#x), [c](openapi.json), [d](https://e.example), ![e](e.svg)"
     assert without_links_to_code(text, ROOT / "docs" / "reference") == text.replace("[a](../../app.py)", "a")
 

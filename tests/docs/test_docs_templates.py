@@ -78,7 +78,9 @@ def test_the_example_of_the_page_renders_in_the_chosen_language(template_folder:
     assert preview_welcome(template_folder, locale="fr-CA").subject == "Bienvenue"
 
 
-def test_the_layout_on_the_page_about_templates_is_filled(template_folder: TemplateFolder) -> None:
+def test_the_layout_on_the_page_about_templates_renders_with_the_blocks_of_a_template(
+    template_folder: TemplateFolder,
+) -> None:
     sources = dict(reversed([*files()]))
     (template_folder.root / "mail/_layout/address.html").write_text("Here")
     body = [text for path, text in files() if path == "templates/mail/welcome/body.html"][-1]
@@ -102,7 +104,7 @@ def test_the_layout_on_the_page_about_templates_is_filled(template_folder: Templ
         ({"plan": 0}, "{{ plan }}", "0"),
     ],
 )
-def test_missing_and_empty_variables_render_as_in_the_table(
+def test_a_template_renders_the_default_of_a_missing_variable_and_null_as_an_empty_text(
     template_folder: TemplateFolder, attributes: dict[str, object], source: str, written: str
 ) -> None:
     (template_folder.root / "mail/welcome/body.txt").write_text(source)

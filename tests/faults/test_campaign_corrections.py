@@ -87,7 +87,7 @@ def persons(world: StopWorld) -> set[str]:
 
 @pytest.mark.parametrize("act", ["stop", "pause"])
 @pytest.mark.parametrize("received", [0, 1, 2])
-def test_a_run_that_is_corrected_and_started_again_at_once_sends_no_earlier_content(
+def test_a_run_that_is_stopped_or_paused_corrected_and_started_again_sends_only_the_new_content(
     act: str, received: int
 ) -> None:
     world = composed_world(35)
@@ -120,7 +120,7 @@ def test_people_who_were_taken_out_of_the_audience_get_no_message_after_a_restar
     assert count_contents(world) == {"corrected": 15}
 
 
-def test_a_chunk_of_a_stopped_start_that_comes_back_after_the_restart_composes_nothing() -> None:
+def test_a_redelivered_chunk_of_people_of_a_stopped_run_is_not_composed_after_the_runs_restart() -> None:
     world = StopWorld(3)
     world.begin()
     world.campaign.deliver(COLLECT, 1)
@@ -139,7 +139,7 @@ def test_a_chunk_of_a_stopped_start_that_comes_back_after_the_restart_composes_n
 
 
 @pytest.mark.parametrize("act", ["stop", "pause"])
-def test_the_deployment_that_removes_the_last_campaign_sends_no_message_of_a_stopped_or_paused_run(
+def test_messages_of_a_stopped_or_paused_run_are_not_sent_after_the_last_campaign_is_removed(
     act: str,
 ) -> None:
     world = composed_world(30, per_day=20)  # 10 a day for bulk: the others wait for the day
@@ -196,7 +196,7 @@ def test_messages_whose_run_cannot_be_read_wait_with_a_reason_and_are_sent_later
     assert (len(world.ses.accepted), len(persons(world))) == (12, 12)
 
 
-def test_a_stop_of_a_paused_run_reads_the_run_once_a_batch_and_cancels_a_batch_in_one_call() -> None:
+def test_the_cancellation_of_a_waiting_message_of_a_stopped_run_costs_at_most_a_fifth_of_a_call() -> None:
     world = composed_world(220)
     world.pause()
     world.clock.now += FRESH
@@ -212,7 +212,7 @@ def test_a_stop_of_a_paused_run_reads_the_run_once_a_batch_and_cancels_a_batch_i
     assert calls.total() <= 0.2 * 220
 
 
-def test_a_stopped_message_in_the_queue_costs_at_most_a_fifth_of_a_call() -> None:
+def test_the_cancellation_of_a_queued_message_of_a_stopped_run_costs_at_most_a_fifth_of_a_call() -> None:
     world = composed_world(100)
     world.stop()
     before = len(world.outside.calls)
@@ -275,7 +275,7 @@ def test_a_scheduled_message_of_a_later_start_that_expires_in_an_outage_of_relea
     assert statuses(world) == {"failed invalid": 3}
 
 
-def test_people_of_a_later_start_become_a_dead_letter_if_the_ledger_may_have_forgotten_its_messages() -> None:
+def test_a_chunk_of_a_later_start_becomes_a_dead_letter_if_its_ledger_items_may_have_expired() -> None:
     world = composed_world(3)
     world.play_on()
     assert count_contents(world) == {"first": 3}
@@ -288,7 +288,7 @@ def test_people_of_a_later_start_become_a_dead_letter_if_the_ledger_may_have_for
     assert (len(world.ses.accepted), len(world.queues.dead[AUDIENCE])) == (3, 1)
 
 
-def test_a_copy_of_an_earlier_start_does_not_cancel_what_is_resent_to_a_person_who_had_opted_out() -> None:
+def test_a_copy_of_a_message_of_an_earlier_start_does_not_cancel_its_resend_after_an_opt_out() -> None:
     world = composed_world(1)
     body = json.loads(world.queues.messages[BULK][0].body)
     key, run = key_of(body), world.campaign.run()
@@ -323,7 +323,7 @@ def test_a_later_start_sends_the_first_of_two_entries_with_one_key_on_different_
     assert (count_contents(world), world.campaign.run().conflicts) == ({"corrected": 1}, 1)
 
 
-def test_waiting_messages_that_are_only_cancelled_do_not_delay_a_resumed_run_behind_them() -> None:
+def test_release_ends_the_waits_of_an_earlier_start_of_a_run_even_if_the_lane_has_work_for_minutes() -> None:
     world = composed_world(150)
     world.pause()
     world.clock.now += FRESH

@@ -31,7 +31,7 @@ from tests.support.faults.outside import ses_error
 NewWorld = Callable[..., CampaignWorld]
 
 
-def test_a_person_for_whom_compose_fails_becomes_a_dead_letter_and_the_others_get_messages(
+def test_only_a_person_for_whom_compose_fails_ends_in_a_dead_letter_and_the_others_get_messages(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
@@ -75,7 +75,7 @@ def test_all_chunks_become_dead_letters_without_a_message_if_compose_fails_for_e
     assert len(world.queues.dead[AUDIENCE]) == 5  # pages of 4, 4 and 2 in chunks of 3
 
 
-def test_the_page_of_a_run_that_is_stopped_while_it_is_collected_ends_within_a_second_and_counts_no_error(
+def test_a_run_that_is_stopped_while_a_page_is_collected_ends_within_a_second_without_an_error(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = new_campaign_world()
@@ -155,7 +155,7 @@ def test_a_second_run_of_a_campaign_puts_another_message_for_each_person(
     assert "weekly#second#p3" in ids
 
 
-def test_a_run_that_exceeds_max_pages_becomes_a_dead_letter_with_the_reason(
+def test_a_run_that_exceeds_max_pages_ends_in_a_dead_letter_and_records_the_reason(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world(People(10), structs.replace(WEEKLY, max_pages=2))
@@ -229,7 +229,7 @@ def test_an_audience_that_cannot_be_read_is_recorded_as_trouble_of_the_run_and_r
     assert (world.run().trouble, world.dead()) == ("", 0)
 
 
-def test_an_invalid_audience_becomes_a_dead_letter_with_the_reason(
+def test_an_invalid_audience_leads_to_a_dead_letter_and_the_run_records_the_reason(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = new_campaign_world()
@@ -352,7 +352,7 @@ def test_a_chunk_is_composed_by_a_later_invocation_if_too_little_time_is_left(
         (KeyError("ada@example.com"), "KeyError"),
     ],
 )
-def test_a_run_records_why_a_page_was_not_collected_without_personal_data(
+def test_a_run_records_without_personal_data_why_a_page_was_not_collected(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
 ) -> None:
     world = new_campaign_world()

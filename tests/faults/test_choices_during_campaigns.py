@@ -19,7 +19,7 @@ def opt_out(world: StopWorld, by: By) -> None:
         preferences.opt_out(address(f"p{number}"), "news", by)
 
 
-def test_an_opt_out_at_any_call_of_a_campaign_holds_for_each_message_that_was_not_submitted() -> None:
+def test_an_opt_out_during_a_campaign_holds_for_each_batch_that_reads_the_choices_after_it() -> None:
     """A sender reads the choices of a batch right before it submits the batch. So only a batch that was read
     already is sent."""
     ends: set[int] = set()

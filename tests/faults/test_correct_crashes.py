@@ -71,7 +71,9 @@ def test_corrections_that_were_stopped_anywhere_and_are_repeated_are_each_sent_o
         assert sends(staged.world) == ONCE, where
 
 
-def test_two_operators_with_the_same_correction_send_each_once(new_world: NewWorld) -> None:
+def test_two_operators_who_run_the_same_correction_send_each_corrected_message_once(
+    new_world: NewWorld,
+) -> None:
     for staged, where in each_entry(partial(sent_once, new_world), correct, correct):
         staged.world.items = [item for item in mailbox(staged.world) if "~" in item["id"]]
         deliver(staged)

@@ -61,7 +61,7 @@ def collect_once(world: DayWorld) -> None:
     world.campaign.deliver(COLLECT, 1)
 
 
-def test_a_page_beyond_the_daily_limit_waits_as_a_new_queue_message_and_its_run_has_the_time() -> None:
+def test_a_page_beyond_the_daily_limit_waits_as_a_new_queue_message_and_its_run_states_until_when() -> None:
     world = full()
     collect_once(world)
     assert {"get_item", "send_message_batch", "update_item"} <= {*world.outside.calls}

@@ -33,7 +33,7 @@ def each_change_of_settings(
 FROM_THERE = {"from": GIVEN_UP}
 
 
-def test_removing_a_sender_number_completes_submitted_faxes_and_refuses_unsubmitted_faxes(
+def test_submitted_faxes_are_delivered_and_others_are_refused_after_their_sender_number_is_removed(
     new_fax_world: NewFaxWorld,
 ) -> None:
     before, after = {"fax_senders": [OURS, GIVEN_UP]}, {"fax_senders": [OURS]}
@@ -56,7 +56,7 @@ def test_removing_a_sender_number_completes_submitted_faxes_and_refuses_unsubmit
                 assert error.startswith(NOT_OURS), where
 
 
-def test_restricting_recipients_follows_submitted_faxes_and_suppresses_unsubmitted_faxes(
+def test_a_restriction_of_recipients_suppresses_only_faxes_and_attempts_that_were_not_submitted(
     new_fax_world: NewFaxWorld,
 ) -> None:
     faxes = (
@@ -80,7 +80,7 @@ def test_restricting_recipients_follows_submitted_faxes_and_suppresses_unsubmitt
     assert dialled
 
 
-def test_removing_a_callback_port_completes_submitted_faxes_and_refuses_unsubmitted_faxes(
+def test_submitted_faxes_are_delivered_and_others_are_refused_after_their_callback_port_is_removed(
     new_fax_world: NewFaxWorld,
 ) -> None:
     before, after = {"callback_ports": [443, 8443]}, {"callback_ports": [443]}

@@ -18,7 +18,7 @@ def run_sender(world: FaxWorld, times: int) -> None:
         world.send_fax()
 
 
-def test_a_fax_to_a_line_that_is_always_busy_fails_after_its_last_try_without_a_dead_letter(
+def test_a_fax_to_a_line_that_is_always_busy_fails_after_its_last_attempt_without_a_dead_letter(
     new_fax_world: NewFaxWorld,
 ) -> None:
     world = new_fax_world(20)
@@ -51,7 +51,7 @@ def test_faxes_become_dead_letters_if_the_provider_is_down_and_a_later_redrive_d
     assert world.network.delivered() == {"good": 1, "good-there": 1}
 
 
-def test_a_submitted_fax_keeps_its_line_locked_during_an_outage_and_is_sent_afterwards(
+def test_a_submitted_fax_keeps_its_line_locked_during_an_outage_and_is_delivered_afterwards(
     new_fax_world: NewFaxWorld,
 ) -> None:
     world = new_fax_world()

@@ -95,7 +95,7 @@ def test_a_message_that_waited_is_sent_once_wherever_release_crashes(
 
 
 @of_time_and_line
-def test_a_wait_that_has_ended_leaves_neither_a_mark_nor_content_nor_an_open_line(
+def test_the_end_of_a_wait_deletes_its_mark_its_stored_content_and_its_due_time(
     new_world: NewWorld, reason: str
 ) -> None:
     world = ready(new_world, reason)

@@ -107,7 +107,9 @@ class ChangingWorld(RandomWorld):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_each_wait_ends_in_worlds_with_removed_channels_and_crashes(seed: int) -> None:
+def test_each_wait_of_a_message_ends_even_if_its_channel_is_removed_and_functions_crash_at_random(
+    seed: int,
+) -> None:
     world = ChangingWorld(seed)
     for _ in range(STEPS):
         world.play()

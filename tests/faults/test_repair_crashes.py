@@ -92,7 +92,7 @@ def test_two_operators_who_repair_at_the_same_time_send_each_message_once(new_wo
         check_repaired(staged.world, where)
 
 
-def test_scans_beside_live_workers_send_no_message_twice(new_world: NewWorld) -> None:
+def test_repair_scans_beside_live_workers_do_not_send_a_message_twice(new_world: NewWorld) -> None:
     world = new_world()
     world.put(mail("a"), mail("throttled-once"), mail("b"))
     world.stream()
@@ -119,7 +119,7 @@ def test_a_repair_scan_does_not_requeue_a_message_that_is_a_dead_letter(new_worl
     assert not world.queues.messages[MAIL]
 
 
-def test_a_message_whose_dead_letter_is_past_its_retention_is_put_back_and_sent_once(
+def test_a_message_whose_dead_letter_is_past_its_retention_is_requeued_and_sent_once(
     new_world: NewWorld,
 ) -> None:
     world = new_world()
@@ -180,7 +180,7 @@ def test_a_repair_delivers_each_stuck_fax_once_and_alone_on_its_line(new_fax_wor
         check_faxes(staged.world, where)
 
 
-def test_stuck_and_failed_messages_that_are_sent_again_by_their_ids_are_sent_once_despite_a_stop_anywhere(
+def test_a_resend_of_stuck_and_failed_messages_that_stops_anywhere_and_is_repeated_sends_each_once(
     new_world: NewWorld,
 ) -> None:
     def begin() -> Staged[World]:

@@ -107,7 +107,9 @@ def test_a_repair_that_was_stopped_anywhere_and_runs_again_settles_the_fax_once(
 
 
 @both
-def test_two_operators_settle_a_fax_once(new_fax_world: NewFaxWorld, word: Word) -> None:
+def test_the_second_of_two_operators_cannot_settle_a_fax_with_another_outcome(
+    new_fax_world: NewFaxWorld, word: Word
+) -> None:
     world = followed_for_ever(new_fax_world)
     repairs = repairs_of(of_fax(world))
     found = looked(repairs, "slow")

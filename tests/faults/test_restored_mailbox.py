@@ -97,7 +97,7 @@ def loss(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Loss:
     return Loss(monkeypatch, tmp_path)
 
 
-def test_a_restored_message_that_the_ledger_has_forgotten_is_listed_and_not_sent_again(loss: Loss) -> None:
+def test_a_restored_message_without_a_ledger_item_is_listed_and_not_sent_again(loss: Loss) -> None:
     ids = sorted(f"welcome-{number}" for number in range(100))
     loss.send(*ids)
     loss.forget()
@@ -121,7 +121,7 @@ def test_an_item_too_large_for_the_restore_mark_is_reported_and_other_items_are_
     assert loss.ids() == {"small"}
 
 
-def test_a_restored_message_is_not_sent_again_if_the_ledger_forgets_it_later(loss: Loss) -> None:
+def test_a_restored_message_is_not_sent_again_if_its_ledger_item_expires_later(loss: Loss) -> None:
     loss.send("welcome")
     loss.lose()
     assert loss.answer()["unknown"] == 0
@@ -143,7 +143,7 @@ def test_a_scheduled_message_is_sent_once_when_it_is_due_although_its_item_was_r
     assert (world.sends(), world.end("later")) == ({"later": 1}, "sent")
 
 
-def test_a_message_that_was_put_just_before_the_loss_is_sent_after_an_operator_repairs_it_by_id(
+def test_a_message_put_just_before_the_mailbox_was_lost_is_sent_after_an_operator_resends_it_by_id(
     loss: Loss,
 ) -> None:
     loss.send("welcome")

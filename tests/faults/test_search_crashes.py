@@ -125,7 +125,9 @@ class BadRunWorld:
             self.index()
 
 
-def test_a_bad_run_is_paused_wherever_the_indexer_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_with_too_many_bounces_is_paused_wherever_the_indexer_stops(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     pauses: list[str] = []
     monkeypatch.setattr(bad_runs, "count", pauses.append)
     for world, where in stops(BadRunWorld, BadRunWorld.index_and_stop):
@@ -135,7 +137,7 @@ def test_a_bad_run_is_paused_wherever_the_indexer_stops(monkeypatch: pytest.Monk
         assert pauses == ["RunsPaused"], where
 
 
-def test_a_run_that_a_person_resumes_after_a_crash_stays_resumed() -> None:
+def test_after_a_crash_the_indexer_pauses_a_run_unless_it_had_paused_it_and_a_person_resumed_it() -> None:
     for world, where in stops(BadRunWorld, BadRunWorld.index_and_stop):
         was_paused = world.run.paused_by_itself
         world.runs.resume("spring", NAME, RESUMED)
@@ -143,7 +145,7 @@ def test_a_run_that_a_person_resumes_after_a_crash_stays_resumed() -> None:
         assert world.run.paused_by_itself != was_paused, where
 
 
-def test_a_decision_that_a_person_makes_during_indexing_stays() -> None:
+def test_the_indexer_does_not_override_a_persons_pause_stop_or_resume_of_a_run_during_indexing() -> None:
     def resume(world: BadRunWorld) -> None:
         world.runs.pause("spring", NAME, "since noon by ada: a wrong link")
         world.runs.resume("spring", NAME, RESUMED)

@@ -84,7 +84,7 @@ def test_no_mail_is_sent_twice_wherever_the_sender_crashes_if_its_event_arrives(
         check_neighbours(world, where, begun)
 
 
-def test_without_events_resend_repeats_only_a_mail_whose_sender_crashed_between_acceptance_and_record(
+def test_without_events_on_unknown_resend_repeats_at_most_a_mail_that_was_accepted_and_not_recorded(
     new_world: NewWorld,
 ) -> None:
     for world, where, begun in each_stop_of_mail(new_world, "resend"):
@@ -98,7 +98,9 @@ def test_without_events_resend_repeats_only_a_mail_whose_sender_crashed_between_
         check_neighbours(world, where, begun)
 
 
-def test_without_events_hold_never_sends_a_mail_twice_and_marks_unknown_outcomes(new_world: NewWorld) -> None:
+def test_without_events_on_unknown_hold_sends_a_mail_at_most_once_and_records_unknown_outcomes(
+    new_world: NewWorld,
+) -> None:
     held = 0
     for world, where, begun in each_stop_of_mail(new_world, "hold"):
         world.settle()

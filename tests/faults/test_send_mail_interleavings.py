@@ -50,7 +50,7 @@ few = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scop
 
 @few
 @mixtures
-def test_hold_never_sends_a_message_twice_and_gives_each_message_an_outcome(
+def test_on_unknown_hold_sends_a_message_at_most_once_and_gives_each_message_an_outcome(
     new_world: NewWorld, mixture: list[tuple[str, object]]
 ) -> None:
     world = new_world("hold")
@@ -67,7 +67,7 @@ def test_hold_never_sends_a_message_twice_and_gives_each_message_an_outcome(
 
 @few
 @mixtures
-def test_resend_sends_each_message_once_if_every_event_arrives_before_the_next_delivery(
+def test_on_unknown_resend_sends_each_message_once_if_its_event_arrives_before_the_next_delivery(
     new_world: NewWorld, mixture: list[tuple[str, object]]
 ) -> None:
     world = new_world("resend")

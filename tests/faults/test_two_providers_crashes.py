@@ -45,7 +45,7 @@ def recover(world: World) -> None:
 
 
 @pytest.mark.parametrize(("keyed", "trouble"), [(False, "down"), (True, "throttles")])
-def test_each_mail_is_sent_once_by_the_fallback_wherever_a_sender_crashes(
+def test_a_crash_while_the_first_provider_fails_sends_no_mail_twice_and_leaves_at_most_one_unsent(
     new_world: NewWorld, trouble: Trouble, *, keyed: bool
 ) -> None:
     for world, where in stops(
@@ -95,7 +95,7 @@ def test_a_mail_whose_fallback_may_have_it_never_goes_back_to_the_first_provider
 
 
 @pytest.mark.parametrize(("keyed", "on_unknown"), [(False, "resend"), (True, "hold")])
-def test_a_claim_that_crashed_before_the_move_leaves_the_mail_to_the_provider_of_the_first_try(
+def test_a_fallback_sender_that_crashes_leaves_a_claimed_mail_to_the_provider_of_its_first_try(
     new_world: NewWorld, on_unknown: OnUnknown, *, keyed: bool
 ) -> None:
     """The first provider may have the mail. A copy of it comes to the fallback's sender, which claims it and
@@ -138,7 +138,7 @@ def test_a_mail_that_is_rejected_for_its_own_fault_does_not_go_to_the_fallback(n
 
 
 @pytest.mark.parametrize(("when_day_used_up", "provider"), [(True, "resend"), (False, "ses")])
-def test_a_used_up_day_sends_mails_to_the_fallback_or_lets_them_wait_according_to_the_setting(
+def test_mails_beyond_the_first_providers_daily_quota_go_to_the_fallback_or_wait_as_configured(
     new_world: NewWorld, provider: str, *, when_day_used_up: bool
 ) -> None:
     world = begun(new_world, "day used up", "resend", keyed=False)
@@ -149,7 +149,7 @@ def test_a_used_up_day_sends_mails_to_the_fallback_or_lets_them_wait_according_t
     assert world.sends() == dict.fromkeys(NAMES, 1)
 
 
-def test_a_mail_goes_to_the_fallback_after_the_tries_and_a_mail_of_both_queues_is_sent_once(
+def test_a_mail_does_not_go_to_the_fallback_after_few_tries_and_is_sent_once_if_both_queues_have_it(
     new_world: NewWorld,
 ) -> None:
     world = begun(new_world, "throttles", "resend", keyed=False)

@@ -110,7 +110,7 @@ def test_periods_without_data_ring_an_alarm_that_counts_them_as_breaching(url: s
     assert evaluated_state(url, "rounds") == "OK"
 
 
-def test_an_alarm_on_a_metric_that_the_emulator_lacks_never_becomes_ok(url: str) -> None:
+def test_an_alarm_on_a_metric_that_the_emulator_lacks_has_insufficient_data(url: str) -> None:
     put_alarm(url, "slow", Namespace="AWS/Lambda", MetricName="Duration", Dimensions=[], Period=60)
     assert evaluated_state(url, "slow") == "INSUFFICIENT_DATA"
 
@@ -131,13 +131,13 @@ def test_an_alarm_on_a_metric_that_the_emulator_lacks_never_becomes_ok(url: str)
         ("5 / a", {"a": 0}, "OK"),
     ],
 )
-def test_an_expression_has_a_value_as_in_cloudwatch(
+def test_a_metric_expression_of_an_alarm_is_evaluated_as_in_cloudwatch(
     expression: str, values: dict[str, float], expected: str
 ) -> None:
     assert state_of(on_expression(expression), lambda query, _: values.get(query["Stat"]), NOW) == expected
 
 
-def test_an_expression_of_another_form_is_an_error_and_not_a_silent_alarm() -> None:
+def test_an_alarm_with_an_unsupported_metric_expression_raises_an_error() -> None:
     with pytest.raises(ValueError, match=re.escape("cannot be evaluated: RATE(a)")):
         state_of(on_expression("RATE(a)"), lambda _query, _end: 1.0, NOW)
 

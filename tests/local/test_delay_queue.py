@@ -84,14 +84,14 @@ def test_a_paused_queue_delivers_no_item_until_it_is_resumed() -> None:
     assert stage.batches == [["before", "meanwhile"]]
 
 
-def test_a_post_to_the_page_changes_the_disorder_of_all_providers() -> None:
+def test_a_post_to_events_disorder_sets_the_spread_and_the_repeats_of_every_providers_reports() -> None:
     queues = {"ses": QueueOfWords().queue, "twilio": QueueOfWords().queue}
     body = b'{"spread_seconds": 3, "doubled": 0.5}'
     assert pages(queues).handle(Request("POST", "/events/disorder", {}, body)).status == 200
     assert [queue.disorder for queue in queues.values()] == [Disorder(3.0, 0.5)] * 2
 
 
-def test_reports_are_reordered_and_repeated_according_to_the_disorder() -> None:
+def test_a_delay_queue_reorders_and_repeats_reports_by_the_configured_spread_and_share_of_repeats() -> None:
     stage = QueueOfWords(most=1_000)
     stage.queue.disorder = Disorder(10.0, 0.2)
     words = [f"{number}" for number in range(100)]
@@ -107,7 +107,7 @@ def test_reports_are_reordered_and_repeated_according_to_the_disorder() -> None:
     assert 105 < len(came) < 140
 
 
-def test_the_started_queue_delivers_a_later_item_first_if_it_is_due_earlier() -> None:
+def test_a_running_delay_queue_delivers_the_item_that_is_due_earliest_first() -> None:
     came: list[str] = []
     all_came = threading.Event()
 

@@ -72,7 +72,9 @@ def test_the_number_determines_the_outcome_of_its_faxes(
     assert [final_status(fax_line, clock, ending) for _ in statuses] == statuses
 
 
-def test_faxes_to_numbers_outside_the_table_are_delivered(fax_line: FaxLine, clock: Clock) -> None:
+def test_the_simulator_delivers_faxes_to_numbers_without_a_prescribed_outcome(
+    fax_line: FaxLine, clock: Clock
+) -> None:
     fax = fax_line.submit(FaxOrder("telnyx", "+12025559910", SENDER, PDF))
     clock.now += 10
     assert fax.status(clock.now) == "delivered"
@@ -99,7 +101,9 @@ def test_some_numbers_refuse_every_submit_and_some_the_first(
     assert len(fax_line.log()) == reasons.count(None)
 
 
-def test_attempts_are_counted_by_document_without_its_signature(fax_line: FaxLine, clock: Clock) -> None:
+def test_the_simulator_counts_attempts_by_the_url_of_the_document_without_its_signature(
+    fax_line: FaxLine, clock: Clock
+) -> None:
     statuses = []
     for url in (f"{PDF}?X-Amz-Date=1&X-Amz-Signature=a", f"{PDF}?X-Amz-Date=2&X-Amz-Signature=b", PDF):
         fax = send(fax_line, "12", url)
@@ -111,12 +115,14 @@ def test_attempts_are_counted_by_document_without_its_signature(fax_line: FaxLin
     assert [fax["attempt"] for fax in fax_line.log()] == [1, 2, 3, 1]
 
 
-def test_a_query_other_than_a_signature_belongs_to_the_document() -> None:
+def test_a_query_parameter_other_than_a_signature_identifies_the_document_of_a_fax() -> None:
     assert document(f"{PDF}?id=1&Expires=5&Signature=x&AWSAccessKeyId=y") == document(f"{PDF}?id=1")
     assert document(f"{PDF}?id=1") != document(f"{PDF}?id=2")
 
 
-def test_the_state_is_a_function_of_the_clock(fax_line: FaxLine, clock: Clock) -> None:
+def test_the_status_of_a_simulated_fax_follows_from_the_time_since_its_submit(
+    fax_line: FaxLine, clock: Clock
+) -> None:
     fax = send(fax_line, "00")
     seen = []
     for moment in (0, 0.5, 1, 2.9, 3, 9.9, 10, 500):
@@ -145,7 +151,7 @@ def test_a_line_in_use_is_busy_and_the_overlap_is_recorded(fax_line: FaxLine, cl
     assert send(fax_line, "00").overlaps == []
 
 
-def test_a_telephone_line_has_one_fax_at_a_time_over_all_simulated_providers(bench: Bench) -> None:
+def test_an_overlap_of_faxes_of_two_simulated_providers_on_one_line_is_recorded(bench: Bench) -> None:
     bench.signalwire.submit(fax_request())
     bench.telnyx.submit(fax_request())
     first, second = bench.line.log()
@@ -214,7 +220,9 @@ def media() -> Iterator[str]:
         yield url
 
 
-def test_a_pdf_on_this_machine_is_really_fetched(fax_line: FaxLine, clock: Clock, media: str) -> None:
+def test_the_simulator_fetches_a_pdf_on_this_machine_and_a_fax_with_a_missing_pdf_fails(
+    fax_line: FaxLine, clock: Clock, media: str
+) -> None:
     good = send(fax_line, "00", f"{media}/a.pdf?X-Amz-Signature=1")
     bad = send(fax_line, "01", f"{media}/gone.pdf")
     clock.now += 20

@@ -54,14 +54,14 @@ def test_all_messages_are_kept_if_a_reported_identifier_is_not_in_the_batch(iden
     assert finished(BATCH, invoked_with_failures("a", identifier)) == []
 
 
-def test_every_setting_of_the_mapping_is_used_by_the_local_stage() -> None:
+def test_the_pump_reads_function_queue_batch_size_and_concurrency_of_a_mapping() -> None:
     mapping = FifoMapping.from_api(LISTED)
     assert (mapping.function, mapping.queue) == ("f", ARN)
     assert (mapping.batch_size, mapping.concurrency) == (1, 3)
 
 
 @pytest.mark.parametrize("scaling", [None, {}, {"MaximumConcurrency": 1000}])
-def test_the_concurrency_is_bounded_by_the_machine(scaling: object) -> None:
+def test_the_concurrency_of_a_mapping_is_limited_to_that_of_the_local_stage(scaling: object) -> None:
     assert FifoMapping.from_api(LISTED | {"ScalingConfig": scaling}).concurrency == AT_MOST
 
 

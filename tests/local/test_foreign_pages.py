@@ -72,7 +72,7 @@ both = pytest.mark.parametrize("server", PATHS)
 @both
 @pytest.mark.parametrize("page", FOREIGN)
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_request_from_another_page_is_refused_for_every_path(
+def test_both_servers_of_the_local_stage_refuse_the_requests_of_foreign_pages(
     servers: dict[str, str], server: str, page: str, method: str
 ) -> None:
     status, headers = ask(servers[server], method, PATHS[server], FOREIGN[page])

@@ -80,7 +80,7 @@ def test_the_verdict_on_a_message_depends_on_its_acceptances_and_its_ledger_item
         ([5.0, 25.0, 45.0], [24.9, 44.9], 2),
     ],
 )
-def test_only_announced_repeats_since_the_last_acceptance_count(
+def test_the_judge_counts_only_repeats_that_were_announced_since_the_previous_acceptance(
     accepted: Sequence[float], announced: Sequence[float], expected: int
 ) -> None:
     assert announced_again(accepted, announced) == expected
@@ -222,7 +222,9 @@ def test_a_run_without_faults_has_no_wrong_message(strict: bool) -> None:
         ),
     ],
 )
-def test_each_fault_of_a_message_has_its_sentence(parts: dict[str, Any], sentence: str) -> None:
+def test_the_judge_reports_each_fault_of_a_message_in_a_sentence(
+    parts: dict[str, Any], sentence: str
+) -> None:
     assert any(each.startswith(sentence) or sentence in each for each in judged(**parts).wrong)
 
 

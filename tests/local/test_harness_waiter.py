@@ -55,7 +55,7 @@ def test_the_waiter_waits_until_all_messages_have_ended_and_reports_their_number
     assert (stage.told, stage.now) == ([1, 2, 3], 2 * POLL_SECONDS)
 
 
-def test_the_waiter_reads_messages_in_several_calls_and_no_ended_one_twice() -> None:
+def test_the_waiter_reads_many_messages_in_several_calls_of_limited_size() -> None:
     stage = ScriptedStage([AT_ONCE + 7])
     stage.waiter.until_ended(numbered(AT_ONCE + 7), 10, stage.told.append)
     assert (stage.told, stage.now) == ([AT_ONCE + 7], 0)

@@ -51,7 +51,9 @@ def test_a_stack_is_deployed_after_its_dependencies(tmp_path: Path) -> None:
     assert [stack.name for stack in read_assembly(tmp_path)] == ["mailroom-b-mailbox", "mailroom-a-channels"]
 
 
-def test_an_asset_has_its_bucket_and_an_archive_has_the_name_of_its_folder(tmp_path: Path) -> None:
+def test_an_asset_has_its_bucket_and_key_and_an_archive_has_the_path_of_its_folder_as_comment(
+    tmp_path: Path,
+) -> None:
     write_assembly(tmp_path)
     template, code = read_assembly(tmp_path)[0].assets
     assert (template.bucket, template.key) == (

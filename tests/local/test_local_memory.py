@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="
 MB = 1024 * 1024
 
 
-def test_a_small_child_of_a_large_process_counts_as_small() -> None:
+def test_the_memory_of_a_child_process_does_not_include_that_of_its_parent() -> None:
     large = bytearray(b"x" * (200 * MB))
     own = "from lab.bench.memory import most_megabytes; print(most_megabytes())"
     small = float(subprocess.run([sys.executable, "-c", own], capture_output=True, check=True).stdout)

@@ -43,13 +43,13 @@ def test_a_log_of_an_earlier_start_becomes_readable_for_its_user_only(tmp_path: 
         process.stop()
 
 
-def test_a_process_id_of_another_program_is_left_alone() -> None:
+def test_a_process_that_has_a_stored_id_and_another_command_is_not_stopped() -> None:
     stranger = Process(os.getpid(), "a command that is not ours")
     assert not stranger.alive()
     assert not stranger.stop()
 
 
-def test_a_stored_state_is_loaded_and_stops_every_process(tmp_path: Path) -> None:
+def test_a_stop_ends_the_process_of_a_stored_state_and_deletes_the_state(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     State(ENDPOINTS, {"sleeper": sleeper(workspace)}, {"Output": "x"}).save(workspace)
     known = load_state(workspace)
@@ -60,7 +60,7 @@ def test_a_stored_state_is_loaded_and_stops_every_process(tmp_path: Path) -> Non
     assert load_state(workspace) is None
 
 
-def test_a_second_stop_or_a_stop_after_a_crash_succeeds(tmp_path: Path) -> None:
+def test_a_stop_after_a_crash_and_a_second_stop_return_false_without_an_error(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     State(ENDPOINTS, {"gone": Process(2**22 - 1, "long gone")}).save(workspace)
     assert not lifecycle.stop(workspace)

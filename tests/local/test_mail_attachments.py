@@ -168,7 +168,9 @@ def provider(request: pytest.FixtureRequest) -> Iterator[Provider]:
         client.close()
 
 
-def test_the_inbox_contains_the_bytes_of_the_request(provider: Provider) -> None:
+def test_the_inbox_of_each_simulator_has_the_unchanged_bytes_of_a_mails_attachments(
+    provider: Provider,
+) -> None:
     files = [Attachment(f"s3://{BUCKET}/{name}") for name in FILES if name != "logo.png"]
     assert isinstance(provider.send(mail_with(*files, LOGO, html='<img src="cid:logo@1">')), Sent)
     kept = provider.inbox()[-1]

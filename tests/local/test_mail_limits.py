@@ -33,7 +33,9 @@ def error_of_contract(**changes: Any) -> str:
 
 
 @given(NAMES, VALUES | TOGETHER)
-def test_the_contract_refuses_the_headers_that_ses_refuses(name: str, value: str | int) -> None:
+def test_the_contract_refuses_exactly_the_headers_that_the_simulator_of_ses_refuses(
+    name: str, value: str | int
+) -> None:
     value = "x" * (value - len(name)) if isinstance(value, int) else value
     simple = {"Headers": [{"Name": name, "Value": value}]}
     request = {"Destination": {"ToAddresses": ["a@example.com"]}, "Content": {"Simple": simple}}
@@ -41,7 +43,7 @@ def test_the_contract_refuses_the_headers_that_ses_refuses(name: str, value: str
 
 
 @given(WORDS, st.sampled_from(["to", "cc", "bcc", "reply_to"]))
-def test_ses_accepts_each_address_that_the_contract_accepts(name: str, field: str) -> None:
+def test_the_simulator_of_ses_accepts_each_address_that_the_contract_accepts(name: str, field: str) -> None:
     quoted = re.sub(r'(["\\])', r"\\\1", name)
     fault = error_of_contract(**{field: f'"{quoted}" <{"l" * 40}@bücher.example>'})
     assert fault == "" or fault.endswith("characters with its encoded name; use at most 320")
@@ -65,7 +67,7 @@ def test_the_simulator_refuses_an_address_and_a_header_that_are_too_long_in_the_
     )
 
 
-def test_the_simulator_refuses_a_value_outside_the_limits_of_the_model_with_its_place() -> None:
+def test_the_simulator_of_ses_names_the_field_of_a_value_outside_the_limits_of_the_api_model() -> None:
     part = {"FileName": "a.pdf", "RawContent": "YQ==", "ContentId": "x" * 79}
     mail = {
         "Destination": {"ToAddresses": ["a@example.com"]},

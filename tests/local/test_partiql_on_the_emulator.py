@@ -93,7 +93,7 @@ def emulated_ledger(url: str) -> Iterator[Ledger]:
     ledger.client.delete_table(TableName=TABLE)
 
 
-def test_each_change_by_a_statement_has_one_record_with_the_item_before_and_after(
+def test_each_change_by_a_statement_has_one_stream_record_with_the_old_and_the_new_item(
     emulated_ledger: Ledger,
 ) -> None:
     emulated_ledger.execute(INSERT, "due")
@@ -106,20 +106,20 @@ def test_each_change_by_a_statement_has_one_record_with_the_item_before_and_afte
     ]
 
 
-def test_an_insert_of_a_batch_has_a_record_unless_the_item_exists(emulated_ledger: Ledger) -> None:
+def test_an_insert_of_a_batch_has_a_stream_record_unless_the_item_exists(emulated_ledger: Ledger) -> None:
     assert insert(emulated_ledger.client, TABLE, [list_key("due")]) == [None]
     assert insert(emulated_ledger.client, TABLE, [list_key("line")]) == ["DuplicateItem"]
     assert emulated_ledger.changes() == [("INSERT", None, "due")]
 
 
-def test_a_transaction_has_records_unless_it_is_cancelled(emulated_ledger: Ledger) -> None:
+def test_a_transaction_has_stream_records_unless_it_is_cancelled(emulated_ledger: Ledger) -> None:
     emulated_ledger.transact(statement_of(INSERT, "due"))
     with pytest.raises(emulated_ledger.client.exceptions.TransactionCanceledException):
         emulated_ledger.transact(statement_of(UPDATE, "line"), statement_of(INSERT, "due"))
     assert emulated_ledger.changes() == [("INSERT", None, "due")]
 
 
-def test_an_index_has_an_item_from_its_insert_on(emulated_ledger: Ledger) -> None:
+def test_an_index_follows_the_insert_the_update_and_the_deletion_of_an_item(emulated_ledger: Ledger) -> None:
     assert not emulated_ledger.waiting("due")  # the emulator builds an index at the first query
     emulated_ledger.execute(INSERT, "due")
     assert emulated_ledger.waiting("due") == ["a"]

@@ -48,7 +48,9 @@ def test_a_stream_is_read_again_only_after_a_write_or_its_waiting_time(
     assert ask_emulator(monkeypatch, news=0) == (NOTHING, 2)
 
 
-def test_queues_are_polled_without_a_sent_message(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_emulator_polls_queues_regularly_even_if_no_message_is_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(prompt, "TICK_SECONDS", 0.01)
     wake = threading.Event()
     prompt.ticking(wake)

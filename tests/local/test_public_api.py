@@ -32,7 +32,7 @@ def public_api(upstream: FakeUpstream) -> PublicApi:
     return PublicApi(upstream)  # type: ignore[arg-type]
 
 
-def test_a_request_is_passed_on_to_the_stage_s_api_with_only_its_path_changed() -> None:
+def test_a_request_is_passed_on_to_the_stages_api_with_only_its_path_changed() -> None:
     upstream = FakeUpstream(OTHER, OURS)
     request = Request("POST", "/api/unsubscribe/a%2Fb.c?x=1", {"content-type": "text/plain"}, b"body")
     reply = public_api(upstream).handle(request)
@@ -41,7 +41,7 @@ def test_a_request_is_passed_on_to_the_stage_s_api_with_only_its_path_changed() 
     assert upstream.asked == [expected]
 
 
-def test_the_root_is_the_api_s_root() -> None:
+def test_a_request_without_a_further_path_is_passed_on_to_the_root_of_the_stages_api() -> None:
     upstream = FakeUpstream(OURS)
     public_api(upstream).handle(Request("GET", "/api", {}, b""))
     assert upstream.asked[0].path == f"{BASE}/"

@@ -102,7 +102,7 @@ def put_record(url: str, name: str) -> None:
     dynamodb.put_item(TableName=TABLE, Item={"id": {"S": name}})
 
 
-def test_rules_of_each_minute_fire_every_ten_seconds_and_later_deployments_are_taken_over_too(
+def test_the_pump_runs_the_rules_of_each_minute_in_rounds_and_takes_over_later_rules_and_mappings(
     emptied_url: str, seen: Path, tmp_path: Path
 ) -> None:
     def fired() -> list[Any]:
@@ -126,7 +126,7 @@ def test_rules_of_each_minute_fire_every_ten_seconds_and_later_deployments_are_t
     assert {states[name] for name in ("0", "1", "2", "3")} == {"DISABLED"}
 
 
-def test_a_function_that_fails_runs_three_times_by_default_and_release_once(
+def test_a_failing_function_runs_three_times_by_default_and_once_if_retries_are_disabled(
     emptied_url: str, tmp_path: Path
 ) -> None:
     """With the settings of the stacks for `release`, Lambda does not repeat an invocation that fails."""

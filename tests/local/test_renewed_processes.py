@@ -106,7 +106,7 @@ def test_a_process_that_has_ended_is_started_again(stage_of_servers: FileServers
     assert stage_of_servers.start("pump") != first
 
 
-def test_a_process_that_ends_before_it_is_ready_is_not_waited_for(
+def test_the_start_of_a_process_that_ends_early_fails_at_once_with_its_error(
     stage_of_servers: FileServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(lifecycle.MODULES, "console", "no_such_module")
@@ -116,7 +116,7 @@ def test_a_process_that_ends_before_it_is_ready_is_not_waited_for(
         lifecycle._await(stage_of_servers.workspace, stage_of_servers.running, "console", lambda: False)
 
 
-def test_the_simulators_are_restarted_only_if_the_file_has_their_data(stage_of_servers: FileServers) -> None:
+def test_ended_simulators_are_restarted_only_if_their_data_were_stored(stage_of_servers: FileServers) -> None:
     first = stage_of_servers.start("providers")
     stage_of_servers.kill("providers")
     with pytest.raises(StartError, match=r"without storing messages.*: mailroom down, then mailroom up"):
@@ -151,7 +151,7 @@ def test_an_interrupted_update_is_finished_by_the_next_one(
     assert deployed == [edited_project / "assembly"]
 
 
-def test_only_a_stage_with_a_sign_in_lacks_its_console(
+def test_a_missing_sign_in_process_requires_an_update_only_in_a_stage_with_a_sign_in(
     stage_of_servers: FileServers, edited_project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lifecycle, "synthesize", lambda: edited_project / "assembly")

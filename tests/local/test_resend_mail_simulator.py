@@ -119,14 +119,14 @@ def test_an_accepted_mail_is_in_the_inbox_with_its_request(resend_bench: ResendB
         ("forbidden", Misconfigured),
     ],
 )
-def test_a_refusal_becomes_its_outcome_and_no_mail_is_in_the_inbox(
+def test_each_refusal_of_resend_becomes_its_outcome_and_the_mail_is_not_in_the_inbox(
     resend_bench: ResendBench, name: str, kind: type
 ) -> None:
     assert isinstance(resend_bench.send(f"{name}@resend.dev"), kind)
     assert resend_bench.inbox.all() == []
 
 
-def test_an_address_with_once_is_refused_only_the_first_time(resend_bench: ResendBench) -> None:
+def test_an_address_with_the_word_once_is_refused_only_at_the_first_submit(resend_bench: ResendBench) -> None:
     assert isinstance(resend_bench.send("throttled-once+7@resend.dev"), Retry)
     assert isinstance(resend_bench.send("throttled-once+7@resend.dev"), Sent)
 
@@ -167,7 +167,7 @@ def test_another_request_under_the_same_key_is_refused_until_the_key_expires(
         ("failed", ["sent", "undelivered"]),
     ],
 )
-def test_events_of_a_mail_are_posted_as_signed_webhooks(
+def test_the_address_of_a_mail_determines_the_events_that_are_posted_as_signed_webhooks(
     resend_bench: ResendBench, name: str, statuses: list[str | None]
 ) -> None:
     resend_bench.simulator.queue.disorder.doubled = 0
@@ -190,7 +190,7 @@ def test_a_webhook_that_the_stage_refuses_is_posted_again(resend_bench: ResendBe
     assert [each.status for each in resend_bench.events()] == ["sent", "delivered"]
 
 
-def test_a_bounced_recipient_is_on_resends_suppression_list_until_it_is_lifted(
+def test_a_later_mail_to_a_bounced_recipient_gets_the_event_suppressed(
     resend_bench: ResendBench,
 ) -> None:
     resend_bench.simulator.queue.disorder.doubled = 0

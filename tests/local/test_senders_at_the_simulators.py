@@ -37,7 +37,7 @@ def sms_request(ending: str = "60", text: str = "Hello, Zoë") -> SmsRequest:
     return SmsRequest(number(ending), text, ("https://example.com/a.png",), "aGk", NOW + 600)
 
 
-def test_an_accepted_message_has_every_field_of_the_request(bench: Bench) -> None:
+def test_an_accepted_sms_is_in_the_inbox_with_every_field_of_its_request(bench: Bench) -> None:
     outcome = twilio_at_bench(bench).submit(sms_request())
     (kept,) = bench.inbox.all()
     assert isinstance(outcome, Sent)
@@ -60,7 +60,9 @@ def test_an_accepted_message_has_every_field_of_the_request(bench: Bench) -> Non
         ("30", Sent),
     ],
 )
-def test_a_number_that_refuses_becomes_its_outcome(bench: Bench, ending: str, kind: type[Outcome]) -> None:
+def test_each_response_of_twilio_to_a_submit_becomes_its_outcome(
+    bench: Bench, ending: str, kind: type[Outcome]
+) -> None:
     assert isinstance(twilio_at_bench(bench).submit(sms_request(ending)), kind)
 
 
@@ -80,7 +82,7 @@ def test_the_look_up_after_an_unknown_outcome_finds_an_existing_message(
         assert isinstance(found, NotFound)
 
 
-def test_in_an_account_that_redacts_a_look_up_only_finds_a_message_until_it_was_sent(bench: Bench) -> None:
+def test_a_look_up_in_an_account_with_redaction_finds_a_message_only_until_it_is_sent(bench: Bench) -> None:
     adapter, request = twilio_at_bench(bench, REDACTING_SID), sms_request("57")
     with pytest.raises(OutcomeUnknown):
         adapter.submit(request)

@@ -54,7 +54,7 @@ def test_a_simulator_address_determines_the_events_of_its_mail(
     assert all(each.key.id == "a" for event in events for each in reading(event))
 
 
-def test_the_label_soft_makes_a_soft_bounce_and_other_domains_are_delivered() -> None:
+def test_the_label_soft_makes_a_soft_bounce_only_at_the_domain_of_the_simulator() -> None:
     bench = FeedbackBench()
     bench.accept(simulator_address("success+7.soft"))
     assert ("Bounce", "Transient", "MailboxFull") in summary(bench.settle())
@@ -74,7 +74,9 @@ def test_the_label_soft_makes_a_soft_bounce_and_other_domains_are_delivered() ->
         ("reject", "reject", "reject"),
     ],
 )
-def test_an_event_has_the_fields_of_the_guides_example(name: str, section: str, example: str) -> None:
+def test_an_event_has_the_fields_of_the_example_in_the_developer_guide_of_ses(
+    name: str, section: str, example: str
+) -> None:
     bench = FeedbackBench()
     bench.accept(simulator_address(name))
     (ours,) = [each for each in bench.settle() if section in each]
@@ -92,7 +94,7 @@ def test_an_event_has_the_fields_of_the_guides_example(name: str, section: str, 
             assert ours[section][field][0].keys() == value[0].keys()
 
 
-def test_all_events_contain_the_headers_of_the_mail() -> None:
+def test_an_event_contains_the_addresses_the_headers_and_the_tags_of_its_mail() -> None:
     bench = FeedbackBench()
     bench.accept("Ada <ada@example.com>", cc=["c@example.com"], bcc=["b@example.com"])
     mail = bench.settle()[0]["mail"]
@@ -114,7 +116,7 @@ def test_all_events_contain_the_headers_of_the_mail() -> None:
     }
 
 
-def test_events_with_truncated_headers_lack_mailrooms_headers_and_have_the_tags() -> None:
+def test_an_event_with_truncated_headers_identifies_its_message_by_its_tags() -> None:
     bench = FeedbackBench()
     bench.accept(simulator_address("bounce+truncated.1"))
     for event in bench.settle():
@@ -148,7 +150,7 @@ def test_a_reject_of_one_recipient_rejects_the_mail_for_all() -> None:
     assert summary(bench.settle()) == [("Reject",), ("Send",)]
 
 
-def test_hard_bounces_and_complaints_are_suppressed_and_a_later_mail_to_them_bounces() -> None:
+def test_a_hard_bounce_or_complaint_suppresses_its_recipient_and_a_later_mail_bounces() -> None:
     bench = FeedbackBench()
     for name in ("bounce", "complaint", "ooto", "soft", "success"):
         bench.accept(simulator_address(f"{name}+1"))
@@ -164,7 +166,7 @@ def test_hard_bounces_and_complaints_are_suppressed_and_a_later_mail_to_them_bou
     assert summary(bench.settle()) == [("Bounce", "Permanent", "OnAccountSuppressionList"), ("Send",)]
 
 
-def test_many_events_are_published_reordered_in_part_twice_and_by_ten() -> None:
+def test_events_are_published_in_batches_of_ten_with_some_of_them_reordered_or_doubled() -> None:
     bench = FeedbackBench()
     for number in range(100):
         bench.accept(f"{number}@example.com", message_id=f"m-{number}")

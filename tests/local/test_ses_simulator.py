@@ -133,7 +133,7 @@ def test_mails_do_not_reach_the_emulator_and_identities_are_requested_once(ses_b
         ("error", ("InternalServiceErrorException", 500)),
     ],
 )
-def test_an_address_determines_its_refusal_with_any_label(
+def test_a_simulator_address_is_refused_with_its_error_each_time_and_with_any_label(
     ses_bench: SesBench, name: str, refusal: tuple[str, int]
 ) -> None:
     for address in (f"{name}@simulator.amazonses.com", f"{name}+7@simulator.amazonses.com") * 2:
@@ -141,7 +141,9 @@ def test_an_address_determines_its_refusal_with_any_label(
     assert ses_bench.inbox() == []
 
 
-def test_an_address_with_once_is_refused_the_first_time_for_each_label(ses_bench: SesBench) -> None:
+def test_an_address_with_the_word_once_is_refused_only_the_first_time_for_each_label(
+    ses_bench: SesBench,
+) -> None:
     for label in ("1", "2"):
         address = f"throttled-once+{label}@simulator.amazonses.com"
         assert ses_bench.refused(address) == ("TooManyRequestsException", 429)
@@ -149,7 +151,9 @@ def test_an_address_with_once_is_refused_the_first_time_for_each_label(ses_bench
     assert len(ses_bench.inbox()) == 2
 
 
-def test_a_lost_answer_is_a_broken_connection_after_the_mail_was_sent(ses_bench: SesBench) -> None:
+def test_the_address_lost_answer_breaks_the_connection_after_its_mail_was_accepted(
+    ses_bench: SesBench,
+) -> None:
     with pytest.raises(HTTPClientError):
         ses_bench.send("lost-answer+7@simulator.amazonses.com")
     assert [each["to"] for each in ses_bench.inbox()] == ["lost-answer+7@simulator.amazonses.com"]
@@ -160,7 +164,9 @@ def test_a_configuration_set_that_does_not_exist_is_refused(ses_bench: SesBench)
     assert ses_bench.refused("ada@example.com", ConfigurationSetName="gone") == ("NotFoundException", 404)
 
 
-def test_the_ses_simulator_enforces_the_limits_of_ses(ses_bench: SesBench) -> None:
+def test_a_mail_with_too_many_recipients_or_an_invalid_content_is_refused_as_by_ses(
+    ses_bench: SesBench,
+) -> None:
     many = {"ToAddresses": [f"{number}@example.com" for number in range(51)]}
     assert ses_bench.refused("", Destination=many) == ("BadRequestException", 400)
     broken = {"Headers": [{"Name": "X-A", "Value": "1\r\nBcc: eve@example.com"}], "Subject": {"Data": ""}}
@@ -168,7 +174,7 @@ def test_the_ses_simulator_enforces_the_limits_of_ses(ses_bench: SesBench) -> No
     assert ses_bench.refused("ada@example.com", Content=content) == ("BadRequestException", 400)
 
 
-def test_the_inbox_is_in_order_counted_and_can_be_emptied(ses_bench: SesBench) -> None:
+def test_the_inbox_lists_mails_in_order_and_can_be_counted_and_emptied(ses_bench: SesBench) -> None:
     for number in range(3):
         ses_bench.send(f"{number}@example.com")
     assert [each["to"][0] for each in ses_bench.inbox()] == ["0", "1", "2"]
@@ -180,7 +186,9 @@ def test_the_inbox_is_in_order_counted_and_can_be_emptied(ses_bench: SesBench) -
 
 
 @pytest.mark.parametrize("after", ["soon", "-1", ""])
-def test_an_invalid_place_in_the_inbox_is_refused_with_a_sentence(ses_bench: SesBench, after: str) -> None:
+def test_a_query_of_the_inbox_with_an_invalid_position_is_refused_with_a_sentence(
+    ses_bench: SesBench, after: str
+) -> None:
     with pytest.raises(urllib.error.HTTPError) as caught:
         urllib.request.urlopen(f"{ses_bench.url}/inbox?after={after}")
     with caught.value as answer:

@@ -157,7 +157,7 @@ def test_a_fax_has_the_documented_shape(bench: Bench) -> None:
     assert (status, fax["status"], fax["num_pages"], fax["duration"]) == (200, "delivered", "1", 10)
 
 
-def test_a_list_has_the_documented_shape(bench: Bench) -> None:
+def test_the_list_of_faxes_has_pages_with_the_newest_first_and_a_filter_by_time(bench: Bench) -> None:
     ids = [submit_fax(bench, ending) for ending in ("01", "02", "03")]
     _, listed = call_signalwire(bench, "GET", f"{FAXES}?PageSize=2")
     assert [fax["sid"] for fax in listed["faxes"]] == [ids[2], ids[1]]
@@ -179,13 +179,15 @@ def test_a_list_has_the_documented_shape(bench: Bench) -> None:
         ({"Quality": "best"}, "10000"),
     ],
 )
-def test_an_invalid_request_is_refused_as_by_the_api(bench: Bench, wrong: dict[str, str], code: str) -> None:
+def test_an_invalid_request_is_refused_as_by_signalwire(
+    bench: Bench, wrong: dict[str, str], code: str
+) -> None:
     status, body = call_signalwire(bench, "POST", FAXES, FORM | wrong)
     assert (status, body["code"], body["status"]) == (400, code, 400)
     assert bench.line.log() == []
 
 
-def test_requests_without_the_projects_own_credentials_are_refused(bench: Bench) -> None:
+def test_a_request_with_wrong_or_missing_credentials_is_refused(bench: Bench) -> None:
     assert call_signalwire(bench, "POST", FAXES, FORM, user="somebody")[0] == 401
     with pytest.raises(urllib.error.HTTPError, match="401"):
         urllib.request.urlopen(f"{bench.url}{FAXES}")

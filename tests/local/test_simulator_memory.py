@@ -90,7 +90,7 @@ def used_by(value: object) -> list[object]:
     return [*vars(value).values()] if type(value).__module__.startswith("mailroom_local.") else []
 
 
-def test_each_object_with_data_is_an_attribute_of_a_simulator_or_of_an_object_that_it_uses() -> None:
+def test_every_object_with_data_that_a_simulator_uses_is_stored() -> None:
     listed = simulators(NOWHERE)
     pending, objects = list[object](listed.values()), dict[int, object]()
     while pending:
@@ -106,7 +106,7 @@ def test_each_object_with_data_is_an_attribute_of_a_simulator_or_of_an_object_th
     assert {id(owner) for owner, name, _ in rows if isinstance(owner[name], DATA)} == with_data
 
 
-def test_an_attribute_that_changes_after_the_construction_of_its_object_is_data() -> None:
+def test_an_attribute_that_a_simulator_changes_after_its_construction_is_stored_as_data() -> None:
     names = {path.rpartition(".")[2] for path in data_of(simulators(NOWHERE))}
     modules = [ast.parse(module.read_text()) for module in Path(providers.__file__).parent.glob("*.py")]
     nodes = [node for module in modules for node in ast.walk(module)]
@@ -120,7 +120,7 @@ def test_an_attribute_that_changes_after_the_construction_of_its_object_is_data(
     assert {name for name in changed if name.isidentifier()} - names == NOT_DATA.keys()
 
 
-def test_without_a_file_the_simulators_are_empty(tmp_path: Path) -> None:
+def test_the_simulators_start_empty_if_the_file_with_their_data_is_missing(tmp_path: Path) -> None:
     listed = simulators(NOWHERE)
     before = data_of(listed)
     restore(dict(listed), tmp_path / "missing")
@@ -189,7 +189,7 @@ STUCK_FAX = b"To=%2B12025550120&From=%2B12025550123&MediaUrl=https://example.com
 TELEGRAM = json.dumps({"chat_id": "7429", "text": "Hello"}).encode()
 
 
-def test_a_restarted_process_knows_the_messages_counts_and_settings_of_the_earlier_one(
+def test_the_restarted_simulators_have_the_messages_counts_and_settings_of_the_earlier_process(
     tmp_path: Path,
 ) -> None:
     """The second process has one more channel."""
@@ -252,7 +252,7 @@ class WaitingSimulator:
         return Reply(200, b"")
 
 
-def test_the_data_are_stored_after_the_end_of_the_requests_that_are_being_handled(
+def test_the_simulators_store_their_data_only_after_the_requests_in_progress_have_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waiting, stored, places = WaitingSimulator(), list[bool](), Semaphore(3)

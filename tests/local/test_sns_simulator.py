@@ -39,7 +39,7 @@ def publish_error(stage: FeedbackStage, target: str, **more: Any) -> tuple[str, 
     return error["Error"]["Code"], error["ResponseMetadata"]["HTTPStatusCode"], error["Error"]["Message"]
 
 
-def test_the_arn_of_an_endpoint_has_the_form_of_sns(push_stage: FeedbackStage) -> None:
+def test_a_token_has_one_endpoint_whose_arn_has_the_form_of_sns(push_stage: FeedbackStage) -> None:
     made = endpoint(push_stage, "tok-1")
     assert made.startswith("arn:aws:sns:us-east-1:000000000000:endpoint/GCM/mailroom-local/")
     assert endpoint(push_stage, "tok-1") == made
@@ -80,7 +80,7 @@ def test_a_push_to_a_topic_is_stored_and_delivered_to_its_subscribers(push_stage
     assert push_stage.heard(1) == ["plain"]
 
 
-def test_a_disabled_endpoint_is_refused_each_time(push_stage: FeedbackStage) -> None:
+def test_a_push_to_a_disabled_endpoint_is_refused_each_time(push_stage: FeedbackStage) -> None:
     disabled, switched = endpoint(push_stage, "disabled-7"), endpoint(push_stage, "tok-3")
     push_stage.sns.set_endpoint_attributes(EndpointArn=switched, Attributes={"Enabled": "false"})
     for target in (disabled, switched, disabled):
@@ -91,7 +91,7 @@ def test_a_disabled_endpoint_is_refused_each_time(push_stage: FeedbackStage) -> 
 @pytest.mark.parametrize(
     ("word", "error"), [("throttled", ("Throttled", 429)), ("error", ("InternalError", 500))]
 )
-def test_a_token_determines_its_refusal_and_one_with_once_is_refused_the_first_time(
+def test_the_token_of_an_endpoint_determines_which_pushes_to_it_are_refused(
     push_stage: FeedbackStage, word: str, error: tuple[str, int]
 ) -> None:
     always, once = endpoint(push_stage, f"{word}-1"), endpoint(push_stage, f"{word}-once-1")
@@ -101,7 +101,9 @@ def test_a_token_determines_its_refusal_and_one_with_once_is_refused_the_first_t
     assert [each["to"] for each in push_stage.inbox("push") if each["to"] in {always, once}] == [once]
 
 
-def test_a_lost_answer_is_a_broken_connection_after_the_push(push_stage: FeedbackStage) -> None:
+def test_the_token_lost_answer_breaks_the_connection_after_its_push_was_accepted(
+    push_stage: FeedbackStage,
+) -> None:
     target = endpoint(push_stage, "lost-answer-once")
     with pytest.raises(HTTPClientError):
         push_stage.sns.publish(TargetArn=target, Message="x")
@@ -109,7 +111,7 @@ def test_a_lost_answer_is_a_broken_connection_after_the_push(push_stage: Feedbac
     assert len([each for each in push_stage.inbox("push") if each["to"] == target]) == 2
 
 
-def test_an_endpoint_or_topic_that_does_not_exist_is_refused_as_sns_does(push_stage: FeedbackStage) -> None:
+def test_a_push_to_a_missing_endpoint_or_topic_is_refused_as_by_sns(push_stage: FeedbackStage) -> None:
     gone = endpoint(push_stage, "tok-4")
     push_stage.sns.delete_endpoint(EndpointArn=gone)
     code, status, message = publish_error(push_stage, gone)
@@ -130,7 +132,7 @@ def test_the_sns_simulator_accepts_only_hexadecimal_tokens_for_ios(push_stage: F
     ("message", "sentence"),
     [("{", "failed to parse"), ("[]", "failed to parse"), ('{"GCM": "{}"}', "No default entry")],
 )
-def test_a_message_for_several_platforms_is_json_with_a_default(
+def test_a_push_whose_message_is_not_json_with_a_default_is_refused(
     push_stage: FeedbackStage, message: str, sentence: str
 ) -> None:
     code, _, said = publish_error(push_stage, endpoint(push_stage, "tok-5"), Message=message)

@@ -43,7 +43,7 @@ def test_bisecting_isolates_two_poisoned_records_from_each_other() -> None:
     assert [[int(each.sequence) for each in given_up.records] for given_up in run.given_up] == [[2], [7]]
 
 
-def test_a_partial_failure_resumes_at_the_lowest_sequence_number() -> None:
+def test_a_delivery_resumes_after_a_partial_failure_at_the_lowest_failed_sequence_number() -> None:
     answers = iter([invoked_with_failed(6, 4), DONE])
     run = Run(lambda _: next(answers)).deliver(records(*EIGHT))
     assert run.invoked == [list(EIGHT), [4, 5, 6, 7, 8]]
@@ -55,7 +55,7 @@ def test_records_stay_in_the_order_of_the_stream_while_others_are_retried() -> N
     assert sorted(last_seen, key=lambda number: last_seen[number]) == sorted(last_seen)
 
 
-def test_retries_are_bounded_and_a_split_costs_none() -> None:
+def test_the_retries_of_a_batch_are_bounded_and_a_split_does_not_count_as_one() -> None:
     run = Run(raising_on(1)).deliver(records(1, 2))
     assert run.invoked == [[1, 2], [1], [1], [1], [2]]
     assert run.given_up[0].invocations == 4
@@ -68,7 +68,7 @@ def test_a_throttled_invocation_uses_none_of_the_retries_of_a_batch() -> None:
     assert run.lost() == []
 
 
-def test_waits_grow_between_failures_and_stay_bounded() -> None:
+def test_the_time_between_retries_grows_up_to_a_maximum() -> None:
     run = Run(raising_on(1), replace(MAPPING, max_retries=12)).deliver(records(1))
     assert run.waited == sorted(run.waited)
     assert run.waited[0] < 1 < run.waited[-1] <= 5
@@ -82,7 +82,7 @@ def test_an_empty_response_of_a_function_counts_as_success_of_the_batch(payload:
 
 
 @pytest.mark.parametrize("identifier", ["", None, "99", 1])
-def test_an_identifier_that_is_not_of_the_batch_fails_the_whole_batch(identifier: object) -> None:
+def test_an_invalid_or_unknown_identifier_in_a_response_fails_the_whole_batch(identifier: object) -> None:
     failed = Invoked("request", {"batchItemFailures": [{"itemIdentifier": identifier}]})
     answers = iter([failed, DONE, DONE])
     run = Run(lambda _: next(answers)).deliver(records(1, 2))

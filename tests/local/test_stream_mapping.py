@@ -33,7 +33,7 @@ INSERTED: dict[str, Any] = {
 }
 
 
-def test_every_setting_of_the_mapping_is_used_by_the_local_stage() -> None:
+def test_a_stream_mapping_is_read_with_its_limits_its_filters_and_its_bucket_of_failures() -> None:
     mapping = StreamMapping.from_api(LISTED)
     assert (mapping.batch_size, mapping.max_retries, mapping.parallel) == (25, 3, 2)
     assert (mapping.failures_bucket, mapping.patterns) == ("unprocessed", ({"eventName": ["INSERT"]},))

@@ -125,7 +125,7 @@ def test_faxes_are_found_by_reference_and_time_over_many_pages(bench: Bench) -> 
     assert evidence_of(bench.telnyx, fax_request(), bench.clock.now, ids) == NotFound()
 
 
-def test_a_fax_can_be_canceled_until_its_end(bench: Bench) -> None:
+def test_a_fax_can_be_canceled_until_it_has_its_final_status(bench: Bench) -> None:
     stuck, going, over = submit_fax(bench, "20"), submit_fax(bench, "01"), submit_fax(bench, "10")
     bench.wait(5)
     for fax in (stuck, going):
@@ -164,7 +164,7 @@ def test_a_fax_has_the_documented_shape(bench: Bench) -> None:
     assert body["data"]["page_count"] == 1
 
 
-def test_a_list_has_the_documented_shape(bench: Bench) -> None:
+def test_the_list_of_faxes_has_pages_with_the_newest_first_and_a_filter_by_direction(bench: Bench) -> None:
     ids = [submit_fax(bench, ending) for ending in ("01", "02", "03")]
     _, first = call_telnyx(bench, "GET", "/faxes?page[size]=2")
     assert [fax["id"] for fax in first["data"]] == [ids[2], ids[1]]
@@ -188,7 +188,7 @@ def test_a_list_has_the_documented_shape(bench: Bench) -> None:
         ({"status_callback": "https://example.com/told"}, "/status_callback"),
     ],
 )
-def test_an_invalid_request_is_refused_as_by_the_api(
+def test_an_invalid_request_is_refused_as_by_telnyx(
     bench: Bench, wrong: dict[str, Any], pointer: str
 ) -> None:
     status, body = call_telnyx(bench, "POST", wish=WISH | wrong)

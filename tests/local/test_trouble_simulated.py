@@ -109,7 +109,7 @@ def test_a_part_of_the_submits_has_trouble_until_the_provider_works_again() -> N
         {"provider": "ses", "shares": {"slow": 0.6, "error": 0.6}},
     ],
 )
-def test_an_invalid_trouble_is_refused_with_the_valid_ones(wrong: dict[str, Any]) -> None:
+def test_an_invalid_setting_of_trouble_is_refused_with_the_valid_values(wrong: dict[str, Any]) -> None:
     status, answer = TroubleBench("ses").post(wrong)
     assert status == 400
     assert "use" in answer["message"]

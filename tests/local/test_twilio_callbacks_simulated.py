@@ -62,7 +62,7 @@ def bench_of(*answers: int) -> Iterator[CallbacksBench]:
         yield CallbacksBench(receiver, callbacks, now, url + PATH)
 
 
-def test_each_status_of_a_message_is_called_back_signed_over_its_url() -> None:
+def test_each_status_of_a_message_is_posted_as_a_callback_signed_for_its_url() -> None:
     with bench_of() as bench:
         bench.tell(accepted_sms("60", bench.url))
         assert sorted(bench.statuses()) == ["delivered", "queued", "sent"]
@@ -95,7 +95,7 @@ def test_a_callback_has_the_fields_that_twilio_sends() -> None:
 
 
 @pytest.mark.parametrize(("answers", "tries"), [([503, 0], 4), ([403] * 9, 2), ([500] * 99, 2 * TRIES)])
-def test_server_errors_and_no_response_are_tried_again_a_few_times_and_a_refusal_is_not(
+def test_a_callback_is_retried_after_a_server_error_or_lost_response_but_not_after_a_refusal(
     answers: list[int], tries: int
 ) -> None:
     with bench_of(*answers) as bench:

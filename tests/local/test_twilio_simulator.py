@@ -95,7 +95,7 @@ def test_a_number_determines_its_refusal_each_time(bench: Bench, ending: str, er
 
 
 @pytest.mark.parametrize(("ending", "error"), [("51", (429, 20429)), ("52", (500, 20500))])
-def test_a_number_with_first_refuses_the_first_submit_of_each_content(
+def test_some_numbers_refuse_only_the_first_submit_of_each_content(
     bench: Bench, ending: str, error: tuple[int, int]
 ) -> None:
     for body in ("one", "two"):
@@ -134,7 +134,7 @@ def test_a_message_without_a_sender_is_refused(bench: Bench) -> None:
         bench.twilio.create(to=number("60"), body="Hello")
 
 
-def test_a_list_has_the_newest_first_and_keeps_its_place_while_more_come_in(bench: Bench) -> None:
+def test_the_list_of_messages_begins_with_the_newest_and_its_pages_do_not_shift(bench: Bench) -> None:
     sids = [bench.send(number("60"), f"{n}").sid for n in range(5)]
     pages = bench.twilio.page(to=number("60"), page_size=2)
     assert [each.sid for each in pages] == [sids[4], sids[3]]
@@ -154,7 +154,7 @@ def test_the_list_of_the_twilio_simulator_is_filtered_by_number(bench: Bench) ->
     assert [each.sid for each in bench.twilio.list(to=number("60"))] == [second, first]
 
 
-def test_an_account_that_redacts_lists_no_text_and_only_the_beginning_of_a_number_after_the_sending(
+def test_an_account_with_redaction_hides_the_text_and_the_end_of_the_number_of_a_sent_message(
     bench: Bench,
 ) -> None:
     path = f"{bench.url}/twilio/2010-04-01/Accounts/{REDACTING_SID}/Messages.json"
@@ -208,7 +208,7 @@ def test_the_openapi_description_rejects_invalid_requests_and_replies() -> None:
         ("34", "", ("queued", "sent")),
     ],
 )
-def test_a_message_passes_through_the_statuses_of_its_course(
+def test_the_number_and_the_messaging_service_of_a_message_determine_its_statuses(
     ending: str, service: str, statuses: tuple[str, ...]
 ) -> None:
     assert accepted_sms(ending, service=service).statuses == statuses

@@ -16,7 +16,7 @@ def code_path(url: str, function: str) -> str:
     return answer["Payload"].read().decode()
 
 
-def test_workers_of_a_function_with_the_same_code_share_a_folder(url: str) -> None:
+def test_functions_with_the_same_code_share_a_folder_in_the_emulator(url: str) -> None:
     for name in ("one", "same"):
         create_function(url, name, CODE, {})
     create_function(url, "other", f"{CODE}# other\n", {})

@@ -62,7 +62,7 @@ def test_each_condition_of_the_ledger_is_needed_for_a_promise_of_the_model(
     assert (len(found.trace), found.broken) == (mutant.steps, promise), report_of(found)
 
 
-def test_without_the_conditions_that_the_model_does_not_need_every_promise_still_holds() -> None:
+def test_every_promise_of_the_model_holds_without_its_redundant_conditions() -> None:
     named = set()
     for name in UNPROTECTED:
         found = explore(CHANNELS[name], *[*SECOND_PROTECTION][:-1])
@@ -76,7 +76,7 @@ def test_a_condition_is_not_needed_beside_another_condition_that_replaces_it() -
     assert not found.broken, report_of(found)
 
 
-def test_each_condition_of_the_ledger_is_named_once_in_the_model() -> None:
+def test_each_condition_of_the_model_is_listed_once_as_needed_or_as_redundant() -> None:
     asked = {condition for name in CHANNELS for condition in explored(name).model.named}
     named = [each.without for mutants in MUTANTS.values() for each in mutants]
     assert sorted([*named, *SECOND_PROTECTION]) == sorted(asked)
@@ -99,7 +99,9 @@ def test_every_call_has_the_same_effect_in_the_ledger_and_in_the_model(calls_by_
     assert count == sum(map(len, calls_by_item.values()))
 
 
-def test_long_sequences_of_steps_of_the_model_are_possible_in_the_ledger(calls_by_item: Made) -> None:
+def test_long_sequences_of_calls_have_the_same_effects_in_the_ledger_and_the_model(
+    calls_by_item: Made,
+) -> None:
     """An item of the model may have come about in different ways."""
     chosen, replay = random.Random(1), Replay()
     for _ in range(200):

@@ -38,12 +38,12 @@ def test_every_command_has_an_example_in_its_help(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS.keys() - NO_ANSWER))
-def test_every_command_can_print_json(name: str) -> None:
+def test_every_command_that_returns_data_has_the_option_json(name: str) -> None:
     options = [option for each in COMMANDS[name].params for option in each.opts]
     assert "--json" in options
 
 
-def test_each_deed_has_one_command() -> None:
+def test_mailroom_has_at_most_48_commands() -> None:
     """A further command has to replace one, or to be its option."""
     assert len(COMMANDS) <= 48
 

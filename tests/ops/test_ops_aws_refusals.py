@@ -24,13 +24,17 @@ def stderr_of(fault: str | Exception, capsys: pytest.CaptureFixture[str]) -> str
         *("RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture"),
     ],
 )
-def test_a_refused_signature_leads_to_the_clock(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_error_about_a_refused_signature_has_the_command_that_sets_the_clock(
+    code: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = stderr_of(code, capsys)
     assert "this machine's clock" in text
     assert "timedatectl set-ntp true" in text
 
 
-def test_other_refusals_lead_to_the_credentials_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_error_about_denied_access_names_the_stage_and_not_the_clock(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     text = stderr_of("AccessDenied", capsys)
     assert "clock" not in text
     assert "--stage prod" in text
@@ -43,7 +47,7 @@ def test_other_refusals_lead_to_the_credentials_alone(capsys: pytest.CaptureFixt
         "AWS.SimpleQueueService.NonExistentQueue",
     ],
 )
-def test_the_error_of_a_missing_table_or_function_is_a_sentence_of_mailroom_not_of_botocore(
+def test_the_error_about_a_missing_resource_of_aws_advises_to_deploy_or_check_the_stage(
     code: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = stderr_of(code, capsys)
@@ -52,7 +56,7 @@ def test_the_error_of_a_missing_table_or_function_is_a_sentence_of_mailroom_not_
 
 
 @pytest.mark.parametrize("url", ["localhost:4566", "http://", "http://[::1"])
-def test_an_invalid_endpoint_url_is_named(
+def test_the_error_about_an_invalid_endpoint_url_names_its_environment_variable(
     url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", url)
@@ -74,7 +78,7 @@ def test_unprocessed_keys_are_reported_as_throttling(capsys: pytest.CaptureFixtu
     assert "DynamoDB throttled the requests, and did not return all items. Run the command again." in said
 
 
-def test_a_response_that_aws_did_not_send_leads_to_the_endpoint_setting(
+def test_the_error_about_an_unreadable_response_names_the_setting_of_the_endpoint(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     error = ResponseParserError("Unable to parse response (syntax error), invalid XML received")

@@ -17,7 +17,7 @@ def campaigns_by_name() -> dict[str, dict[str, str]]:
     return {each["campaign"]: each for each in answer["campaigns"]}
 
 
-def test_the_list_contains_every_campaign_with_its_schedule_its_stage_and_its_last_run(
+def test_the_list_shows_the_schedule_the_standing_and_the_last_run_of_each_campaign(
     world: CampaignStage,
 ) -> None:
     world.schedule("weekly")
@@ -35,7 +35,7 @@ def test_the_list_contains_every_campaign_with_its_schedule_its_stage_and_its_la
     assert rows[-1] == "3 campaigns, 2 enabled in dev."
 
 
-def test_the_list_of_campaigns_is_cut_at_the_limit_which_is_named(world: CampaignStage) -> None:
+def test_the_list_of_campaigns_ends_at_the_limit_with_the_option_for_the_rest(world: CampaignStage) -> None:
     world.schedule("weekly")
     answer = json.loads(run("campaign", "list", "--limit", "2", "--json").stdout)
     assert ([each["campaign"] for each in answer["campaigns"]], answer["total"]) == (["draft", "news"], 3)

@@ -154,7 +154,7 @@ def test_a_run_goes_from_step_to_step_and_its_bar_counts_each_recipient_once(wor
 
 
 @pytest.mark.parametrize(("delivered", "at"), [(49, "Sending"), (50, "Done")])
-def test_a_resumed_run_is_done_if_every_recipient_has_an_outcome(
+def test_a_run_that_was_started_again_is_done_if_every_recipient_has_an_outcome(
     world: CampaignStage, delivered: int, at: str
 ) -> None:
     world.collected(recipients=20, composed=20)
@@ -183,7 +183,7 @@ def test_a_rate_at_the_limit_of_ses_is_marked(bounced: int, *, bad: bool) -> Non
         ),
     ],
 )
-def test_the_end_of_sending_is_shown_only_if_it_can_be_computed(
+def test_the_time_at_which_the_sending_ends_is_shown_only_if_it_can_be_computed(
     world: CampaignStage, per_day: list[list[Any]], scheduled: int, outlook: str
 ) -> None:
     world.limited(100, sent=90)
@@ -204,7 +204,7 @@ def test_the_end_of_sending_is_shown_only_if_it_can_be_computed(
     assert "Sending takes no end while the run is paused." in page.words
 
 
-def test_a_run_that_waits_for_the_day_shows_its_time_in_amber_and_the_counts_of_its_earlier_start(
+def test_a_run_that_waits_for_the_daily_quota_shows_until_when_and_its_earlier_counts(
     world: CampaignStage,
 ) -> None:
     world.collected(
@@ -275,7 +275,9 @@ def test_the_console_pauses_a_run_with_a_reason_and_resumes_it(world: CampaignSt
     assert f"Resume run {RUN} by moto (console): the link works" in runs.words
 
 
-def test_a_new_run_soon_after_another_requires_the_campaigns_name(world: CampaignStage) -> None:
+def test_the_start_of_a_run_soon_after_another_requires_the_typed_name_of_the_campaign(
+    world: CampaignStage,
+) -> None:
     answer_with_two(world)
     world.collected(composed=4459)
     browser = Browser(world.session, clock=lambda: NOW + 60).enter()

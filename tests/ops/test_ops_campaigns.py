@@ -31,7 +31,7 @@ def state_of_run(world: CampaignStage) -> str:
 # start
 
 
-def test_a_start_is_a_message_with_this_minute_as_its_run_and_an_id_of_its_own(world: CampaignStage) -> None:
+def test_a_start_is_queued_with_the_current_minute_as_its_run_and_its_own_id(world: CampaignStage) -> None:
     result = run_campaign("start", "weekly", "--yes")
     assert result.exit_code == 0, result.output
     (body,) = world.started()
@@ -59,7 +59,7 @@ def test_a_start_requires_a_confirmation(world: CampaignStage) -> None:
     assert len(world.started()) == 1
 
 
-def test_the_question_before_a_start_contains_the_room_left_in_the_day(world: CampaignStage) -> None:
+def test_the_confirmation_of_a_start_shows_the_rest_of_the_daily_limit(world: CampaignStage) -> None:
     world.limited(2_000, sent=300)
     result = run_campaign("start", "weekly", typed="n\n")
     assert "? The daily limit allows 1,500 recipients now; the rest follow later." in result.stderr
@@ -89,7 +89,7 @@ def test_a_new_run_gets_the_time_in_its_name_or_else_the_present_time(
     assert (body["run"], body["scheduled_at"]) == (name, time)
 
 
-def test_a_run_is_started_again_only_while_the_ledger_certainly_knows_its_messages(
+def test_a_run_can_be_started_again_only_within_the_restart_period_after_its_first_start(
     world: CampaignStage,
 ) -> None:
     world.begun(seconds_ago=RESTART_SECONDS)
@@ -106,7 +106,9 @@ def test_a_run_is_started_again_only_while_the_ledger_certainly_knows_its_messag
     assert [each["run"] for each in world.started()] == [RUN]
 
 
-def test_an_unknown_run_is_refused_with_the_latest_one(world: CampaignStage) -> None:
+def test_the_start_of_an_unknown_run_is_refused_with_the_names_of_the_latest_runs(
+    world: CampaignStage,
+) -> None:
     world.begun()
     result = run_campaign("start", "weekly", "--run", "2026-11-21T13:00Z", "--yes")
     assert result.exit_code == 2
@@ -148,13 +150,15 @@ MISSING: list[tuple[tuple[str, ...], str]] = [
 
 
 @pytest.mark.usefixtures("world")
-def test_an_unknown_name_exits_with_2_and_lists_the_existing_names() -> None:
+def test_a_command_with_an_unknown_name_exits_with_2_and_lists_the_existing_names() -> None:
     for arguments, sentence in MISSING:
         result = run_campaign(*arguments)
         assert (result.exit_code, sentence in result.stderr, result.stdout) == (2, True, ""), arguments
 
 
-def test_a_stage_without_campaigns_exits_with_2_and_names_the_queue(world: CampaignStage) -> None:
+def test_a_start_in_a_stage_without_campaigns_exits_with_2_and_names_the_missing_queue(
+    world: CampaignStage,
+) -> None:
     world.sqs.delete_queue(QueueUrl=world.sqs.get_queue_url(QueueName=COLLECT)["QueueUrl"])
     result = run_campaign("start", "weekly", "--yes")
     assert result.exit_code == 2
@@ -162,7 +166,7 @@ def test_a_stage_without_campaigns_exits_with_2_and_names_the_queue(world: Campa
 
 
 @pytest.mark.parametrize("arguments", [("start", "--yes"), ("status",), ("stop", "--run", RUN, *WHY)])
-def test_a_stage_without_the_table_of_runs_exits_with_2_and_names_the_table(
+def test_a_campaign_command_without_the_table_of_runs_exits_with_2_and_names_it(
     world: CampaignStage, arguments: tuple[str, ...]
 ) -> None:
     world.dynamodb.delete_table(TableName=RUNS)
@@ -172,7 +176,7 @@ def test_a_stage_without_the_table_of_runs_exits_with_2_and_names_the_table(
     assert f"There is no table {RUNS} in this account and region. Deploy dev" in result.stderr
 
 
-def test_settings_that_cannot_be_read_exit_with_2_and_name_the_file(world: CampaignStage) -> None:
+def test_a_start_with_an_invalid_campaign_file_exits_with_2_and_names_the_file(world: CampaignStage) -> None:
     world.write("campaigns/weekly/campaign.toml", "channel =")
     result = run_campaign("start", "weekly", "--yes")
     assert result.exit_code == 2
@@ -193,7 +197,7 @@ def test_the_status_shows_the_progress_of_a_run_and_the_faults_of_its_audience(w
     assert "is empty; [red]give[/red] one" in result.stdout
 
 
-def test_the_status_names_messages_whose_ids_other_messages_have(world: CampaignStage) -> None:
+def test_the_status_counts_the_messages_whose_ids_other_messages_have(world: CampaignStage) -> None:
     world.collected(recipients=40, composed=38, conflicts=2)
     words = " ".join(run_campaign("status", "weekly").stdout.split())
     assert "conflicts 2 were not put, because another message has their id" in words
@@ -203,7 +207,7 @@ def test_the_status_names_messages_whose_ids_other_messages_have(world: Campaign
     assert "conflicts" not in run_campaign("status", "weekly").stdout
 
 
-def test_the_status_shows_the_latest_run_and_a_line_for_each_before(world: CampaignStage) -> None:
+def test_the_status_shows_the_latest_run_and_a_line_for_each_earlier_run(world: CampaignStage) -> None:
     world.collected()
     world.begun("nov", "s-0", seconds_ago=60)
     world.begun("2026-12-24T13:00Z", "s-1", seconds_ago=120)
@@ -214,7 +218,7 @@ def test_the_status_shows_the_latest_run_and_a_line_for_each_before(world: Campa
     assert rows == [["nov", "collecting"], ["2026-12-24T13:00Z", "collecting"]]
 
 
-def test_the_reason_of_an_uncollected_page_is_shown(world: CampaignStage) -> None:
+def test_the_status_shows_the_reason_why_a_page_was_not_collected(world: CampaignStage) -> None:
     world.begun()
     claim = world.runs.claim("weekly", RUN, "s-1", 1)
     assert isinstance(claim, PageClaim)
@@ -222,7 +226,7 @@ def test_the_reason_of_an_uncollected_page_is_shown(world: CampaignStage) -> Non
     assert "Page 1 was not collected: the database is gone" in run_campaign("status", "weekly").stdout
 
 
-def test_the_reason_is_shown_if_a_run_has_stopped_itself(world: CampaignStage) -> None:
+def test_the_status_shows_the_reason_why_a_run_has_stopped_itself(world: CampaignStage) -> None:
     world.begun()
     world.runs.stop("weekly", RUN, trouble="each of its first 54 messages has failed")
     shown = run_campaign("status", "weekly").stdout
@@ -231,7 +235,7 @@ def test_the_reason_is_shown_if_a_run_has_stopped_itself(world: CampaignStage) -
 
 
 @pytest.mark.usefixtures("world")
-def test_a_campaign_without_a_run_exits_with_1() -> None:
+def test_the_status_of_a_campaign_without_a_run_exits_with_1() -> None:
     result = run_campaign("status", "weekly")
     assert (result.exit_code, result.stdout) == (1, "weekly has had no run in dev.\n")
     assert (
@@ -239,7 +243,7 @@ def test_a_campaign_without_a_run_exits_with_1() -> None:
     )
 
 
-def test_the_status_as_json_is_the_run_without_its_workers_claim(world: CampaignStage) -> None:
+def test_the_status_as_json_has_the_counts_of_a_run_but_not_its_claim_or_secret(world: CampaignStage) -> None:
     world.collected()
     answer = json.loads(run_campaign("status", "weekly", "--run", RUN, "--json").stdout)
     assert (answer["stage"], answer["campaign"]) == ("dev", "weekly")
@@ -291,7 +295,7 @@ def test_a_pause_of_a_stopped_run_is_refused_with_the_command_that_continues_it(
     assert (result.exit_code, "mailroom campaign start starts it again" in result.stderr) == (2, True)
 
 
-def test_a_run_that_is_stopped_already_exits_with_1(world: CampaignStage) -> None:
+def test_a_stop_of_a_run_that_is_stopped_already_exits_with_1(world: CampaignStage) -> None:
     world.begun()
     run_campaign("stop", "weekly", "--run", RUN, *WHY, "--yes")
     result = run_campaign("stop", "weekly", "--run", RUN, *WHY, "--yes")

@@ -40,7 +40,7 @@ run = partial(run_app, cli.app, columns=80)
         ("InternalError", "Check the credentials, the region, and --stage dev."),
     ],
 )
-def test_the_remedy_of_a_fault_depends_on_its_code(code: str, remedy: str) -> None:
+def test_the_remedy_for_an_error_of_aws_depends_on_its_code(code: str, remedy: str) -> None:
     assert sentences_of(client_error(code), "dev")[1] == remedy
 
 
@@ -58,7 +58,7 @@ def test_an_incomplete_replay_exits_with_1_and_names_the_logs_to_read(
 
 
 @pytest.mark.usefixtures("shelf_in_s3", "dispatch")
-def test_an_undeployed_stage_exits_with_2_and_names_the_settings_to_check() -> None:
+def test_a_command_for_an_undeployed_stage_exits_with_2_and_names_the_settings_to_check() -> None:
     result = run("messages", "resend", "--given-up", "--stage", "prod")
     assert result.exit_code == 2
     assert "There is no such table, function, bucket or queue of prod (ListObjectsV2)" in result.stderr
@@ -107,7 +107,7 @@ def test_a_command_without_credentials_region_or_profile_names_the_settings_to_c
     ],
     ids=["alone", "before the other", "not set"],
 )
-def test_the_region_is_that_of_the_aws_cli_and_of_a_deployment(
+def test_a_command_uses_the_region_in_aws_region_or_else_in_aws_default_region(
     monkeypatch: pytest.MonkeyPatch, given: dict[str, str | None], region: str
 ) -> None:
     def refuse(session: Any, _stage: str) -> None:

@@ -92,7 +92,9 @@ def test_a_waiting_message_shows_its_reason_and_can_be_cancelled(
     assert ("Cancel …" in page.words, "Record its outcome …" in page.words) == (False, True)
 
 
-def test_a_follow_up_and_its_condition_link_to_each_other(stage: RepairStage, browser: Browser) -> None:
+def test_a_follow_up_and_the_message_in_its_condition_link_to_each_other(
+    stage: RepairStage, browser: Browser
+) -> None:
     unless = {"id": "code", "event_type": "sms", "status": ["sent", "delivered"]}
     times: dict[str, Any] = {"putAt": 1_795_269_600_000, "ttl": 9_999_999_999}
     stage.know("code", "sms", status="delivered", **times)
@@ -119,7 +121,7 @@ def test_a_follow_up_and_its_condition_link_to_each_other(stage: RepairStage, br
     assert 'href="/message?id=m&amp;channel=mail"' in other.text
 
 
-def test_a_message_that_a_stop_of_its_run_has_cancelled_is_not_sent_again_by_hand(
+def test_a_message_cancelled_by_the_stop_of_its_run_has_no_button_to_send_it_again(
     stage: RepairStage, browser: Browser
 ) -> None:
     ended: dict[str, Any] = {"status": "cancelled", "completedAt": 1_795_269_600_000}
@@ -211,7 +213,9 @@ def test_elements_of_a_mail_that_make_a_browser_connect_are_removed(
     )
 
 
-def test_text_of_others_is_escaped_on_every_page(stage: RepairStage, browser: Browser) -> None:
+def test_text_of_a_message_or_a_query_is_escaped_on_the_pages_that_show_it(
+    stage: RepairStage, browser: Browser
+) -> None:
     stage.put(mail_item(HOSTILE, subject=HOSTILE, text=HOSTILE, headers={"X-Own": HOSTILE}, topic=HOSTILE))
     stage.failed(
         HOSTILE,
@@ -250,7 +254,7 @@ def test_an_override_of_the_text_direction_is_shown_as_a_mark(stage: RepairStage
 @pytest.mark.parametrize(
     ("id_", "other"), [("m ", "m"), ("m\u202e", "m\ufffd")], ids=["spaces", "a character shown as a mark"]
 )
-def test_an_action_changes_its_own_id_and_no_similar_one(
+def test_the_cancellation_of_a_message_does_not_change_a_message_with_a_similar_id(
     stage: RepairStage, browser: Browser, id_: str, other: str
 ) -> None:
     stage.put(*(mail_item(each, send_at="2099-01-01T00:00:00Z") for each in (id_, other)))
@@ -276,7 +280,7 @@ def test_an_unknown_id_is_answered_with_404(browser: Browser) -> None:
     "send_at",
     ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"],
 )
-def test_a_send_at_of_any_year_leaves_its_page_and_its_neighbours_readable(
+def test_a_message_is_shown_whatever_the_year_of_its_send_at(
     stage: RepairStage, browser: Browser, send_at: str
 ) -> None:
     stage.put(mail_item("m", send_at=send_at))
@@ -298,7 +302,9 @@ def test_an_unreadable_payload_is_reported_on_an_otherwise_whole_page(
     assert "Timeline" in words
 
 
-def test_a_long_text_is_shortened_and_not_part_of_updates(stage: RepairStage, browser: Browser) -> None:
+def test_a_long_text_of_a_message_is_shortened_and_left_out_of_live_updates(
+    stage: RepairStage, browser: Browser
+) -> None:
     stage.put(mail_item("m", subject="Hi", html="'" * 300_000, text="x"))
     page = message_page(browser, "m")
     assert "These are the first 100,000 of 300,000 characters." in page.words
@@ -362,7 +368,7 @@ FOLLOWERS = {"template": "weekly-followers", "first_name": "Ada", "new_followers
         ({**mail_item("m"), **FOLLOWERS, "topic": "followers"}, [f"{AGAIN} {CHECKOUT} {EXAMPLE}"]),
     ],
 )
-def test_the_page_marks_content_of_a_template_as_rendered_again_and_a_shown_link_as_an_example(
+def test_the_page_marks_templated_content_as_rendered_again_and_an_unsubscribe_link_as_an_example(
     stage: RepairStage, browser: Browser, item: dict[str, Any], remarks: list[str]
 ) -> None:
     """Some mails with a topic have the link in their headers only, which the page does not show."""
@@ -396,7 +402,7 @@ FAXED: dict[str, Any] = {
 }
 
 
-def test_a_delivered_fax_has_a_receipt_with_its_facts_and_no_signature_of_its_document(
+def test_the_receipt_of_a_delivered_fax_has_its_facts_but_not_the_signature_of_its_url(
     stage: RepairStage, browser: Browser
 ) -> None:
     stage.know("f", "fax", status="delivered", **FAXED)
@@ -494,7 +500,9 @@ def test_a_resend_that_sqs_refused_is_reported_as_reopened(
     assert stage.ledger("m")["status"] == "retrying"
 
 
-def test_a_fax_is_resent_from_the_content_in_the_ledger(stage: RepairStage, browser: Browser) -> None:
+def test_the_resend_of_a_fax_is_planned_with_its_content_in_the_ledger(
+    stage: RepairStage, browser: Browser
+) -> None:
     stage.failed("f", "fax", to="+16175551234", pdf_url="https://files.example/f.pdf", attempts=1)
     plan = browser.get("/message/resend", id="f", channel="fax")
     assert "It is sent again with its old content, as try 2." in plan.words
@@ -514,7 +522,7 @@ def test_a_delivered_message_is_resent_only_with_force(stage: RepairStage, brows
     assert [each["id"] for each in stage.bodies("mail")] == ["m"]
 
 
-def test_a_suppressed_message_requires_a_lift_and_cannot_be_forced(
+def test_the_resend_of_a_suppressed_message_requires_a_lifted_suppression_and_cannot_be_forced(
     stage: RepairStage, browser: Browser
 ) -> None:
     stage.know("m", status="suppressed", completedAt=1, attempts=1, to="ada@example.com")
@@ -527,7 +535,7 @@ def test_a_suppressed_message_requires_a_lift_and_cannot_be_forced(
     assert "force" not in plan.text
 
 
-def test_a_fax_without_an_outcome_is_ended_with_the_status_that_was_chosen(
+def test_a_fax_without_an_outcome_is_settled_with_the_chosen_status(
     stage: RepairStage, browser: Browser
 ) -> None:
     old = round(time.time() * 1000) - 2 * DAY_MS
@@ -539,9 +547,7 @@ def test_a_fax_without_an_outcome_is_ended_with_the_status_that_was_chosen(
     assert stage.ledger("f", "fax")["status"] == "failed"
 
 
-def test_an_outcome_is_recorded_only_if_it_is_unknown_or_the_message_cannot_be_sent_again(
-    stage: RepairStage, browser: Browser
-) -> None:
+def test_an_outcome_can_be_recorded_only_if_it_is_unknown(stage: RepairStage, browser: Browser) -> None:
     old = round(time.time() * 1000) - 2 * DAY_MS
     stage.know("paused", status="sending", dead_lettered_at=old)
     stage.know("doubt", status="sending", dead_lettered_at=old, unsettled_tries={f"{old} a"})
@@ -577,9 +583,7 @@ def test_the_outcome_of_a_message_is_not_recorded_again(stage: RepairStage, brow
     assert "<form method" not in plan.text
 
 
-def test_a_waiting_message_is_cancelled_and_a_sent_one_is_refused(
-    stage: RepairStage, browser: Browser
-) -> None:
+def test_a_message_is_cancelled_only_if_it_waits(stage: RepairStage, browser: Browser) -> None:
     stage.put(mail_item("later", send_at="2099-01-01T00:00:00Z"), mail_item("now"))
     plan = browser.get("/message/cancel", id="later", channel="mail")
     assert "ends as cancelled" in plan.words
@@ -643,7 +647,7 @@ def test_failures_are_shown_as_a_list_and_as_bars_that_filter_it(monkeypatch: py
         assert "3 messages" in browser.get("/failures", more="1").words
 
 
-def test_failures_with_equal_sentences_are_a_group_with_its_reason_its_list_and_its_csv(
+def test_failures_whose_sentences_differ_only_in_values_are_a_group_with_a_list_and_a_csv_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with deployed(monkeypatch) as stage:
@@ -830,7 +834,7 @@ def test_the_page_of_campaigns_shows_the_progress_of_a_run_and_stops_it(world: C
     assert "Stop …" not in browser.get("/campaigns", campaign="weekly").words
 
 
-def test_the_page_shows_the_sentence_of_the_command_if_aws_refuses(
+def test_a_page_shows_the_same_error_as_the_command_line_if_aws_refuses_a_call(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any) -> None:

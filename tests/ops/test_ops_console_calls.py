@@ -137,7 +137,7 @@ def test_the_overview_costs_a_call_for_each_queue_and_eight_more(
         assert words in page.words
 
 
-def test_the_page_on_the_console_quotes_the_price_of_an_hour_of_the_overview() -> None:
+def test_the_documentation_of_the_console_has_the_computed_price_of_an_hour_of_the_overview() -> None:
     client = Mock()
     client.get_metric_data.return_value = {"MetricDataResults": []}
     routes = {

@@ -39,9 +39,7 @@ def test_a_channels_form_has_a_field_for_each_attribute_of_its_schema(site: Site
 
 
 @pytest.mark.parametrize("step", ["", "preview", "send"])
-def test_a_channel_that_the_console_does_not_know_is_refused_and_gets_no_other_channels_form(
-    site: Site, stage: Stage, step: str
-) -> None:
+def test_the_form_of_an_unknown_channel_is_refused_at_each_step(site: Site, stage: Stage, step: str) -> None:
     """A console knows the channels that cdk.json had at its start."""
     with pytest.raises(Refused, match="Start the console again: it does not know the channel 'telegram'"):
         post_step(site, step, "telegram", **HELLO) if step else form.show(
@@ -56,7 +54,7 @@ def test_the_form_of_a_deployed_stage_begins_with_empty_fields(site: Site) -> No
     assert (values_of(shown)["values"], values_of(shown)["examples"]) == ({}, CHANNELS["mail"].example)
 
 
-def test_the_command_contains_the_whole_item_and_the_preview_puts_no_message(
+def test_a_preview_shows_the_command_that_puts_the_whole_item_and_does_not_put_it(
     site: Site, stage: Stage
 ) -> None:
     more = {
@@ -73,7 +71,7 @@ def test_the_command_contains_the_whole_item_and_the_preview_puts_no_message(
     assert stage.mailbox() == {}
 
 
-def test_lines_of_a_text_end_as_they_do_in_a_file(stage: Stage) -> None:
+def test_a_sent_text_has_line_feeds_in_place_of_the_line_breaks_of_a_form(stage: Stage) -> None:
     browser = Browser(stage.session).enter()
     browser.post("/send?channel=mail", {**HELLO, "text": "Hello,\r\n\r\nAda", "step": "send"})
     assert stage.mailbox()["m"]["text"] == "Hello,\n\nAda"
@@ -144,14 +142,16 @@ def test_the_id_of_another_message_is_refused_at_its_field(site: Site, stage: St
         ("webhook", {}, "posts it to the URL"),
     ],
 )
-def test_the_page_before_sending_shows_the_reachable_recipients(
+def test_the_sentence_about_reachable_recipients_depends_on_the_limits_of_the_stage(
     site: Site, stage: Stage, channel: str, sender: dict[str, str], said: str
 ) -> None:
     stage.functions.environments = {f"send-{channel}": sender}
     assert said in form.reach(site, channel)
 
 
-def test_line_breaks_of_a_form_are_normalized_in_a_text(site: Site, stage: Stage) -> None:
+def test_the_preview_of_an_sms_has_normalized_white_space_and_the_reason_of_its_encoding(
+    site: Site, stage: Stage
+) -> None:
     stage.functions.environments = {**stage.functions.environments, "send-sms": {}}
     shown = post_step(site, "preview", "sms", id="s", to="+16175551234", text="Hi\r\n\r\nit\u2019s you\t!")
     assert values_of(shown)["preview"].text == "Hi\n\nit\u2019s you !"

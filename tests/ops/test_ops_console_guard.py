@@ -119,7 +119,9 @@ def test_the_console_refuses_a_wrong_token(browser_without_pages: Browser, query
         "",
     ],
 )
-def test_another_host_is_refused_despite_a_valid_token(browser_without_pages: Browser, host: str) -> None:
+def test_a_request_with_another_host_header_is_refused_despite_a_valid_token(
+    browser_without_pages: Browser, host: str
+) -> None:
     assert browser_without_pages.get("/assets/console.css", {"host": host}).status == 403
     assert "set-cookie" not in browser_without_pages.get(f"/?token={TOKEN}", {"host": host}).headers
 
@@ -162,7 +164,7 @@ def test_a_form_without_an_origin_is_refused(browser_without_pages: Browser) -> 
     assert browser_without_pages.post("/message/resend", FORM, {"sec-fetch-site": "none"}).status == 403
 
 
-def test_a_form_that_is_too_large_or_of_no_length_is_refused(browser_without_pages: Browser) -> None:
+def test_a_form_of_excessive_or_unknown_length_is_refused(browser_without_pages: Browser) -> None:
     for length in ("5000000", "", "many", "9" * 40):
         headers = {"origin": ORIGIN, "content-length": length}
         assert browser_without_pages.post("/message/resend", FORM, headers).status == 413
@@ -175,13 +177,13 @@ def test_a_read_only_page_refuses_a_form(browser_without_pages: Browser) -> None
         assert browser_without_pages.post(path, FORM).status == 405
 
 
-def test_the_url_opens_a_second_browser_too(browser_without_pages: Browser) -> None:
+def test_the_url_of_the_console_lets_a_second_browser_in_too(browser_without_pages: Browser) -> None:
     assert Browser(browser_without_pages.session).enter().get("/assets/console.css").status == 200
     cookie, browser_without_pages.cookie = browser_without_pages.cookie, ""
     assert browser_without_pages.enter().cookie == cookie
 
 
-def test_the_link_may_be_opened_from_elsewhere(browser_without_pages: Browser) -> None:
+def test_the_url_of_the_console_can_be_opened_from_another_site(browser_without_pages: Browser) -> None:
     browser_without_pages.cookie = ""
     reply = browser_without_pages.get(f"/?token={TOKEN}", {"sec-fetch-site": "cross-site", **NAVIGATION})
     assert reply.status == 200
@@ -267,7 +269,7 @@ def test_a_signal_ends_the_console_with_exit_code_0(
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-def test_every_url_of_a_template_is_made_by_link() -> None:
+def test_every_url_in_a_template_of_the_console_is_made_by_the_function_link() -> None:
     for template in Path("mailroom_ops/console/templates").glob("*.html"):
         urls = re.findall(r'\b(?:href|src|action|hx-get|hx-post)="([^"#]*)', template.read_text())
         assert [each for each in urls if each and not each.startswith(("{{ link(", "data:"))] == [], template

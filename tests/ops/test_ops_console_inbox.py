@@ -75,7 +75,9 @@ def test_texts_are_grouped_by_number_in_the_order_of_their_arrival(site: Site, s
     ]
 
 
-def test_an_old_signature_is_valid_and_a_signature_of_another_body_is_not(site: Site, providers: str) -> None:
+def test_an_old_signature_of_a_webhook_is_valid_but_not_that_of_another_body(
+    site: Site, providers: str
+) -> None:
     secret = CachedSecret(site.session.client("secretsmanager"), SECRET, lambda: LONG_AGO)
     signer = Signer(secret, 0, lambda: LONG_AGO)
     for webhook_id, body in (("msg_1", '{"order":42}'), ("msg_2", '{"order":43}')):
@@ -126,7 +128,7 @@ def test_a_post_of_a_stranger_to_the_receiver_is_shown_as_not_verified(
         ({"APNS": {"aps": 5}}, None),
     ],
 )
-def test_a_push_is_shown_as_on_its_device(
+def test_a_push_is_shown_with_the_title_in_the_payload_of_its_platform(
     site: Site, store: InboxStore, payloads: dict[str, Any], title: str | None
 ) -> None:
     store.add(Accepted("push", "arn", "p-1", {"subject": "text", "payloads": payloads}))
@@ -134,7 +136,7 @@ def test_a_push_is_shown_as_on_its_device(
     assert found["shown"].get("title") == title
 
 
-def test_the_page_names_the_command_that_starts_the_local_stage(
+def test_the_inbox_names_the_command_that_starts_the_local_stage_if_it_does_not_run(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MAILROOM_PROVIDERS", raising=False)

@@ -90,7 +90,7 @@ def test_messages_are_counted_by_the_hour_over_all_channels_and_lanes() -> None:
     assert (figures.count("accepted", "mail"), figures.count("wrong", "mail")) == (112, 3)
 
 
-def test_the_pace_is_that_of_the_best_of_the_last_minutes_and_not_a_mean_over_ten() -> None:
+def test_the_pace_of_a_channel_is_that_of_its_best_recent_minute() -> None:
     sent = {("Sent", "send-mail-bulk", "Sum"): {60: 1_500.0, 120: 1_800.0, 600: 60.0}}
     assert traffic(of=sent).pace("mail") == 30
     assert traffic(of={("Sent", "send-mail-bulk", "Sum"): {600: 1_800.0}}).pace("mail") == 0
@@ -114,7 +114,7 @@ def test_the_pace_of_bulk_includes_the_second_provider_but_no_other_lane() -> No
     )
 
 
-def test_the_age_is_that_of_the_oldest_message_of_all_lanes_in_the_newest_period() -> None:
+def test_the_age_of_a_channel_is_the_newest_figure_for_the_oldest_message_of_its_lanes() -> None:
     age = "ApproximateAgeOfOldestMessage"
     figures = traffic(
         of={
@@ -163,7 +163,7 @@ def test_the_counts_of_accepted_and_failed_messages_link_to_their_lists(
     assert "Mail is sent at 10" in page.words  # 600 in a minute
 
 
-def test_rates_are_of_all_mails_of_a_day_and_shown_beside_the_limits_of_ses(
+def test_the_rates_of_all_mails_of_a_day_are_shown_beside_the_limits_of_ses(
     stage: RepairStage, browser: Browser
 ) -> None:
     measured(
@@ -203,7 +203,7 @@ def test_a_lane_whose_tries_fail_is_the_headline_and_the_list_of_its_messages_ha
     assert "ada@example.com m SES: Too Many Requests sending" in words
 
 
-def test_a_used_up_day_shows_its_end_and_the_number_of_waiting_messages(
+def test_a_used_up_daily_limit_is_shown_with_its_end_and_since_when_messages_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with whole_stage(tmp_path, monkeypatch) as (stage, browser):
@@ -277,7 +277,7 @@ def test_the_console_shows_the_page_of_each_alarm(browser: Browser, page: str) -
     ("p50", "p99", "colour"),
     [(900, 1_100, "good"), (1_000, 6_000, "warn"), (4_999, 9_000, "warn"), (5_000, 9_000, "bad")],
 )
-def test_the_headline_is_red_if_most_codes_miss_their_objective_and_amber_if_some_do(
+def test_the_headline_is_red_if_most_messages_are_accepted_late_and_amber_if_some_are(
     stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch, p50: int, p99: int, colour: str
 ) -> None:
     measured(stage, ("Sent", {"service": "send-mail"}, 5.0))
@@ -286,7 +286,7 @@ def test_the_headline_is_red_if_most_codes_miss_their_objective_and_amber_if_som
     assert f'class="panel now {colour}"' in browser.get("/").text
 
 
-def test_hours_are_drawn_only_if_there_are_two_to_compare(
+def test_the_hours_of_a_day_are_drawn_only_if_at_least_two_have_messages(
     stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for hours, drawn in ((1, False), (2, True)):
@@ -298,7 +298,7 @@ def test_hours_are_drawn_only_if_there_are_two_to_compare(
         assert (label in page.text) == drawn
 
 
-def test_the_newest_paused_runs_are_listed_with_their_reasons_until_they_go_on(
+def test_the_newest_paused_runs_are_listed_with_their_reasons_until_they_are_resumed_or_stopped(
     stage: RepairStage, browser: Browser
 ) -> None:
     for minute in range(13):

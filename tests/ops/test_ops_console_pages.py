@@ -130,7 +130,7 @@ def test_a_count_that_a_page_cannot_have_shown_starts_no_redrive(
     assert browser.site.jobs == {}
 
 
-def test_a_run_that_was_stopped_and_started_again_can_be_stopped_and_shows_its_parts(
+def test_a_run_that_was_started_again_can_be_stopped_and_shows_counts_by_start(
     world: CampaignStage,
 ) -> None:
     browser = Browser(world.session).enter()
@@ -145,7 +145,7 @@ def test_a_run_that_was_stopped_and_started_again_can_be_stopped_and_shows_its_p
     assert "Stop …" in page.words
 
 
-def test_a_sum_above_the_number_of_recipients_is_not_shown(world: CampaignStage) -> None:
+def test_the_page_of_a_run_does_not_show_a_sum_above_its_number_of_recipients(world: CampaignStage) -> None:
     browser = Browser(world.session).enter()
     world.collected(recipients=100, composed=60, existed=60)
     page = browser.get("/campaigns", campaign="weekly")
@@ -162,7 +162,7 @@ def test_a_run_whose_ids_conflict_with_other_messages_reports_their_number(world
     assert "40 recipients found. 40 have their message, or get none" in page.words
 
 
-def test_a_run_can_be_stopped_unless_it_is_stopped_or_expired(world: CampaignStage) -> None:
+def test_a_run_can_be_stopped_unless_it_is_stopped_already(world: CampaignStage) -> None:
     browser = Browser(world.session).enter()
     world.collected(recipients=40, composed=40)  # a page may count twice, so the sum is unreliable
     assert "Stop …" in browser.get("/campaigns", campaign="weekly").words
@@ -170,7 +170,7 @@ def test_a_run_can_be_stopped_unless_it_is_stopped_or_expired(world: CampaignSta
     assert "Stop …" not in browser.get("/campaigns", campaign="weekly").words
 
 
-def test_a_rare_code_is_searched_in_the_newest_failures_with_a_limit_of_calls(
+def test_failures_with_a_rare_reason_are_searched_with_a_limited_number_of_calls(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with deployed(monkeypatch) as stage:
@@ -212,7 +212,7 @@ def test_an_error_page_has_the_error_in_its_title_and_a_link_back(browser: Brows
     assert '<a href="/message?id=nobody&amp;channel=mail">To the message</a>' in gone.text
 
 
-def test_unknown_paths_and_faults_are_answered_with_the_common_error_page(
+def test_an_unknown_path_gets_the_common_error_page_and_an_unexpected_error_is_raised(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nowhere = browser.get("/nowhere")

@@ -50,7 +50,7 @@ def test_the_page_of_a_person_shows_suppressions_opt_outs_and_messages(
     assert "mail ada@example.com Your invoice m-1 bounced" in page.words
 
 
-def test_a_dialled_number_is_the_same_person_on_the_page_and_in_every_command(
+def test_a_number_in_national_format_names_the_same_person_on_the_page_and_in_commands(
     stage: DeadLettersStage, people_browser: Browser
 ) -> None:
     number, typed = "+16175551234", "(617) 555-1234"
@@ -125,7 +125,7 @@ def test_a_person_is_suppressed_opted_out_and_opted_in_by_hand(
         ({"do": "opt-out", "topic": " "}, "topic is missing"),
     ],
 )
-def test_an_invalid_change_is_refused_before_and_after_the_question_and_writes_nothing(
+def test_an_invalid_change_for_a_person_is_neither_planned_nor_made(
     stage: DeadLettersStage, people_browser: Browser, form: dict[str, str], said: str
 ) -> None:
     for refused in (
@@ -162,7 +162,7 @@ def test_a_person_is_erased_after_a_survey_and_a_typed_confirmation(
     assert "to" not in stage.item("ledger", "m-1")
 
 
-def test_choices_are_kept_if_the_operator_selects_it(
+def test_an_erasure_keeps_the_suppressions_of_a_person_if_the_operator_selects_it(
     stage: DeadLettersStage, people_browser: Browser
 ) -> None:
     bounced(stage)
@@ -180,7 +180,7 @@ def test_an_erasure_without_a_survey_is_refused(stage: DeadLettersStage, people_
     assert len(stage.items("search")) == 2
 
 
-def test_an_invalid_recipient_is_refused_by_the_survey(people_browser: Browser) -> None:
+def test_the_survey_before_an_erasure_refuses_an_invalid_recipient(people_browser: Browser) -> None:
     looked = people_browser.post("/people/erase", {"recipient": "ada", "step": "look"})
     people_browser.site.jobs[EraseJob, "ada"].wait()
     assert "is not a mail address" in people_browser.get(looked.headers["location"]).words

@@ -162,7 +162,7 @@ def test_the_teams_console_has_no_page_that_changes_the_stage() -> None:
     assert {page.path for page in READING} <= table.keys()
 
 
-def test_every_form_that_is_sent_is_refused_but_find_a_pasted_list_and_sign_out(
+def test_the_teams_console_refuses_every_form_except_a_search_and_a_pasted_list(
     team_browser: TeamBrowser,
 ) -> None:
     leads_browser(team_browser)
@@ -212,7 +212,7 @@ def test_with_the_right_read_no_page_shows_an_address_a_number_or_a_token(team_b
         assert PRIVATE.findall(plain) == [], (path, query)
 
 
-def test_a_link_with_a_masked_recipient_opens_the_recipients_page(team_browser: TeamBrowser) -> None:
+def test_a_link_with_a_sealed_id_opens_the_page_of_its_message(team_browser: TeamBrowser) -> None:
     desk_browser(team_browser)
     page = team_browser.get("/failures", since="30d")
     links = [unescape(url) for url in re.findall(r'href="(/message\?[^"]+)"', page.text) if "sealed-" in url]
@@ -234,7 +234,7 @@ def test_a_sealed_link_of_another_session_is_refused(team_browser: TeamBrowser) 
     assert (reply.status, "another sign-in" in reply.words) == (400, True)
 
 
-def test_by_read_a_whole_address_is_found_by_a_form_and_no_part_of_one(team_browser: TeamBrowser) -> None:
+def test_with_the_right_read_a_whole_address_is_found_but_not_a_part_of_it(team_browser: TeamBrowser) -> None:
     desk_browser(team_browser)
     reply = team_browser.post("/messages", {"q": EVE})
     assert reply.status == 303
@@ -246,7 +246,7 @@ def test_by_read_a_whole_address_is_found_by_a_form_and_no_part_of_one(team_brow
     assert "No matching entry" in team_browser.get("/deeds", text="eve.adams").words
 
 
-def test_a_list_is_pasted_and_shows_what_the_person_may_see(team_browser: TeamBrowser) -> None:
+def test_a_pasted_list_shows_only_what_the_right_of_the_person_allows(team_browser: TeamBrowser) -> None:
     form = {"list": f"{IN_ID}\n{ADA}\nnobody.at.all@example.com"}
     leads_browser(team_browser)
     page = team_browser.post("/selected", form)
@@ -260,7 +260,7 @@ def test_a_list_is_pasted_and_shows_what_the_person_may_see(team_browser: TeamBr
     assert masked.text.count("<li>") == page.text.count("<li>")
 
 
-def test_by_contents_an_address_stays_in_the_url_so_that_it_can_be_shared(team_browser: TeamBrowser) -> None:
+def test_with_the_right_contents_a_searched_address_stays_in_the_url(team_browser: TeamBrowser) -> None:
     leads_browser(team_browser)
     assert team_browser.post("/messages", {"q": ADA}).headers["location"] == "/messages?q=ada%40example.com"
 
@@ -274,7 +274,7 @@ def test_the_right_read_shows_no_content_of_messages(team_browser: TeamBrowser) 
     assert team_browser.get("/message/mail", id="whole", channel="mail").status == 400
 
 
-def test_each_view_of_a_content_is_a_line_of_the_log(
+def test_each_view_of_the_content_of_a_message_is_logged_with_the_person(
     team_browser: TeamBrowser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leads_browser(team_browser)
@@ -303,7 +303,7 @@ def test_a_deed_is_shown_as_the_command_to_copy(team_browser: TeamBrowser) -> No
     assert "mailroom messages resend --dead-letters mail --stage dev" in dead
 
 
-def test_the_command_of_a_run_is_one_that_has_an_effect(team_browser: TeamBrowser) -> None:
+def test_a_run_is_shown_with_the_commands_that_its_state_allows(team_browser: TeamBrowser) -> None:
     leads_browser(team_browser)
     command = f"mailroom campaign {{}} weekly --run {RUN} --stage dev"
     assert command.format("stop") in team_browser.get("/campaigns", campaign="weekly").words
@@ -314,7 +314,9 @@ def test_the_command_of_a_run_is_one_that_has_an_effect(team_browser: TeamBrowse
     assert command.format("stop") not in words
 
 
-def test_the_page_of_an_alarm_is_the_command_that_shows_it(team_browser: TeamBrowser) -> None:
+def test_the_teams_console_shows_the_command_that_prints_the_page_of_an_alarm(
+    team_browser: TeamBrowser,
+) -> None:
     leads_browser(team_browser)
     assert "What to do: mailroom docs webhooks-failing" in team_browser.get("/").words
 
@@ -334,7 +336,7 @@ def stored(team_browser: TeamBrowser, path: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("path", ["/messages", "/failures"])
-def test_a_csv_file_comes_by_a_link_of_five_minutes_with_what_the_person_may_see(
+def test_a_link_of_five_minutes_downloads_a_csv_file_of_what_the_persons_right_allows(
     team_browser: TeamBrowser, path: str
 ) -> None:
     leads_browser(team_browser)
@@ -366,7 +368,7 @@ def test_the_teams_console_stores_no_data_between_requests(team_browser: TeamBro
 
 
 @pytest.mark.process
-def test_a_cold_start_imports_at_most_600_modules_and_no_terminal() -> None:
+def test_a_cold_start_of_the_console_imports_at_most_600_modules_and_not_the_slow_packages() -> None:
     paths = [str(ROOT), str(ROOT / "lambdas"), str(ROOT / "stacks")]
     script = COLD.format(paths=paths)
     process = subprocess.run([sys.executable, "-c", script], env=VARIABLES, capture_output=True, text=True)
@@ -409,7 +411,9 @@ def test_the_role_of_the_function_allows_each_call_of_each_page(
     assert judge.refusals("console", "dynamodb", "PutItem", put)
 
 
-def test_the_mask_leaves_times_figures_and_drawings(team_browser: TeamBrowser) -> None:
+def test_the_mask_for_the_right_read_does_not_change_times_figures_and_drawings(
+    team_browser: TeamBrowser,
+) -> None:
     desk_browser(team_browser)
     for path, query in every_query():
         text = team_browser.get(path, **query).text

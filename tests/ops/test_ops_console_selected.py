@@ -86,7 +86,7 @@ def test_selected_messages_that_wait_are_cancelled(stage: RepairStage, browser: 
     assert "1 was done before." in again.words
 
 
-def test_a_correction_asks_for_its_changes_and_shows_the_first_one(
+def test_a_correction_of_selected_messages_requires_changes_and_previews_its_first_message(
     stage: RepairStage, browser: Browser
 ) -> None:
     for id_ in "ab":
@@ -107,7 +107,9 @@ def test_a_correction_asks_for_its_changes_and_shows_the_first_one(
     )["Item"]["subject"] == {"S": "New prices"}
 
 
-def test_a_set_over_a_hundred_needs_its_size_typed(stage: RepairStage, browser: Browser) -> None:
+def test_a_change_of_over_a_hundred_selected_messages_requires_their_number_typed(
+    stage: RepairStage, browser: Browser
+) -> None:
     ids = [f"m-{number}" for number in range(102)]
     for id_ in ids:
         stage.failed(id_)
@@ -121,7 +123,7 @@ def test_a_set_over_a_hundred_needs_its_size_typed(stage: RepairStage, browser: 
     assert "Send again: 101 of 102 messages done" in do(browser, url, typed="101").words
 
 
-def test_a_set_that_is_stopped_does_no_further_message(
+def test_a_stop_of_a_set_leaves_its_other_messages_unchanged_until_the_set_is_repeated(
     stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom_ops.console.pages.selected.AT_ONCE", 1)
@@ -146,7 +148,7 @@ def test_a_set_that_is_stopped_does_no_further_message(
     assert {each["id"] for each in stage.bodies("mail")} == {"a", "b", "c"}
 
 
-def test_an_unexpected_error_is_shown_and_the_set_cannot_go_on(
+def test_an_unexpected_error_in_the_dry_run_of_a_set_is_shown_and_prevents_its_execution(
     stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
@@ -174,7 +176,7 @@ def test_an_unexpected_error_is_shown_and_the_set_cannot_go_on(
         ({"job": "gone"}, "This set is not in the console any more."),
     ],
 )
-def test_an_incomplete_form_about_selected_messages_changes_no_message(
+def test_an_invalid_form_about_selected_messages_is_refused_with_its_reason(
     stage: RepairStage, browser: Browser, form: dict[str, str], words: str
 ) -> None:
     refused = browser.post("/selected/act", form)
@@ -232,7 +234,7 @@ def test_selected_messages_are_downloaded_with_full_addresses(
     assert pasted.words.count("ada@example.com") == 1
 
 
-def test_days_count_for_ids_too_and_a_csv_file_gives_back_each_id(
+def test_a_pasted_csv_file_finds_each_of_its_ids_and_a_period_filters_pasted_ids(
     stage: RepairStage, browser: Browser
 ) -> None:
     ids = ["=1", "'a", " b", "c\nd", 'e"f', "g"]

@@ -112,7 +112,9 @@ def signed_in(browser: TeamBrowser) -> bool:
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_a_person_signs_in_by_the_real_tokens_of_each_provider(browser: TeamBrowser, name: str) -> None:
+def test_a_person_signs_in_with_the_documented_claims_of_each_identity_provider(
+    browser: TeamBrowser, name: str
+) -> None:
     issuer, claims, browser.roles = REAL[name]
     browser.provider = FakeProvider(issuer)
     browser.restart()
@@ -133,7 +135,7 @@ def test_the_provider_gets_the_verifier_of_the_challenge_and_the_clients_secret(
     assert browser.provider.headers[0]["Authorization"] == "Basic bWFpbHJvb20tY29uc29sZTpzJTJCY3IlMkZ0"
 
 
-def test_a_client_without_a_secret_names_itself(browser: TeamBrowser) -> None:
+def test_the_request_of_a_client_without_a_secret_contains_the_clients_id(browser: TeamBrowser) -> None:
     browser.sign_in(**DESK)
     assert browser.provider.asked[0]["client_id"] == CLIENT
     assert "Authorization" not in browser.provider.headers[0]
@@ -167,7 +169,7 @@ def test_a_person_without_a_role_gets_no_session(browser: TeamBrowser, claims: d
     assert not signed_in(browser)
 
 
-def test_a_domain_at_google_needs_an_account_of_the_domain(browser: TeamBrowser) -> None:
+def test_a_role_for_a_google_domain_requires_an_account_of_that_domain(browser: TeamBrowser) -> None:
     issuer, claims, browser.roles = REAL["google"]
     browser.provider = FakeProvider(issuer)
     browser.restart()
@@ -212,7 +214,7 @@ def test_a_token_that_is_not_valid_is_refused(
     assert "Sign in" in reply.words
 
 
-def test_a_sign_in_that_was_refused_cannot_be_tried_again(browser: TeamBrowser) -> None:
+def test_a_refused_sign_in_deletes_its_cookie(browser: TeamBrowser) -> None:
     browser.provider.algorithm = "none"
     assert browser.sign_in(**DESK).status == 403
     assert browser.cookies == {}
@@ -237,7 +239,9 @@ def test_a_sign_in_is_used_once(browser: TeamBrowser) -> None:
 
 
 @pytest.mark.parametrize("change", ["state=", "state=guessed", "state=%C3%BC", "code=code-1"], ids=str)
-def test_a_mixed_up_state_is_refused(browser: TeamBrowser, change: str) -> None:
+def test_a_sign_in_with_a_missing_or_wrong_state_is_refused_without_a_token_request(
+    browser: TeamBrowser, change: str
+) -> None:
     path = browser.begin()
     query = parse_qs(urlsplit(path).query)
     rest = f"code={query['code'][0]}&" if change.startswith("state") else ""
@@ -256,7 +260,7 @@ def test_the_sign_in_of_another_browser_is_refused(browser: TeamBrowser) -> None
     assert "ten minutes" in reply.words
 
 
-def test_an_error_of_the_provider_is_named_as_text(browser: TeamBrowser) -> None:
+def test_an_error_of_the_identity_provider_is_shown_with_escaped_html(browser: TeamBrowser) -> None:
     state = parse_qs(urlsplit(browser.begin()).query)["state"][0]
     reply = browser.get(f"{CALLBACK}?state={state}&error=<b>denied", NAVIGATION)
     assert reply.status == 403
@@ -274,11 +278,13 @@ def test_an_error_of_the_provider_is_named_as_text(browser: TeamBrowser) -> None
         "//evil.example/messages?x",
     ],
 )
-def test_no_address_leads_to_another_host_after_the_sign_in(browser: TeamBrowser, to: str) -> None:
+def test_a_sign_in_does_not_redirect_to_another_host_or_an_unknown_page(
+    browser: TeamBrowser, to: str
+) -> None:
     assert browser.sign_in(to, **DESK).headers["location"] == "/"
 
 
-def test_a_session_of_before_does_not_become_that_of_the_sign_in(browser: TeamBrowser) -> None:
+def test_a_sign_in_replaces_a_session_cookie_that_existed_before(browser: TeamBrowser) -> None:
     browser.cookies[SESSION] = "fixed"
     browser.sign_in(**DESK)
     assert browser.cookies[SESSION] != "fixed"
@@ -310,7 +316,7 @@ def test_a_session_ends_after_eight_hours_and_with_changed_rules(browser: TeamBr
     assert not signed_in(browser)
 
 
-def test_the_cookie_of_another_stage_is_refused(browser: TeamBrowser) -> None:
+def test_a_session_is_stored_without_its_cookie_and_ends_if_its_item_is_deleted(browser: TeamBrowser) -> None:
     browser.sign_in(**DESK)
     dynamodb = browser.session.client("dynamodb")
     (item,) = dynamodb.scan(TableName="mailroom-dev-deeds")["Items"]
@@ -364,7 +370,7 @@ def test_a_link_of_another_site_may_open_a_page_but_nothing_else(browser: TeamBr
     assert signed_in(browser)
 
 
-def test_four_hundred_hostile_requests_get_no_server_error(browser: TeamBrowser) -> None:
+def test_hostile_query_parameters_do_not_cause_a_server_error(browser: TeamBrowser) -> None:
     browser.sign_in(**DESK)
     session = dict(browser.cookies)
     texts = [
@@ -413,5 +419,5 @@ def test_a_hostile_form_gets_no_server_error(browser: TeamBrowser, path: str, bo
     assert browser.ask("POST", path, own, body).status < 500
 
 
-def test_the_host_is_the_consoles_own(browser: TeamBrowser) -> None:
+def test_a_request_whose_host_header_also_has_a_port_is_refused(browser: TeamBrowser) -> None:
     assert browser.get("/", {"host": f"{TEAM_HOST}:443"}).status == 403

@@ -70,7 +70,7 @@ def test_a_snapshot_counts_the_messages_in_each_queue_of_the_stage(stage: Stage)
     assert found.dead == 2
 
 
-def test_the_ringing_alarms_of_this_stage_only_are_named(stage: Stage) -> None:
+def test_a_snapshot_names_only_the_ringing_alarms_of_its_stage(stage: Stage) -> None:
     put_alarm_in("mailroom-dev-mail-dlq-not-empty", "ALARM")
     put_alarm_in("mailroom-dev-mail-waiting-long", "OK")
     put_alarm_in("mailroom-dev2-mail-dlq-not-empty", "ALARM")

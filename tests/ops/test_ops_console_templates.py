@@ -89,6 +89,7 @@ def test_a_test_mail_goes_to_one_recipient_through_the_normal_lane_and_is_marked
     assert (item["to"], item["name"], item["template"]) == ("eve@example.com", "Bob", "a")
     assert item["headers"] == {"X-Mailroom-Test": "a"}
     assert "cc" not in item
+    assert "lane" not in item
 
 
 @pytest.mark.parametrize("to", ["", "eve@", "a@example.com\nBcc: x@example.com"])

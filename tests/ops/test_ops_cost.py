@@ -57,7 +57,7 @@ def test_the_cost_of_a_mail_is_three_writes_its_queue_its_function_and_ses() -> 
     assert found["SES"] == 160  # of the plan of a new account
 
 
-def test_an_event_is_published_queued_read_and_written() -> None:
+def test_the_cost_of_an_event_includes_its_topic_its_queue_its_function_and_a_write() -> None:
     # SNS 0.50, SQS 1.2 x 0.40, a hundredth of an invocation and its log, 0.02 s x 0.25 GB, a write.
     one = 0.50 + 0.48 + 0.007 + 0.02 * 0.25 * 13.3334 + 0.625
     assert reckoned()["provider's events"] == pytest.approx(2 * one, abs=1e-4)
@@ -66,7 +66,7 @@ def test_an_event_is_published_queued_read_and_written() -> None:
 @pytest.mark.parametrize(
     ("channel", "events", "provider"), [("mail", 2, {"mail": {"provider": "resend"}}), ("sms", 3, {})]
 )
-def test_twilio_and_resend_call_the_api_instead_of_a_topic(
+def test_events_of_twilio_and_resend_cost_calls_of_the_api_instead_of_a_topic(
     channel: str, events: int, provider: dict[str, Any]
 ) -> None:
     # The call: 1.00, an invocation of 0.05 s at 256 MB, and its log.
@@ -87,7 +87,7 @@ def test_the_cost_of_a_message_by_another_provider_is_without_the_providers_pric
     assert {*found} <= {*ours, "sender's wait for its pace"}
 
 
-def test_a_bus_costs_an_event_for_each_outcome() -> None:
+def test_an_event_bus_adds_the_cost_of_two_events_for_each_mail() -> None:
     assert "events on the bus" not in reckoned()
     assert reckoned(outcomes={"event_bus": "default"})["events on the bus"] == pytest.approx(2 * 1.00)
 
@@ -106,7 +106,7 @@ def test_storage_without_an_end_is_counted_as_a_year() -> None:
     assert reckoned()["kept in tables"] == pytest.approx(a_year)
 
 
-def test_search_is_a_read_and_three_rows() -> None:
+def test_the_search_costs_a_read_and_three_rows_for_each_message() -> None:
     # A read 0.125; 3 rows, one of them of the template, each a write of 0.625 and 230 bytes kept for 90 days,
     # at 0.25 + 0.20 a GB.
     one = 0.125 + 3 * (0.625 + 230 * 90 / 30.4 * 0.45 / 1000)

@@ -48,7 +48,7 @@ def test_the_cost_command_prints_a_table_for_each_queue_and_one_for_the_stage() 
     assert "Assumed for the cost: " in result.stdout
 
 
-def test_each_queue_has_the_time_of_its_messages_and_the_setting_that_limits_it() -> None:
+def test_each_queue_shows_how_long_its_messages_take_and_which_setting_limits_them() -> None:
     lines = run("mail-bulk=40000", "fax=500", "--stage", "prod").stdout.splitlines()
     rate, calls = "mailroom.prod.channels.mail.messages_per_second", "mailroom.prod.fax.concurrent_calls"
     assert f"Put at the same time, they take 1 h 35 min, limited by {rate}." in lines
@@ -58,7 +58,7 @@ def test_each_queue_has_the_time_of_its_messages_and_the_setting_that_limits_it(
     )
 
 
-def test_a_number_of_messages_above_the_retention_of_the_queue_is_warned_of_with_the_maximum() -> None:
+def test_a_warning_shows_the_maximum_if_the_messages_would_outlast_the_retention_of_their_queue() -> None:
     (mail,) = said("mail=5").queues
     maximum = f"if over {mail.most_at_once:,} wait in the queue."
     assert (
@@ -94,7 +94,7 @@ def test_mails_cost_the_price_of_the_plan_that_an_option_names(
         (("mail=0",), "use mail=10000"),
     ],
 )
-def test_an_unknown_stage_or_queue_exits_with_2_and_a_sentence(
+def test_an_invalid_argument_exits_with_2_and_a_sentence_on_valid_values(
     arguments: tuple[str, ...], words: str
 ) -> None:
     result = run(*arguments)
@@ -105,5 +105,7 @@ def test_an_unknown_stage_or_queue_exits_with_2_and_a_sentence(
 @pytest.mark.parametrize(
     ("dollars", "words"), [(0.004, "< 0.01"), (0.005, "0.01"), (1234.5, "1,234.50"), (12_345.6, "12,346")]
 )
-def test_dollars_are_rounded_to_significant_digits(dollars: float, words: str) -> None:
+def test_small_amounts_are_printed_with_cents_and_large_amounts_in_whole_dollars(
+    dollars: float, words: str
+) -> None:
     assert money(dollars) == words

@@ -51,7 +51,9 @@ def test_a_number_before_a_plural_is_printed_by_the_function_that_also_has_the_s
     ("count", "sentence"),
     [(0, "0 dead letters in dev."), (1, "1 dead letter in dev."), (2, "2 dead letters in dev.")],
 )
-def test_the_number_of_dead_letters_has_its_noun(stage: DeadLettersStage, count: int, sentence: str) -> None:
+def test_the_number_of_dead_letters_is_printed_with_a_singular_or_plural_noun(
+    stage: DeadLettersStage, count: int, sentence: str
+) -> None:
     for number in range(count):
         stage.send("mail-dlq", {"id": f"m-{number}", "event_type": "mail", "to": "ada@example.com"})
     assert run_app(app).stdout.splitlines()[-1] == sentence
@@ -65,14 +67,14 @@ def test_the_number_of_dead_letters_has_its_noun(stage: DeadLettersStage, count:
         (2, "2 recipients on 2 pages; 2 entries are faulty."),
     ],
 )
-def test_the_numbers_of_a_dry_run_have_their_nouns(
+def test_the_numbers_of_a_dry_run_are_printed_with_singular_or_plural_nouns(
     count: int, sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     print_dry_run(DryRunAnswer("weekly", "r", count, count, count, [], [], [], [], []))
     assert sentence in capsys.readouterr().out
 
 
-def test_spans_and_queued_messages_have_their_nouns() -> None:
+def test_durations_and_numbers_of_queued_messages_are_printed_with_singular_or_plural_nouns() -> None:
     assert [duration(seconds) for seconds in (0, 1, 2)] == ["0 seconds", "1 second", "2 seconds"]
     assert [unlisted(count) for count in (0, 1, 2)] == [
         "",

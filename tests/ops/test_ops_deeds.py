@@ -175,7 +175,7 @@ def test_the_list_of_deeds_is_read_page_by_page_and_filtered_by_words(stage: Dea
     assert "No matching entry" in browser.get("/deeds", text="nobody").words
 
 
-def test_the_command_lists_the_deeds_of_a_time_at_80_columns(
+def test_the_command_activity_lists_the_deeds_of_a_period_within_80_columns(
     stage_for_deeds: tuple[WholeStage, Browser],
 ) -> None:
     stage, _ = stage_for_deeds
@@ -192,7 +192,9 @@ def test_the_command_lists_the_deeds_of_a_time_at_80_columns(
     assert (deed["verb"], deed["by"][:8], deed["way"]) == ("pause mail bulk", "arn:aws:", "command")
 
 
-def test_the_activity_of_a_period_is_cut_at_the_limit_which_is_named(stage: DeadLettersStage) -> None:
+def test_the_list_of_deeds_of_a_period_ends_at_the_limit_with_the_option_for_the_rest(
+    stage: DeadLettersStage,
+) -> None:
     for second in range(1, 6):
         Deeds(stage, "dev", partial(float, second)).record(f"stop run {second}", ["campaign#weekly"])
     period = ("activity", "--since", "1970-01-01T00:00:02Z", "--until", "1970-01-01T00:00:05Z", "--json")
@@ -206,7 +208,7 @@ def test_the_activity_of_a_period_is_cut_at_the_limit_which_is_named(stage: Dead
     assert (refused.exit_code, "--since 'yesterday' is not a time" in refused.stderr) == (2, True)
 
 
-def test_a_page_shows_the_deeds_on_its_thing_with_operator_way_and_reason(
+def test_a_page_shows_the_deeds_that_concern_it_with_their_operator_way_and_reason(
     stage_for_deeds: tuple[WholeStage, Browser],
 ) -> None:
     stage, browser = stage_for_deeds
@@ -237,7 +239,7 @@ SPELLINGS = {
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_no_deed_contains_the_address_after_an_erasure_which_the_page_of_the_person_still_shows(
+def test_an_erasure_removes_the_address_from_all_deeds_and_is_shown_on_the_persons_page(
     stage: DeadLettersStage, seed: int
 ) -> None:
     random = Random(seed)
@@ -268,7 +270,7 @@ def test_no_deed_contains_the_address_after_an_erasure_which_the_page_of_the_per
     assert "Erase 1 message by moto (command): ticket 2026-11-21 of" in page.words
 
 
-def test_a_stage_without_search_shows_that_somebody_was_erased_in_the_list_only(
+def test_a_stage_without_search_lists_an_erasure_but_does_not_show_it_on_the_persons_page(
     stage: DeadLettersStage,
 ) -> None:
     for environment in (stage.functions.environment, stage.functions.environments["dispatch"]):

@@ -70,7 +70,7 @@ def test_a_comparison_ends_with_its_verdict_and_names_a_changed_dashboard_withou
     )
 
 
-def test_a_program_is_installed_once_for_each_lock_file(tmp_path: Path) -> None:
+def test_a_program_is_installed_again_only_if_its_lock_file_has_changed(tmp_path: Path) -> None:
     lock, times = tmp_path / "lock.txt", []
     for text in ("six==1", "six==1", "six==2"):
         lock.write_text(text)

@@ -110,10 +110,11 @@ def test_a_destruction_without_the_typed_stage_name_deletes_nothing(
 @pytest.mark.parametrize(
     ("protected", "setting"), [("stack", "termination_protection"), ("table", "deletion_protection")]
 )
-def test_a_protected_stage_is_refused_before_the_question_and_before_a_bucket_is_emptied(
+def test_a_protected_stage_is_refused_before_the_confirmation_and_before_a_bucket_is_emptied(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, s3: Any, protected: str, setting: str
 ) -> None:
     result = run_destroy(monkeypatch, tmp_path, s3, "dev\n", protected=protected)
     assert result.exit_code == 2
     assert f"Set mailroom.dev.deployment.{setting} to false" in result.stderr.replace("\n", " ")
+    assert "These stacks are deleted" not in result.stdout
     assert versions(s3, "payloads") == 3

@@ -338,7 +338,7 @@ def test_a_channel_with_one_lane_needs_no_reserve_of_its_daily_limit(
     assert [each.state for each in looked(Aws(healthy_answers), ["mail"]) if each.check == "day"] == ["ok"]
 
 
-def test_the_number_of_functions_at_once_is_that_of_the_deployed_stage(
+def test_the_concurrency_of_the_account_is_compared_with_the_maximum_of_the_deployed_stage(
     healthy_answers: dict[str, Answer],
 ) -> None:
     for number, state, words in (
@@ -399,12 +399,14 @@ def test_credentials_that_twilio_refuses_are_found(
     assert "wrong" not in str(found)
 
 
-def test_an_api_key_that_may_not_see_the_account_is_good(healthy_answers: dict[str, Answer]) -> None:
+def test_an_api_key_of_twilio_without_access_to_the_account_passes_the_checks(
+    healthy_answers: dict[str, Answer],
+) -> None:
     healthy_answers["secretsmanager.GetSecretValue"] = world.with_secret("twilio", json.dumps(WITH_KEY))
     assert {each.state for each in looked(Aws(healthy_answers), ["sms"])} == {"ok"}
 
 
-def test_an_account_at_twilio_that_redacts_is_found(
+def test_a_twilio_account_with_message_redaction_is_a_warning(
     healthy_answers: dict[str, Answer], network: SmsNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = {"account_sid": REDACTING_SID, "auth_token": AUTH_TOKEN}
@@ -418,7 +420,9 @@ def test_an_account_at_twilio_that_redacts_is_found(
     assert 'on_unknown to "hold"' in str(found)
 
 
-def test_a_provider_that_cannot_be_reached_is_found(healthy_answers: dict[str, Answer]) -> None:
+def test_a_provider_that_cannot_be_reached_fails_the_check_of_its_credentials(
+    healthy_answers: dict[str, Answer],
+) -> None:
     nowhere = "http://127.0.0.1:9"
     gone = with_variables(
         with_variables(healthy_answers, "send-sms", SMS_BASE_URL=nowhere), "send-fax", FAX_BASE_URL=nowhere
@@ -533,7 +537,7 @@ def test_the_checks_of_a_mail_provider_are_those_of_its_descriptor(
     }
 
 
-def test_the_limits_of_ses_as_a_second_provider_are_those_of_its_own_section(
+def test_the_quota_check_of_ses_as_second_provider_names_the_setting_of_its_own_section(
     answers_by_resend: dict[str, Answer],
 ) -> None:
     two: dict[str, Any] = copy.deepcopy(answers_by_resend)
@@ -692,7 +696,7 @@ def test_the_secrets_of_a_channel_without_its_own_checks_are_read(
         ("arn:aws:events:us-east-1:444455556666:event-bus/x", "belongs to another account"),
     ],
 )
-def test_a_missing_bus_or_a_bus_of_another_account_is_skipped(
+def test_the_check_of_an_event_bus_is_skipped_without_a_bus_or_for_another_accounts_bus(
     healthy_answers: dict[str, Answer], bus: str, said: str
 ) -> None:
     aws = Aws(with_variables(healthy_answers, "outcomes", EVENT_BUS=bus))

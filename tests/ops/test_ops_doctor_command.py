@@ -34,14 +34,16 @@ def command(*arguments: str) -> Result:
     return CliRunner().invoke(app, [*arguments, *only], env={"COLUMNS": "120"})
 
 
-def test_a_healthy_stage_exits_with_0(healthy_answers: dict[str, Answer]) -> None:
+def test_doctor_exits_with_0_on_a_healthy_stage(healthy_answers: dict[str, Answer]) -> None:
     result = command()
     assert result.exit_code == 0
     assert "Stage dev, account 123456789012, us-east-1" in result.stdout
     assert "0 failed" in result.stdout
 
 
-def test_a_failed_check_exits_with_1_and_its_fix_is_printed_whole(healthy_answers: dict[str, Answer]) -> None:
+def test_doctor_prints_the_fix_of_a_failed_check_on_one_line_and_exits_with_1(
+    healthy_answers: dict[str, Answer],
+) -> None:
     healthy_answers["lambda.GetFunctionConcurrency"] = {"ReservedConcurrentExecutions": 0}
     result = CliRunner().invoke(app, ["--only", "functions"], env={"COLUMNS": "60"})
     assert result.exit_code == 1
@@ -50,14 +52,14 @@ def test_a_failed_check_exits_with_1_and_its_fix_is_printed_whole(healthy_answer
     )
 
 
-def test_a_warning_alone_exits_with_0(healthy_answers: dict[str, Answer]) -> None:
+def test_doctor_exits_with_0_if_the_worst_finding_is_a_warning(healthy_answers: dict[str, Answer]) -> None:
     healthy_answers["sns.ListSubscriptionsByTopic"] = {"Subscriptions": []}
     result = command("--only", "alarms", "--json")
     said = json.loads(result.stdout)
     assert (result.exit_code, said["state"], said["counts"]["warning"]) == (0, "warning", 1)
 
 
-def test_json_is_one_object_of_its_schema(healthy_answers: dict[str, Answer]) -> None:
+def test_the_json_of_doctor_is_one_object_of_its_schema(healthy_answers: dict[str, Answer]) -> None:
     result = command("--json")
     said = json.loads(result.stdout)
     jsonschema.validate(said, msgspec.json.schema(Diagnosis))
@@ -80,18 +82,20 @@ def test_the_doctor_never_prints_a_secret(healthy_answers: dict[str, Answer]) ->
             assert secret not in result.output + shown.output
 
 
-def test_the_option_only_limits_the_checked_subjects(healthy_answers: dict[str, Answer]) -> None:
+def test_doctor_checks_only_the_subjects_that_an_option_names(healthy_answers: dict[str, Answer]) -> None:
     said = json.loads(command("--only", "push, queues", "--json").stdout)
     assert {each["subject"] for each in said["checks"]} == {"push", "queues"}
 
 
-def test_an_unknown_subject_exits_with_2_and_lists_the_subjects(healthy_answers: dict[str, Answer]) -> None:
+def test_doctor_exits_with_2_at_an_unknown_subject_and_lists_the_valid_ones(
+    healthy_answers: dict[str, Answer],
+) -> None:
     result = command("--only", "mial")
     assert result.exit_code == 2
     assert "mial is unknown; use stacks, mail" in " ".join(result.stderr.replace("│", " ").split())
 
 
-def test_an_undeployed_stage_exits_with_2(healthy_answers: dict[str, Answer]) -> None:
+def test_doctor_exits_with_2_if_the_stage_is_not_deployed(healthy_answers: dict[str, Answer]) -> None:
     healthy_answers["lambda.ListFunctions"] = {"Functions": []}
     result = command()
     assert (result.exit_code, result.stdout) == (2, "")
@@ -102,7 +106,7 @@ def test_an_undeployed_stage_exits_with_2(healthy_answers: dict[str, Answer]) ->
     ("code", "remedy"),
     [("InvalidClientTokenId", "--stage dev"), ("SignatureDoesNotMatch", "timedatectl set-ntp true")],
 )
-def test_a_refusal_of_the_credentials_by_aws_exits_with_2(
+def test_doctor_exits_with_2_and_prints_a_remedy_if_aws_refuses_the_credentials(
     healthy_answers: dict[str, Answer], code: str, remedy: str
 ) -> None:
     healthy_answers["sts.GetCallerIdentity"] = code
@@ -120,7 +124,7 @@ def _broken(_: ExaminedStage) -> Iterator[CheckFinding]:
     raise KeyError("a-secret")
 
 
-def test_a_broken_check_names_its_line_and_keeps_its_other_findings() -> None:
+def test_a_check_that_raises_an_error_is_reported_with_its_line_and_its_earlier_findings() -> None:
     good = Check("mail", "good", lambda _: iter([ok("Good.")]))
     checked = run(_examined_stage(), [Check("mail", "broken", _broken), good])
     assert [(each.check, each.state) for each in checked] == [
@@ -133,12 +137,14 @@ def test_a_broken_check_names_its_line_and_keeps_its_other_findings() -> None:
     assert checked[1].fix == f"Report it: {__file__}, line {line}."
 
 
-def test_a_check_of_the_doctor_without_findings_is_skipped() -> None:
+def test_a_check_of_the_doctor_without_findings_is_reported_as_skipped() -> None:
     (found,) = run(_examined_stage(), [Check("mail", "empty", lambda _: iter(()))])
     assert found.state == "skipped"
 
 
-def test_an_operation_that_the_local_aws_lacks_is_skipped(healthy_answers: dict[str, Answer]) -> None:
+def test_a_check_is_skipped_if_the_local_aws_lacks_its_operation_and_fails_elsewhere(
+    healthy_answers: dict[str, Answer],
+) -> None:
     def asking(stage: ExaminedStage) -> Iterator[CheckFinding]:
         stage.client("pinpoint-sms-voice-v2").describe_spend_limits()
         yield ok("Known.")

@@ -75,7 +75,7 @@ def identified(**mail_from: str) -> dict[str, Answer]:
         ({}, {PARENT: [*TEXTS[PARENT], "v=DMARC1; p=none"]}, "warning", "without a DMARC record", DMARC),
     ],
 )
-def test_a_missing_or_wrong_record_is_found_with_the_record_to_add(
+def test_a_missing_or_wrong_dns_record_is_reported_with_the_record_to_add(
     findings: Findings,
     responses: dict[str, Answer],
     texts: dict[str, list[str]],
@@ -106,7 +106,9 @@ def test_the_plan_that_the_account_has_chosen_next_is_reported(findings: Finding
     assert "Without a plan of SES" in finding.sentence
 
 
-def test_a_domain_has_its_own_dmarc_record_although_its_parent_is_the_identity(findings: Findings) -> None:
+def test_doctor_reports_a_domains_own_dmarc_record_although_its_parent_is_the_identity(
+    findings: Findings,
+) -> None:
     functions = world.with_variables(healthy(), "send-mail", MAIL_SENDERS='["a@news.example.com"]')
     changed = world.with_variables(functions, "send-mail-bulk", MAIL_SENDERS='["a@news.example.com"]')
     texts = {PARENT: [], "_dmarc.news.example.com": ["v=DMARC1; p=none"]}
@@ -137,7 +139,7 @@ def test_spf_and_dmarc_are_skipped_if_dns_does_not_answer(
     assert checked[-1].sentence.startswith("SPF and DMARC were not checked, as DNS did not answer: ")
 
 
-def test_the_local_stage_has_no_records_in_dns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spf_and_dmarc_are_not_checked_on_the_local_stage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mailroom_ops.doctor.examined_stage._LOOPBACK", {"sts.us-east-1.amazonaws.com"})
     sentences = [finding.sentence for finding in looked(Aws(healthy()), ["mail"])]
     assert "SPF and DMARC are not checked on the local stage, whose domains are not in DNS." in sentences

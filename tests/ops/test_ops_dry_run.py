@@ -47,7 +47,9 @@ def weekly_item(key: str, **attributes: Any) -> dict[str, Any]:
 run_dry = partial(run, "campaign", "start", "weekly", "--dry-run")
 
 
-def test_a_dry_run_counts_every_page_and_shows_three_messages(world: CampaignStage) -> None:
+def test_a_dry_run_of_a_campaign_counts_its_whole_audience_and_shows_three_messages(
+    world: CampaignStage,
+) -> None:
     result = run_dry()
     assert result.exit_code == 0, result.output
     assert "4,000 recipients on 4 pages; 48 entries are faulty." in result.stdout
@@ -59,7 +61,7 @@ def test_a_dry_run_counts_every_page_and_shows_three_messages(world: CampaignSta
     assert ("?" in result.stderr, world.started(), world.runs.read("weekly", RUN)) == (False, [], None)
 
 
-def test_a_dry_run_lists_the_days_of_sending_if_the_day_has_a_limit(world: CampaignStage) -> None:
+def test_a_dry_run_lists_the_days_of_sending_if_the_channel_has_a_daily_limit(world: CampaignStage) -> None:
     world.limited(2_000, sent=300)
     found = json.loads(run_dry("--json").stdout)["days"]
     assert [(each["begins"][:16], each["messages"], each["left_for_codes"]) for each in found] == [
@@ -101,7 +103,7 @@ def test_a_dry_run_as_json_is_one_object(world: CampaignStage) -> None:
     }
 
 
-def test_an_audience_of_faulty_entries_alone_exits_with_1(world: CampaignStage) -> None:
+def test_a_dry_run_exits_with_1_if_every_entry_of_the_audience_is_faulty(world: CampaignStage) -> None:
     page = {"recipients": 0, "refused": 1, "faults": ["line 1: is empty"], "samples": [], "cursor": None}
     world.functions.answers["collect"] = lambda _: page
     result = run_dry()
@@ -118,7 +120,7 @@ def test_an_audience_of_faulty_entries_alone_exits_with_1(world: CampaignStage) 
     ],
     ids=["address", "variable", "template"],
 )
-def test_a_message_that_would_fail_is_shown_with_its_reason_and_exits_with_1(
+def test_a_dry_run_shows_why_a_message_would_fail_and_exits_with_1(
     world: CampaignStage, bad: dict[str, Any], problem: str
 ) -> None:
     answer = {"items": [weekly_item("u-1", **bad)], "opted_out": [], "left_out": []}
@@ -137,7 +139,7 @@ def test_opted_out_and_left_out_recipients_are_listed_by_key(world: CampaignStag
     assert "Of the first 3 recipients, left out by the campaign: u-2, u-3" in result.stdout
 
 
-def test_an_empty_audience_composes_nothing(world: CampaignStage) -> None:
+def test_a_dry_run_with_an_empty_audience_does_not_invoke_the_function_compose(world: CampaignStage) -> None:
     nobody: dict[str, Any] = {"recipients": 0, "cursor": None, "refused": 0, "faults": [], "samples": []}
     world.functions.answers["collect"] = lambda _: nobody
     result = run_dry()
@@ -146,7 +148,7 @@ def test_an_empty_audience_composes_nothing(world: CampaignStage) -> None:
     assert [short for short, _ in world.functions.asked] == ["collect"]
 
 
-def test_an_audience_whose_page_leads_to_itself_is_refused(world: CampaignStage) -> None:
+def test_an_audience_with_the_same_cursor_on_two_pages_is_refused(world: CampaignStage) -> None:
     page = {"recipients": 1, "cursor": 7, "refused": 0, "faults": [], "samples": []}
     world.functions.answers["collect"] = lambda _: page
     result = run_dry()
@@ -171,7 +173,7 @@ def test_an_audience_whose_page_leads_to_itself_is_refused(world: CampaignStage)
         ),
     ],
 )
-def test_a_fault_of_the_campaign_is_a_sentence_with_the_next_step(
+def test_an_error_of_the_function_collect_is_printed_as_a_sentence_with_the_next_step(
     world: CampaignStage, kind: str, text: str, sentence: str
 ) -> None:
     world.functions.error = "Unhandled"
@@ -181,7 +183,9 @@ def test_a_fault_of_the_campaign_is_a_sentence_with_the_next_step(
     assert "Correct the campaign or its permissions; see aws logs tail /aws/lambda/mailroom-dev-coll" in error
 
 
-def test_a_missing_function_exits_with_2_and_names_the_stage_to_deploy(world: CampaignStage) -> None:
+def test_a_dry_run_exits_with_2_if_a_function_is_missing_and_names_the_stage_to_deploy(
+    world: CampaignStage,
+) -> None:
     world.functions.answers.clear()
     result = run_dry()
     assert result.exit_code == 2

@@ -54,7 +54,7 @@ def places(answer: Any, what: str) -> dict[str, int]:
 # The operator.
 
 
-def test_an_address_is_found_in_every_spelling(stage: DeadLettersStage) -> None:
+def test_an_erasure_finds_an_address_in_another_spelling(stage: DeadLettersStage) -> None:
     put_sent_message(stage, "m-1", to="Ada Lovelace <ADA@Example.com>")
     answer = erased(recipient="Ada <Ada@Example.Com>")
     assert places(answer, "erased") == {"mailbox": 1, "ledger": 1}
@@ -100,7 +100,7 @@ def test_a_mail_to_several_recipients_loses_only_the_erased_one(stage: DeadLette
     assert "erased_at" not in row
 
 
-def test_an_erasure_finds_a_recipient_in_cc_although_the_ledger_has_only_the_recipient_in_to(
+def test_a_recipient_in_cc_is_erased_from_the_mailbox_and_from_the_ledgers_list_of_recipients(
     stage: DeadLettersStage,
 ) -> None:
     stage.put("mailbox", id="m-1", event_type="mail", to=BOB, cc=[ADA], subject="Hello")
@@ -156,7 +156,7 @@ def test_a_recipient_in_bcc_is_never_moved_to_a_visible_field(stage: DeadLetters
     assert stage.everything("deeds") == before
 
 
-def test_the_variable_email_beside_to_is_no_recipient(stage: DeadLettersStage) -> None:
+def test_the_variable_email_of_a_mail_with_a_field_to_is_not_a_recipient(stage: DeadLettersStage) -> None:
     scheduled(stage, "m-1", to=ADA, email=BOB)
     erased()
     assert not stage.items("mailbox")
@@ -181,7 +181,9 @@ def test_a_mention_in_an_unsent_message_to_others_is_left_and_named(stage: DeadL
 
 
 @pytest.mark.parametrize("row", [None, {"status": "scheduled"}, {"status": "sending", "claim_token": "t"}])
-def test_a_waiting_message_is_cancelled(stage: DeadLettersStage, row: dict[str, Any] | None) -> None:
+def test_an_unsent_message_to_the_person_is_cancelled_and_erased(
+    stage: DeadLettersStage, row: dict[str, Any] | None
+) -> None:
     stage.put("mailbox", id="m-1", event_type="mail", to=ADA)
     if row is not None:
         stage.put("ledger", id="m-1", event_type="mail", to=ADA, updatedAt="x", **row)
@@ -206,7 +208,9 @@ def test_a_message_that_waits_with_its_content_is_cancelled_and_its_content_dele
     assert {each["message"] for each in stage.items("contents")} == {"mail#m-2"}
 
 
-def test_a_leftover_content_is_deleted_with_its_ended_message(stage: DeadLettersStage) -> None:
+def test_the_leftover_content_of_an_ended_message_is_deleted_with_the_message(
+    stage: DeadLettersStage,
+) -> None:
     put_sent_message(stage, "m-1")
     hold_contents(stage, {"id": "m-1", "event_type": "mail", "to": ADA}, "v1")
     assert places(erased(), "erased")["contents"] == 1
@@ -214,7 +218,7 @@ def test_a_leftover_content_is_deleted_with_its_ended_message(stage: DeadLetters
 
 
 @pytest.mark.parametrize("row", [None, {"status": "sent", "erased_at": 1, **OVER}])
-def test_a_content_is_erased_that_a_crash_before_its_hold_has_left(
+def test_a_content_that_a_crash_left_without_a_wait_in_the_ledger_is_erased(
     stage: DeadLettersStage, row: dict[str, Any] | None
 ) -> None:
     hold_contents(stage, {"id": "m-1", "event_type": "mail", "to": ADA}, "v1")
@@ -228,7 +232,7 @@ def test_a_content_is_erased_that_a_crash_before_its_hold_has_left(
 
 
 @pytest.mark.parametrize("row", [None, OVER, {"status": "scheduled", "updatedAt": "x"}])
-def test_a_leftover_content_to_the_person_changes_nothing_of_a_message_to_others(
+def test_a_message_to_others_stays_unchanged_if_a_leftover_content_of_its_id_is_to_the_person(
     stage: DeadLettersStage, row: dict[str, Any] | None
 ) -> None:
     hold_contents(stage, {"id": "m-1", "event_type": "mail", "to": ADA}, "v1")
@@ -280,7 +284,7 @@ def contents_about_ada(stage: DeadLettersStage) -> set[str]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_no_content_about_the_person_stays_unless_its_message_is_named(
+def test_each_content_about_the_person_is_erased_or_its_message_is_named_as_left(
     stage: DeadLettersStage, seed: int
 ) -> None:
     random = Random(seed)
@@ -313,7 +317,7 @@ def test_a_message_that_is_being_sent_is_left_whole_and_named(
     assert (stage.items("ledger"), stage.items("mailbox")) == before
 
 
-def test_a_mail_to_several_recipients_that_is_being_sent_is_left_to_the_next_run(
+def test_a_mail_to_several_recipients_that_is_being_sent_is_left_to_the_next_erasure(
     stage: DeadLettersStage,
 ) -> None:
     stage.put("mailbox", id="m-1", event_type="mail", to=[ADA, BOB])
@@ -325,7 +329,7 @@ def test_a_mail_to_several_recipients_that_is_being_sent_is_left_to_the_next_run
     assert ADA not in stage.everything()
 
 
-def test_a_mail_to_several_recipients_that_waits_with_its_content_is_left_until_it_was_sent(
+def test_a_mail_to_several_recipients_that_waits_with_its_content_is_left_whole(
     stage: DeadLettersStage,
 ) -> None:
     waits_with_content(stage, "m-1", [ADA, BOB])
@@ -348,7 +352,7 @@ def test_a_mail_to_several_recipients_whose_time_may_have_come_is_left_whole(
     assert stage.everything("deeds") == before
 
 
-def test_an_unclaimed_mail_to_several_recipients_is_left_whole_until_its_claim(
+def test_an_unclaimed_mail_to_several_recipients_is_left_whole_until_it_has_an_outcome(
     stage: DeadLettersStage,
 ) -> None:
     stage.put("mailbox", id="m-1", event_type="mail", to=[ADA, BOB])
@@ -393,7 +397,7 @@ def test_an_erasure_shows_its_survey_and_requires_a_confirmation(stage: DeadLett
     assert stage.everything() == before
 
 
-def test_an_erasure_that_dies_is_finished_by_the_next_one(
+def test_an_erasure_that_crashes_is_finished_by_the_next_one(
     stage: DeadLettersStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(3):
@@ -448,7 +452,7 @@ def chatted(stage: DeadLettersStage, id_: str, chat_id: str) -> None:
     stage.put("ledger", id=id_, event_type="chat", to=chat_id, **OVER)
 
 
-def test_a_recipient_of_a_channel_without_a_row_is_found_by_its_contract(
+def test_a_recipient_of_a_custom_channel_is_found_by_the_contract_of_the_channel(
     stage: DeadLettersStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(CONTRACTS, "chat", Chat)
@@ -523,7 +527,9 @@ def test_objects_of_the_persons_messages_are_deleted_unless_another_message_need
     assert counts_of_place(answer, "payloads") == {"found": 3, "erased": 2}
 
 
-def test_an_object_that_a_retried_fax_needs_is_found_by_the_ledger(stage: DeadLettersStage) -> None:
+def test_an_object_stays_if_the_ledger_item_of_a_fax_to_another_person_names_it(
+    stage: DeadLettersStage,
+) -> None:
     stage.s3.put_object(Bucket=PAYLOADS, Key="fax", Body=b"x")
     shared = {"event_type": "fax", "payload_ref": f"s3://{PAYLOADS}/fax", **OVER}
     stage.put("ledger", id="f-1", to=ADA, **shared)
@@ -532,7 +538,7 @@ def test_an_object_that_a_retried_fax_needs_is_found_by_the_ledger(stage: DeadLe
     assert stage.objects(PAYLOADS) == ["fax"]
 
 
-def test_an_object_that_was_just_put_keeps_its_message_for_the_next_run(
+def test_an_object_that_was_just_put_is_left_with_its_message_until_the_next_erasure(
     stage: DeadLettersStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.s3.put_object(Bucket=PAYLOADS, Key="terms", Body=b"x")
@@ -542,6 +548,7 @@ def test_an_object_that_was_just_put_keeps_its_message_for_the_next_run(
         answer = erased(code=1)
     assert [(each["place"], each["what"]) for each in answer["remains"]] == [("payloads", "terms")]
     assert stage.objects(PAYLOADS) == ["terms"]
+    assert [item["id"] for item in stage.items("mailbox")] == ["m-1"]
     erased()
     assert not stage.objects(PAYLOADS)
     assert not stage.items("mailbox")

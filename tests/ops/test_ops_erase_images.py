@@ -45,7 +45,9 @@ def test_an_address_that_contains_the_persons_address_belongs_to_another_person(
         ("ada@example.com", "mail", "leave --channel out"),
     ],
 )
-def test_a_text_that_names_no_recipient_or_channel_is_refused(typed: str, channel: str, words: str) -> None:
+def test_a_text_that_is_not_a_recipient_or_comes_with_a_wrong_channel_is_refused(
+    typed: str, channel: str, words: str
+) -> None:
     with pytest.raises(Refused, match=words):
         Person(typed, channel=channel)
 
@@ -55,7 +57,7 @@ def test_one_recipient_is_removed_from_a_set_and_the_others_stay() -> None:
     assert without(image, ADA)["to"] == {"SS": ["bob@example.com"]}
 
 
-def test_an_erasure_keeps_two_keys_that_contain_the_person_apart() -> None:
+def test_two_keys_of_a_map_that_contain_the_persons_address_stay_distinct_after_an_erasure() -> None:
     seen = {"ada@example.com": 1, "ADA@example.com": 2, "erased": 3}
     new = without(image_of({"id": "m-1", "seen": seen}), ADA)
     assert sorted(plain(new)["seen"].values()) == [1, 2, 3]
@@ -63,7 +65,7 @@ def test_an_erasure_keeps_two_keys_that_contain_the_person_apart() -> None:
     assert not mentioned(new, ADA)
 
 
-def test_an_erasure_does_not_change_the_size_of_a_set() -> None:
+def test_a_set_of_texts_that_mention_the_person_keeps_its_size_after_an_erasure() -> None:
     tags = {"ada@example.com", "ADA@example.com", "x"}
     new = without(image_of({"id": "m-1", "tags": tags}), ADA)
     assert len(new["tags"]["SS"]) == 3
@@ -87,7 +89,7 @@ def test_the_persons_number_is_removed_from_a_set_of_numbers() -> None:
     assert new["seen"] == {"NS": ["5"]}
 
 
-def test_a_number_of_several_forms_is_found_in_a_text_by_each() -> None:
+def test_each_form_of_a_number_finds_every_form_of_the_number_in_a_text() -> None:
     for typed in ("+5491123456789", "+541123456789"):
         number = Person(typed)
         assert number.is_in("Call +54 9 11 2345-6789 today")

@@ -54,7 +54,9 @@ def test_the_search_rows_of_the_other_recipients_stay(stage: DeadLettersStage) -
     assert search_rows(stage) == [("newest", "m-1"), ("to", "m-1")]
 
 
-def test_a_search_row_without_a_message_is_deleted(stage: DeadLettersStage) -> None:
+def test_the_search_row_of_the_persons_address_is_deleted_although_its_message_is_gone(
+    stage: DeadLettersStage,
+) -> None:
     put_sent_message(stage, "m-1", **AT)
     index(stage.dynamodb)
     for table in ("ledger", "mailbox"):

@@ -93,7 +93,7 @@ def test_messages_that_are_tried_again_and_dead_letters_are_groups_with_the_prov
         assert text in result.stdout
 
 
-def test_a_stage_without_search_says_that_messages_that_are_tried_again_are_not_counted(
+def test_a_note_explains_that_retried_messages_are_not_counted_if_the_stage_has_no_search(
     stage: Stage,
 ) -> None:
     stage.functions.environment["SEARCH_TABLE"] = ""
@@ -103,7 +103,7 @@ def test_a_stage_without_search_says_that_messages_that_are_tried_again_are_not_
     assert "the stage has no search" in result.stdout
 
 
-def test_a_stage_without_failures_has_no_groups(stage: Stage) -> None:
+def test_a_sentence_is_printed_if_no_message_failed_or_is_tried_again(stage: Stage) -> None:
     assert "No message failed or is tried again since" in run("list", "--reasons").stdout
 
 
@@ -125,7 +125,7 @@ def test_options_that_exclude_each_other_are_refused(stage: Stage, words: str, s
     assert (result.exit_code, sentence in result.stderr) == (2, True)
 
 
-def test_addresses_in_the_words_about_messages_that_are_tried_again_are_masked(stage: Stage) -> None:
+def test_addresses_in_the_trouble_of_messages_that_are_tried_again_are_masked(stage: Stage) -> None:
     troubled(stage, "m-1", 5, "Email address is not verified: ada.lovelace@customer.example")
     index(stage.dynamodb)
     assert [group["message"] for group in groups()] == [
@@ -133,7 +133,7 @@ def test_addresses_in_the_words_about_messages_that_are_tried_again_are_masked(s
     ]
 
 
-def test_the_search_for_messages_that_are_tried_again_goes_on_behind_pages_of_sent_messages(
+def test_the_search_for_retried_messages_reads_past_sent_messages_up_to_a_number_of_pages(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     troubled(stage, "m-1", 90, "Twilio answered 500")
@@ -159,7 +159,7 @@ def test_groups_filtered_by_a_status_contain_dead_letters_of_that_status(stage: 
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_failures_whose_sentences_differ_only_in_values_addresses_numbers_or_times_are_one_group(
+def test_failures_whose_sentences_differ_only_in_their_values_are_one_group(
     seed: int,
 ) -> None:
     random = Random(seed)

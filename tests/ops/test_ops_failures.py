@@ -147,7 +147,7 @@ def test_the_faulty_attribute_is_printed_beside_the_reason(stage: Stage) -> None
     assert "invalid (to): to: is missing" in run(*FAILURES).stdout
 
 
-def test_a_providers_text_keeps_its_code_and_loses_its_addresses(stage: Stage) -> None:
+def test_addresses_in_the_text_of_a_provider_are_masked_and_its_code_is_kept(stage: Stage) -> None:
     put_failed_hours_ago(
         stage, "s", 0.2, code="rejected", message="SES answered 400 (1234567): no user bob@example.com"
     )
@@ -161,7 +161,7 @@ def test_the_time_to_mask_an_error_is_linear_in_its_length(piece: str) -> None:
     assert_linear_time(lambda size: partial(_masked, piece * (size // len(piece))), 50_000)
 
 
-def test_an_empty_list_of_failures_exits_with_0(stage: Stage) -> None:
+def test_messages_list_exits_with_0_if_no_message_failed(stage: Stage) -> None:
     result = run(*FAILURES)
     assert (result.exit_code, "No messages in dev" in result.stdout) == (0, True)
 
@@ -173,7 +173,7 @@ def test_the_list_of_failures_refuses_an_invalid_time(stage: Stage, typed: str) 
     assert f"--since {typed}" in result.stderr.replace("'", "")
 
 
-def test_times_are_read_as_they_are_typed() -> None:
+def test_since_and_until_accept_a_duration_a_date_or_a_time_and_until_includes_its_day() -> None:
     now = datetime(2026, 11, 21, 14, tzinfo=UTC).timestamp()
 
     def hours(since: str, until: str = "") -> list[float]:

@@ -43,7 +43,7 @@ def test_a_persons_messages_are_found_in_all_spellings_with_the_newest_first(sta
     assert found_ids("list", "ada@bücher.example", "--channel", "sms") == []
 
 
-def test_a_message_is_listed_with_its_time_status_title_and_recipient(stage: Stage) -> None:
+def test_a_message_is_listed_with_its_time_status_subject_and_recipient(stage: Stage) -> None:
     know(stage, "m-1", template="welcome", subject="Welcome, Ada", status="bounced")
     index(stage.dynamodb)
     result = run("list", "ada@example.com")
@@ -77,7 +77,7 @@ def test_a_message_is_listed_with_its_time_status_title_and_recipient(stage: Sta
     }
 
 
-def test_a_whole_id_is_found_before_the_message_is_claimed(stage: Stage) -> None:
+def test_an_unclaimed_message_is_found_by_its_whole_id(stage: Stage) -> None:
     stage.put(MAILBOX, id="order-42", event_type="mail", to="ada@example.com")
     assert found_ids("list", "order-42") == ["order-42"]
 
@@ -102,7 +102,7 @@ def test_a_message_is_found_by_its_own_id_and_by_its_providers_id(stage: Stage) 
     assert found_ids("list", "SM1f7d6b0e8c1a4c55a1de000000000000") == ["other"]
 
 
-def test_a_recipient_whose_domain_is_of_ses_is_no_message_id(stage: Stage) -> None:
+def test_an_address_in_a_domain_of_ses_is_read_as_a_recipient_and_not_as_a_message_id(stage: Stage) -> None:
     know(stage, "m-1", "bounce@simulator.amazonses.com")
     index(stage.dynamodb)
     assert found_ids("list", "bounce@simulator.amazonses.com") == ["m-1"]
@@ -117,7 +117,7 @@ def test_a_part_of_an_address_finds_no_message_and_the_output_explains_it(stage:
     assert "not a part" not in run("list", "eve@example.com").stdout
 
 
-def test_a_search_without_a_result_exits_with_1(stage: Stage) -> None:
+def test_messages_list_exits_with_1_if_the_searched_recipient_has_no_message(stage: Stage) -> None:
     result = run("list", "eve@example.com")
     assert result.exit_code == 1
     assert "No messages to eve@example.com in dev." in result.stdout
@@ -187,7 +187,7 @@ def wrong(stage: Stage, id_: str, status: str, at: int = AT, **more: Any) -> Non
     know(stage, id_, status=status, completedAt=at, updatedAt=iso(at / 1000), **keys, **more)
 
 
-def test_a_failure_is_found_behind_any_number_of_other_messages(
+def test_failures_are_listed_in_pages_from_their_own_index_although_the_search_table_is_gone(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.time", lambda: AT / 1000 + 3 * 86_400)
@@ -206,7 +206,7 @@ def test_a_failure_is_found_behind_any_number_of_other_messages(
 
 
 @pytest.mark.parametrize("words", [("list", "--status", "bounced"), ("list", "--status", "failure")])
-def test_a_failure_is_found_if_its_clock_is_ahead_of_this_machine(
+def test_a_failure_is_listed_although_its_time_is_ahead_of_the_operators_clock(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr("time.time", lambda: AT / 1000 - 240)
@@ -227,7 +227,7 @@ def test_failures_of_the_same_moment_are_each_listed_once(stage: Stage) -> None:
     assert (len(ids), len(set(ids)), ids[-1], cursor) == (116, 116, "before", "")
 
 
-def test_the_export_of_failures_reads_each_round_of_the_index_once(
+def test_the_csv_of_several_pages_of_failures_queries_each_shard_of_the_index_only_twice(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for at in range(400):
@@ -274,7 +274,7 @@ def test_an_invalid_cursor_is_refused(stage: Stage) -> None:
     assert "cursor: is not a valid cursor; use the cursor of the previous page." in result.stderr
 
 
-def test_a_stage_without_search_names_the_setting_that_turns_it_on(stage: Stage) -> None:
+def test_an_error_names_the_setting_that_turns_search_on_if_the_stage_lacks_it(stage: Stage) -> None:
     del stage.functions.environment["SEARCH_TABLE"]
     result = run("list", "ada@example.com")
     assert result.exit_code == 2

@@ -203,19 +203,21 @@ def test_the_command_says_how_to_verify_an_identity_that_ses_has_not_verified(
     assert "mailroom deploy --stage dev --identity address" in unasked.stdout
 
 
-def test_ses_response_without_a_hosted_zone_means_the_zone_of_all_older_regions() -> None:
+def test_dkim_records_have_the_zone_of_older_regions_if_the_response_of_ses_lacks_a_zone() -> None:
     assert [*dkim_records("a.example", {"Tokens": ["t"]})] == [
         "  t._domainkey.a.example  CNAME  t.dkim.amazonses.com"
     ]
 
 
 @pytest.mark.parametrize("field", [{"Status": "FAILED"}, {"SigningAttributesOrigin": "EXTERNAL"}])
-def test_a_domain_that_ses_gave_up_or_that_has_its_own_keys_gets_no_records(field: dict[str, str]) -> None:
+def test_dkim_records_are_not_listed_for_a_domain_that_ses_gave_up_or_that_has_its_own_keys(
+    field: dict[str, str],
+) -> None:
     assert [*dkim_records("a.example", {"Tokens": ["t"], **field})] == []
 
 
 @pytest.mark.usefixtures("assembly")
-def test_the_command_that_goes_on_imports_what_a_destroyed_stage_left(
+def test_the_command_to_continue_after_a_failed_deployment_keeps_the_option_import_existing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     result, _ = run_deploy(State(options=("--import-existing",)), monkeypatch, {"deploy": 1})
@@ -227,7 +229,7 @@ def test_the_command_that_goes_on_imports_what_a_destroyed_stage_left(
     ("failing", "bootstrap", "code", "deployments"),
     [("bootstrap", "none", 2, 0), ("deploy", "current", 1, 1)],
 )
-def test_a_failed_step_ends_the_command_with_the_command_that_goes_on(
+def test_a_failed_step_ends_the_deployment_and_prints_the_command_to_continue(
     failing: str, bootstrap: str, code: int, deployments: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = State(bootstrap, options=("--bootstrap",), person="agreeing")
@@ -238,7 +240,7 @@ def test_a_failed_step_ends_the_command_with_the_command_that_goes_on(
     assert (again.exit_code, later.checks) == (0, ["dev"])
 
 
-def test_a_bootstrap_of_the_stages_own_is_never_created_with_the_rights_of_the_default_one(
+def test_deploy_refuses_to_create_a_bootstrap_of_the_stages_own_and_names_the_guide(
     assembly: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_manifest(assembly, "/cdk-bootstrap/mailprod/version")
@@ -270,7 +272,7 @@ def test_a_deployment_creates_no_resource_in_another_account_than_the_settings_n
 
 @pytest.mark.usefixtures("assembly")
 @pytest.mark.parametrize("code", [1, 2])
-def test_a_failed_check_is_printed_and_the_stage_counts_as_deployed(
+def test_a_deployment_succeeds_although_the_check_by_doctor_after_it_fails(
     code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Code 1: a finding. Code 2: the check itself could not run."""
@@ -298,7 +300,7 @@ def test_a_deployment_goes_on_if_ses_does_not_answer(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.usefixtures("assembly")
-def test_the_last_line_is_a_command_that_sends_a_mail_to_the_senders_own_address(
+def test_the_output_of_deploy_ends_with_a_command_that_mails_the_senders_own_address(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     result, _ = run_deploy(State(person="agreeing"), monkeypatch)
@@ -319,7 +321,7 @@ def wait_for_statuses(statuses: Iterator[str], sleeps: list[float]) -> None:
 
 
 @pytest.mark.parametrize("end", ["SUCCESS", "FAILED"])
-def test_a_wait_ends_once_ses_has_verified_the_sender_or_given_up(
+def test_the_wait_for_ses_ends_once_it_has_verified_the_sender_or_given_up(
     end: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sleeps: list[float] = []

@@ -125,7 +125,7 @@ def test_an_existing_message_is_not_put_again_and_other_content_is_a_conflict(
     assert stage.mailbox()["2"]["email"] == "bob@example.com"
 
 
-def test_a_dry_run_checks_every_line_shows_three_messages_and_leaves_no_file(
+def test_a_dry_run_of_an_import_checks_every_line_shows_three_messages_and_writes_nothing(
     stage: Stage, tmp_path: Path
 ) -> None:
     people = [f"{n},p{n}@example.com" for n in range(5)]
@@ -153,7 +153,7 @@ def test_a_dry_run_checks_every_line_shows_three_messages_and_leaves_no_file(
         ("p.csv", "PK\x03\x04", MAIL, "compressed (zip, or a spreadsheet)"),
     ],
 )
-def test_an_ambiguous_command_or_file_is_refused_before_a_message_is_put(
+def test_an_invalid_option_or_file_is_refused_before_a_message_is_put(
     stage: Stage, tmp_path: Path, name: str, header: str, words: tuple[str, ...], sentence: str
 ) -> None:
     file = write(tmp_path / name, header, "1,ada@example.com")
@@ -215,7 +215,7 @@ def refused_lines(file: Path) -> list[tuple[int, str, str]]:
     return [(each["line"], each["column"], each["problem"]) for each in faults]
 
 
-def test_a_terminal_shows_twenty_refused_lines_and_json_a_thousand(tmp_path: Path) -> None:
+def test_an_import_prints_twenty_refused_lines_as_text_and_a_thousand_as_json(tmp_path: Path) -> None:
     file = write_mails(tmp_path / "p.csv", "email", *(["bad"] * 1_001))
     assert [line for line, _, _ in refused_lines(file)] == [*range(2, 1_002)]
     shown = run("import", str(file), *NUMBERED).stdout

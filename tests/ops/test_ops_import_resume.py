@@ -50,7 +50,7 @@ def each_once(rows: int) -> bytes:
     return bytes(int(row % EVERY_BAD != 0) for row in range(rows))
 
 
-def test_an_import_that_is_killed_half_way_puts_each_row_once_with_bounded_memory(tmp_path: Path) -> None:
+def test_an_import_that_is_killed_and_repeated_puts_each_row_once_with_bounded_memory(tmp_path: Path) -> None:
     few_file, few_counts = people_files(tmp_path, FEW)
     _, _, few = imported(few_file, few_counts)
     file, counts = people_files(tmp_path, MANY)

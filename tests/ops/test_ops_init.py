@@ -42,7 +42,7 @@ def stages(file: Path) -> dict[str, Any]:
     return sections
 
 
-def test_without_a_terminal_the_settings_that_nobody_was_asked_for_are_named(file: Path) -> None:
+def test_init_without_a_terminal_names_the_settings_that_it_assumed(file: Path) -> None:
     first = run_init("--stage", "trial", *MAIL[:2]).stdout
     assert (
         "Assumed, as nothing was asked: channels: mail; channels.mail.messages_per_second: 1; "
@@ -90,7 +90,7 @@ def test_a_new_stage_leaves_the_rest_of_the_file_and_its_order_as_they_were(file
     assert json.dumps(document) == json.dumps(json.loads(FULL))
 
 
-def test_a_second_run_changes_only_the_answered_settings(file: Path) -> None:
+def test_init_changes_only_the_answered_settings_of_an_existing_stage(file: Path) -> None:
     file.write_text(FULL)
     expected = json.loads(FULL)
     prod = expected["context"]["mailroom"]["prod"]
@@ -100,7 +100,7 @@ def test_a_second_run_changes_only_the_answered_settings(file: Path) -> None:
     assert json.dumps(json.loads(file.read_text())) == json.dumps(expected)
 
 
-def test_a_second_run_with_the_same_answers_does_not_write_the_file(file: Path) -> None:
+def test_init_does_not_write_the_file_if_it_has_the_answers_already(file: Path) -> None:
     file.write_text(FULL)
     stamp = file.stat().st_mtime_ns
     assert run_init("--stage", "prod", "--set", "sms.provider=twilio").exit_code == 0
@@ -186,7 +186,7 @@ def test_a_wrong_answer_at_a_terminal_leaves_the_file_unwritten(file: Path) -> N
         ),
     ],
 )
-def test_a_missing_or_wrong_answer_is_refused_with_the_sentence_of_synth(
+def test_a_missing_or_wrong_answer_is_refused_with_a_sentence_and_the_file_is_not_written(
     file: Path, given: tuple[str, ...], sentence: str
 ) -> None:
     result = run_init(*given)
@@ -226,7 +226,9 @@ def test_init_leaves_an_invalid_settings_file_unchanged(file: Path, content: str
         ("channels.mail.lanes.bulk.maximum_concurrency=5", 5),
     ],
 )
-def test_a_further_setting_is_json_or_text(file: Path, text: str, value: object) -> None:
+def test_the_value_of_the_option_set_is_read_as_json_or_else_as_text(
+    file: Path, text: str, value: object
+) -> None:
     assert run_init("--stage", "trial", *MAIL, "--set", text).exit_code == 0
     setting: Any = stages(file)["trial"]
     for name in text.partition("=")[0].split("."):
@@ -240,7 +242,7 @@ def test_the_answer_of_init_names_the_next_commands(file: Path) -> None:
     assert commands == ["init", "deploy", "init"]
 
 
-def test_the_answer_says_how_many_functions_the_stage_may_run_at_a_time(file: Path) -> None:
+def test_init_prints_the_number_of_concurrent_functions_and_a_command_for_a_smaller_quota(file: Path) -> None:
     words = run_init("--stage", "trial", *MAIL).stdout
     settings = load(stages(file), "trial")
     number = sum(functions_at_once(settings).values())
@@ -251,7 +253,7 @@ def test_the_answer_says_how_many_functions_the_stage_may_run_at_a_time(file: Pa
     assert monitoring["concurrency_quota"] == 10
 
 
-def test_a_command_without_a_terminal_asks_no_question(
+def test_a_file_as_standard_input_does_not_count_as_a_terminal(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with (tmp_path / "empty").open("w+") as nobody:

@@ -87,7 +87,7 @@ def test_the_queues_of_a_second_provider_are_lanes_of_their_own(
     assert [lane.lane for lane in paused_lanes(lanes)] == ["bulk-fallback"]
 
 
-def test_a_pause_has_to_end_before_sqs_deletes_the_waiting_messages(
+def test_a_pause_shows_the_time_at_which_sqs_would_delete_the_waiting_messages(
     stage: RepairStage, lanes: DeployedLanes
 ) -> None:
     stage.sqs.set_queue_attributes(
@@ -99,7 +99,7 @@ def test_a_pause_has_to_end_before_sqs_deletes_the_waiting_messages(
     assert [lane.paused for lane in paused_lanes(lanes)] == [expected]
 
 
-def test_a_reason_becomes_a_valid_text_of_a_tag(lanes: DeployedLanes) -> None:
+def test_the_reason_of_a_pause_becomes_a_valid_value_of_a_tag(lanes: DeployedLanes) -> None:
     lanes.pause("mail", "normal", 'Grüße, "Ada"\n(ops); ' + "x" * 300)
     (words,) = (lane.paused for lane in paused_lanes(lanes))
     assert ": Grüße Ada ops xxx" in words

@@ -106,13 +106,13 @@ def ids_of_answer(*words: str) -> list[str]:
         (("list", ADA), {"Query": 3, "BatchGetItem": 1}, 3),
     ],
 )
-def test_a_page_is_one_round_of_calls_and_at_most_two_reads_of_the_ledger(
+def test_a_page_of_a_list_takes_a_fixed_number_of_queries_and_at_most_two_ledger_reads(
     long_lists: Stage, counted_calls: Counter[str], words: tuple[str, ...], most: dict[str, int], listed: int
 ) -> None:
     assert (len(ids_of_answer(*words)), dict(counted_calls)) == (listed, most)
 
 
-def test_the_page_of_failures_is_one_round_of_calls_and_its_domains_filter_it(
+def test_the_consoles_page_of_failures_takes_sixteen_queries_and_is_filtered_by_domain(
     long_lists: Stage, counted_calls: Counter[str]
 ) -> None:
     browser = Browser(long_lists.session, clock=lambda: NOW).enter()
@@ -162,7 +162,7 @@ def test_pages_of_a_campaign_and_of_a_template_have_each_message_once(long_lists
         assert found == [f"spring#{RUN}#{number}#x" for number in range(OF_RUN + 2, OF_RUN - 98, -1)]
 
 
-def test_the_console_has_the_statuses_that_only_lists_know_and_the_days(long_lists: Stage) -> None:
+def test_the_console_filters_messages_by_dead_letter_by_not_sent_and_by_days(long_lists: Stage) -> None:
     browser = Browser(long_lists.session, clock=lambda: NOW).enter()
     page = browser.get("/messages", status="dead-letter")
     assert "<option selected>dead-letter</option>" in page.text
@@ -195,9 +195,7 @@ def test_a_list_of_ids_and_addresses_selects_messages_and_its_own_csv_selects_th
     assert [message["id"] for message in found["messages"]] == ["m-2", "m-1", "m-0"]
 
 
-def test_a_missing_list_and_a_misspelt_status_of_a_list_are_refused(
-    long_lists: Stage, tmp_path: Path
-) -> None:
+def test_a_missing_file_of_ids_and_a_misspelt_status_are_refused(long_lists: Stage, tmp_path: Path) -> None:
     file = tmp_path / "list.txt"
     refused = run("list", "--ids", str(file))
     assert (refused.exit_code, "cannot be read" in refused.stderr) == (2, True)

@@ -31,13 +31,13 @@ def pace(latency: float = 0.1, computing: float = 0, **lane: Any) -> ConfiguredL
     return replace(LANE, estimate=Estimate(latency=latency, computing=computing), **lane)
 
 
-def test_a_run_of_the_size_in_the_documentation_takes_67_minutes() -> None:
+def test_a_run_of_100000_mails_takes_the_67_minutes_of_the_documentation() -> None:
     # 100,000 mails, 5 at once, batches of 3 that take 0.5 s, and 0.1 s in between.
     article = pace(0.5 / 3, workers=5, batch=3, rate=None)
     assert round(100_000 / article.speed / 60) == 67
 
 
-def test_the_workers_are_the_bound_of_a_lane_with_a_higher_rate() -> None:
+def test_the_number_of_workers_bounds_a_lane_whose_rate_is_higher() -> None:
     changes = {**UNLIMITED, RATE: 200}
     assert bulk(100_000, changes)[1] == f"{CHANNEL}.lanes.bulk.maximum_concurrency"
 
@@ -59,13 +59,13 @@ def test_threads_divide_the_time_of_a_batch() -> None:
     assert pace(at_once=5).working == pytest.approx(0.1 * 2 / 10)
 
 
-def test_a_single_message_takes_its_own_duration() -> None:
+def test_a_single_message_takes_its_whole_duration_although_its_lane_is_faster() -> None:
     faxes = lane_of(SETTINGS, "fax")
     assert faxes.speed > 1 / 60
     assert sending_time(faxes, 1, NOW) == (faxes.seconds, "fax.concurrent_calls")
 
 
-def test_messages_may_wait_for_the_retention_of_their_queue_without_their_retries() -> None:
+def test_messages_may_wait_in_their_queue_for_its_retention_minus_the_time_of_their_retries() -> None:
     (row,) = (each for each in SETTINGS.lane_rows() if each.lane == "bulk")
     assert LANE.longest_wait == 4 * 86_400 - row.rules.longest_stay
 
@@ -94,7 +94,7 @@ def test_each_setting_that_bounds_a_lane_exists(queue: str) -> None:
 WARM_UP = (("2026-11-21", 500), ("2026-11-22", 1_000), ("2026-11-23", 5_000))
 
 
-def test_a_day_ends_where_the_limit_of_a_date_begins_and_codes_keep_their_reserve() -> None:
+def test_a_day_of_sending_ends_at_the_next_dates_limit_and_codes_keep_their_reserve() -> None:
     shares = days(portions(2_000, WARM_UP, 0.1, NOW), WARM_UP, 0.1)
     assert [(each.begins[:10], each.messages, each.left_for_codes) for each in shares] == [
         ("2026-11-21", 450, 50),
@@ -113,7 +113,7 @@ def test_bulk_above_the_daily_limit_is_sent_on_the_next_days() -> None:
 FALLBACK = {"mail.fallback": "resend", f"{CHANNEL}.fallback": {"messages_per_second": 2, "per_day": 1_000}}
 
 
-def test_a_second_provider_has_its_own_rate_day_and_price() -> None:
+def test_a_second_provider_has_its_own_rate_daily_limit_and_price() -> None:
     settings = load(with_settings(FALLBACK, "prod"), "prod")
     first, second = (lane_of(settings, queue) for queue in ("mail-bulk", "mail-bulk-fallback"))
     assert [(each.provider, each.descriptor.price, each.rate) for each in (first, second)] == [

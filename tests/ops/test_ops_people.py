@@ -104,7 +104,7 @@ def test_the_json_list_contains_every_field_of_a_suppression() -> None:
 
 
 @pytest.mark.usefixtures("ses_account")
-def test_the_list_of_a_period_is_cut_at_the_limit_which_is_named() -> None:
+def test_the_list_of_a_period_shows_the_newest_entries_up_to_the_limit_and_the_total() -> None:
     for second in range(1, 6):
         on_list(f"p{second}@example.com", at=1_000 * second)
     period = ("list", "--since", "1970-01-01T00:00:02Z", "--until", "1970-01-01T00:00:05Z")
@@ -134,14 +134,14 @@ def test_a_recipient_is_found_in_every_spelling_with_the_reason() -> None:
 
 
 @pytest.mark.usefixtures("ses_account")
-def test_a_number_is_lifted_in_any_of_its_forms() -> None:
+def test_the_suppression_of_a_number_can_be_lifted_under_another_form_of_the_number() -> None:
     on_list("+5491123456789", "sms", reason="complaint", detail="", message_id="")
     assert run_people("allow", "+54 11 15 2345-6789", "--channel", "sms", "--yes").exit_code == 0
     assert list(suppressions_of_dev().listed()) == []
 
 
 @pytest.mark.usefixtures("ses_account")
-def test_a_recipient_on_no_list_exits_with_1() -> None:
+def test_people_show_exits_with_1_if_the_recipient_is_not_on_a_list() -> None:
     result = run_people("show", ADA)
     sentence = f"{ADA} is not suppressed in dev, and has not opted out of a topic.\n"
     assert (result.exit_code, result.stdout) == (1, sentence)
@@ -193,7 +193,7 @@ def test_a_stop_of_a_channel_without_a_reason_is_refused(options: tuple[str, ...
 
 
 @pytest.mark.usefixtures("ses_account")
-def test_a_text_that_is_no_recipient_of_the_channel_is_not_stopped() -> None:
+def test_a_text_that_is_not_a_recipient_of_the_channel_is_not_put_on_its_list() -> None:
     result = run_people("stop", "ada at example", "--channel", "mail", "--why", "asked")
     assert (result.exit_code, "is not a mail address" in result.stderr) == (2, True)
     assert [*suppressions_of_dev().listed()] == []
@@ -202,7 +202,9 @@ def test_a_text_that_is_no_recipient_of_the_channel_is_not_stopped() -> None:
 # allow
 
 
-def test_a_lift_shows_the_reason_requires_a_confirmation_and_changes_both_lists(ses_account: FakeSes) -> None:
+def test_a_lift_shows_the_reason_requires_a_confirmation_and_changes_the_lists_of_mailroom_and_ses(
+    ses_account: FakeSes,
+) -> None:
     on_list()
     ses_account.listed.add(ADA)
     result = run_people("allow", ADA, "--channel", "mail", typed="y\n")

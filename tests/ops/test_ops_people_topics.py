@@ -31,7 +31,9 @@ def empty_preferences(monkeypatch: pytest.MonkeyPatch) -> Iterator[Preferences]:
 run_people = partial(run, "people")
 
 
-def test_the_opt_outs_of_an_address_are_shown_in_every_spelling(empty_preferences: Preferences) -> None:
+def test_the_opt_outs_of_an_address_are_shown_if_it_is_typed_in_another_spelling(
+    empty_preferences: Preferences,
+) -> None:
     empty_preferences.opt_out(ADA, "followers", "one-click")
     empty_preferences.opt_out(ADA, "news", "page")
     empty_preferences.opt_out("eve@example.com", "news", "page")
@@ -69,7 +71,7 @@ def test_an_operator_opts_a_recipient_out_in_the_canonical_form_of_the_address(
     assert (ADA, "followers") in empty_preferences.find([(ADA, "followers")])
 
 
-def test_an_earlier_opt_out_keeps_its_time_and_its_way_and_exits_with_1(
+def test_a_stop_of_a_topic_keeps_an_earlier_opt_out_with_its_time_and_exits_with_1(
     empty_preferences: Preferences,
 ) -> None:
     empty_preferences.opt_out(ADA, "followers", "one-click")
@@ -88,7 +90,9 @@ def test_an_invalid_recipient_is_refused() -> None:
     )
 
 
-def test_an_opt_in_is_confirmed_and_a_second_one_exits_with_1(empty_preferences: Preferences) -> None:
+def test_an_allow_of_a_topic_removes_the_opt_out_and_a_second_one_exits_with_1(
+    empty_preferences: Preferences,
+) -> None:
     empty_preferences.opt_out(ADA, "followers", "one-click")
     result = run_people("allow", "ADA@example.com", "--topic", "followers", "--yes")
     assert result.exit_code == 0

@@ -75,7 +75,7 @@ def test_a_text_message_shows_its_number_of_segments(rendered_folder: Folder) ->
     )
 
 
-def test_a_language_is_chosen_and_unused_attributes_are_named(rendered_folder: Folder) -> None:
+def test_the_locale_determines_the_language_and_unused_attributes_are_named(rendered_folder: Folder) -> None:
     rendered_folder.put("a/fr", subject="Bonjour {{ name }}", html="<p>{{ name }}</p>", text="x")
     result = rendered_folder.run("a", "--set", "locale=fr-CA", "--set", "shoe=7")
     assert "Subject: Bonjour Ada" in result.stdout
@@ -94,7 +94,7 @@ def test_a_language_is_chosen_and_unused_attributes_are_named(rendered_folder: F
         (["a", "--json", "nosuch.json"], "nosuch.json cannot be read"),
     ],
 )
-def test_an_invalid_message_is_refused_as_by_a_stage(
+def test_render_refuses_an_invalid_option_or_attribute_with_a_sentence(
     rendered_folder: Folder, words: list[str], said: str
 ) -> None:
     result = rendered_folder.run(*words)
@@ -121,7 +121,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("parts", "said"), BROKEN)
-def test_the_option_all_fails_with_the_file_the_line_and_the_example(
+def test_the_option_all_names_the_file_the_line_and_the_example_of_a_fault(
     rendered_folder: Folder, parts: dict[str, str], said: str
 ) -> None:
     rendered_folder.put("a", **parts)
@@ -163,7 +163,7 @@ def test_warnings_are_printed_beside_the_message_and_do_not_change_the_exit_code
     assert result.stdout.splitlines()[-2:] == [f"{warning} {example}" for warning in warnings]
 
 
-def test_the_option_all_names_a_template_that_would_end_its_process_and_goes_on(
+def test_the_option_all_names_a_template_that_exceeds_its_limits_and_checks_the_others(
     rendered_folder: Folder,
 ) -> None:
     rendered_folder.put("a", text="{% set ns = namespace() %}{% set ns.a = ns %}{{ ns }}")

@@ -101,13 +101,13 @@ def test_a_message_is_overdue_if_the_time_of_its_next_step_has_passed(
     assert (judged.state, judged.route) == found
 
 
-def test_the_option_older_than_replaces_the_retention_of_the_queue() -> None:
+def test_the_option_older_than_replaces_the_age_from_which_a_message_is_overdue() -> None:
     item = known("sending", 70)
     states = [diagnosis(item, ITEM, older_than=each).state for each in (None, 80, 60)]
     assert states == ["fine", "fine", "overdue"]
 
 
-def test_a_begun_message_without_its_item_cannot_be_requeued_unless_it_is_a_fax() -> None:
+def test_a_message_without_its_mailbox_item_cannot_be_requeued_unless_it_is_a_begun_fax() -> None:
     assert diagnosis(known("sending", 9e6), None).state == "gone"
     assert diagnosis(known("sending", 9e6, "fax"), None).route == "outcomes"
     for event_type in ("mail", "fax"):
@@ -115,7 +115,7 @@ def test_a_begun_message_without_its_item_cannot_be_requeued_unless_it_is_a_fax(
         assert diagnosis(handed_over, None) == Diagnosis("gone", ("end",), not_ended="")
 
 
-def test_an_unknown_message_is_missing_only_if_the_ledger_is_complete() -> None:
+def test_a_message_without_a_ledger_item_is_missing_only_if_the_ledger_is_complete() -> None:
     assert diagnosis(None, ITEM) == Diagnosis("missing", ("requeue",), "dispatch")
     assert diagnosis(None, None).state == "unknown"
     assert diagnosis(None, ITEM, FORGETFUL) == Diagnosis("forgotten")
@@ -124,7 +124,7 @@ def test_an_unknown_message_is_missing_only_if_the_ledger_is_complete() -> None:
     )
 
 
-def test_the_safe_cure_comes_first_and_the_end_by_an_operator_last() -> None:
+def test_a_requeue_or_redrive_of_a_stuck_message_is_offered_before_a_settlement_by_an_operator() -> None:
     cures = {
         "overdue": diagnosis(known("sending", 9e6, startedAt=1), ITEM).cures,
         "dead_letter": diagnosis(known("sending", 9e6, dead_lettered_at=LYING, startedAt=1), ITEM).cures,
@@ -204,7 +204,9 @@ def test_the_item_of_a_later_start_gets_its_first_attempt_if_the_ledger_does_not
     assert plain(record["dynamodb"]["NewImage"]) == item
 
 
-def test_a_waiting_message_is_left_to_release_and_a_handed_over_one_is_queued(stage: RepairStage) -> None:
+def test_a_waiting_message_is_left_to_the_function_release_and_a_released_one_is_queued_again(
+    stage: RepairStage,
+) -> None:
     due = {"status": "scheduled", "scheduledFor": "2026-01-01T00:00:00.000Z"}
     stage.know("waits", **due, wait=MARK)
     stage.know("lost", **due)
@@ -218,7 +220,9 @@ def test_a_waiting_message_is_left_to_release_and_a_handed_over_one_is_queued(st
     assert stage.ledger("waits") == before
 
 
-def test_a_due_fax_attempt_is_handed_to_outcomes_as_a_stream_record(stage: RepairStage) -> None:
+def test_a_due_attempt_of_a_fax_is_handed_to_the_function_outcomes_as_a_stream_record(
+    stage: RepairStage,
+) -> None:
     error = {"code": "busy", "message": "Fax status: busy"}
     stage.know("waits", "fax", status="retrying", attempts=2, error=error, to="+16175551234")
     stage.know("reopened", "fax", status="retrying", attempts=20, generation=1)
@@ -256,7 +260,7 @@ def test_a_dry_run_requeues_no_message_and_exits_with_1(stage: RepairStage) -> N
     assert scanned("--yes")[0] == 0
 
 
-def test_a_healthy_stage_exits_with_0_without_a_question(stage: RepairStage) -> None:
+def test_a_repair_exits_with_0_without_a_question_if_no_message_is_stuck(stage: RepairStage) -> None:
     stage.put(mail_item("a"))
     stage.failed("a")
     result = run("resend", "--stuck", "--older-than", "0s")
@@ -264,7 +268,7 @@ def test_a_healthy_stage_exits_with_0_without_a_question(stage: RepairStage) -> 
     assert result.stdout == "1 of the mailbox and 1 of the ledger looked at; 0 put back.\n"
 
 
-def test_a_message_that_dispatch_refuses_is_counted_and_exits_with_1(stage: RepairStage) -> None:
+def test_a_repair_counts_messages_that_dispatch_refuses_and_exits_with_1(stage: RepairStage) -> None:
     stage.put(mail_item("a"), mail_item("b"))
     stage.functions.failing = {"1"}
     assert [scanned("--yes")[1][name] for name in ("repaired", "failed")] == [{"mail": 1}, 1]
@@ -307,7 +311,9 @@ def test_a_repair_with_an_invalid_span_of_time_exits_with_2(stage: RepairStage) 
 # dead letters
 
 
-def test_a_dead_letter_is_left_in_its_queue_and_exits_with_1(stage: RepairStage) -> None:
+def test_a_repair_of_stuck_messages_reports_a_dead_letter_without_a_requeue_and_exits_with_1(
+    stage: RepairStage,
+) -> None:
     stage.know("a", status="sending", dead_lettered_at=ms_ago(HOUR))
     stage.put(mail_item("a"))
     code, answer = scanned("--yes")
@@ -317,7 +323,7 @@ def test_a_dead_letter_is_left_in_its_queue_and_exits_with_1(stage: RepairStage)
 # many
 
 
-def test_an_invocation_is_bounded_in_size_and_number_of_records(stage: RepairStage) -> None:
+def test_an_invocation_of_dispatch_by_a_requeue_is_bounded_in_bytes_and_records(stage: RepairStage) -> None:
     large = [mail_item(f"m{at}", text="x" * 300_000) for at in range(30)]
     small = [mail_item(f"s{at}") for at in range(250)]
     stored = [StoredMessage(Key(each["id"], "mail"), None, each) for each in (*large, *small)]

@@ -67,7 +67,9 @@ def test_the_letters_are_moved_to_their_own_queue(stage: DeadLettersStage) -> No
     assert not stage.waiting("mail-dlq")
 
 
-def test_body_and_attributes_are_moved_without_the_schedulers_error(stage: DeadLettersStage) -> None:
+def test_a_redrive_keeps_the_body_and_attributes_of_a_letter_without_the_error_of_the_scheduler(
+    stage: DeadLettersStage,
+) -> None:
     text = {"DataType": "String", "StringValue": "x"}
     attributes = {"channel": text, "ERROR_CODE": text, "ERROR_MESSAGE": text}
     start = {"campaign": "weekly", "scheduled_at": "2026-11-21T14:00:00Z"}
@@ -99,7 +101,9 @@ def test_a_redriven_fax_gets_a_new_deduplication_id_so_that_sqs_delivers_it(stag
     assert moved["Attributes"]["MessageDeduplicationId"] != "f-1"
 
 
-def test_duplicate_letters_of_one_chosen_id_do_not_replace_a_missing_one(stage: DeadLettersStage) -> None:
+def test_duplicate_letters_of_a_chosen_message_do_not_hide_that_another_one_is_missing(
+    stage: DeadLettersStage,
+) -> None:
     """Two dead letters of one message do not make up for a missing letter of another message."""
     stage.send("mail-dlq", MAIL)
     stage.send("mail-dlq", MAIL)
@@ -132,7 +136,7 @@ def test_only_the_chosen_letters_move_and_the_others_become_visible_again(stage:
     assert stage.bodies("mail-dlq") == [json.dumps(MAIL)]
 
 
-def test_a_letter_that_the_queue_refuses_stays_dead(stage: DeadLettersStage) -> None:
+def test_a_letter_that_the_queue_refuses_stays_in_the_dead_letter_queue(stage: DeadLettersStage) -> None:
     two_letters(stage)
     failed = {"Failed": [{"Id": "0", "Code": "x", "SenderFault": False}], "Successful": [{"Id": "1"}]}
     stage.sqs_calls = {"send_message_batch": lambda **_: failed}
@@ -154,7 +158,9 @@ def test_a_crash_during_a_redrive_leaves_a_copy_in_both_queues_and_the_rest_in_p
     assert len(stage.waiting("mail")) == 2
 
 
-def test_a_letter_that_dies_again_at_once_is_not_moved_twice(stage: DeadLettersStage) -> None:
+def test_a_letter_that_becomes_a_dead_letter_again_at_once_is_not_moved_twice(
+    stage: DeadLettersStage,
+) -> None:
     """A letter that dies again at once would otherwise go round for ever."""
     two_letters(stage)
 

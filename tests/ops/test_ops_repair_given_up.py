@@ -68,7 +68,9 @@ def batches(failed: FailedBatches) -> Iterator[Found]:
 @pytest.mark.parametrize(
     "written", [json.dumps(dispatch_event("a", "b")), dispatch_event("a", "b")], ids=["string", "object"]
 )
-def test_a_payload_is_read_as_a_string_and_as_an_object(shelf_in_s3: Shelf, written: object) -> None:
+def test_the_payload_of_a_given_up_batch_may_be_a_string_or_an_object(
+    shelf_in_s3: Shelf, written: object
+) -> None:
     shelf_in_s3.put("one", document(written, "RecordAgeExceeded"))
     ((found, read),) = batches(replaying())
     assert (found.key, read, found.condition) == (key("one"), dispatch_event("a", "b"), "RecordAgeExceeded")
@@ -125,7 +127,7 @@ def test_a_replayed_batch_goes_whole_to_the_function_that_failed_and_moves_to_re
     ],
     ids=["another function", "a record fails", "the function fails"],
 )
-def test_a_batch_that_fails_in_part_stays_with_its_reason(
+def test_a_batch_that_cannot_be_replayed_completely_stays_with_its_reason(
     shelf_in_s3: Shelf, function: str, dispatch: FakeDispatch, why: str
 ) -> None:
     shelf_in_s3.put("one", document(dispatch_event("a", "b"), function=function))
@@ -138,7 +140,7 @@ def test_a_batch_that_fails_in_part_stays_with_its_reason(
 # streaming
 
 
-def test_a_batch_is_read_only_before_its_replay_so_that_memory_stays_bounded(
+def test_a_batch_is_read_just_before_its_replay_so_that_memory_stays_bounded(
     shelf_in_s3: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in "abc":
@@ -216,7 +218,7 @@ def test_a_dry_run_names_every_batch_and_invokes_no_function(
 
 @pytest.mark.parametrize("option", ["--dry-run", "--json"])
 @pytest.mark.usefixtures("shelf_in_s3")
-def test_a_stage_without_batches_exits_with_0_without_a_question(
+def test_a_replay_exits_with_0_without_a_question_if_no_batch_was_given_up(
     monkeypatch: pytest.MonkeyPatch, option: str
 ) -> None:
     result = repair_given_up(monkeypatch, FakeDispatch())
@@ -257,14 +259,16 @@ def out_of_reach() -> None:
     raise ReadTimeoutError(endpoint_url="https://lambda")
 
 
-def test_a_batch_is_invoked_once_with_the_time_limit_of_a_function() -> None:
+def test_the_client_for_replays_waits_longer_than_a_function_may_run_and_does_not_retry() -> None:
     config: Any = config_for_invocations()
     assert config.read_timeout > 900
     assert config.retries == {"total_max_attempts": 1}
 
 
 @pytest.mark.usefixtures("shelf_in_s3")
-def test_batches_are_invoked_by_a_client_with_that_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replay_uses_a_client_that_waits_longer_than_a_function_may_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     session, configs = Session({"lambda": FakeDispatch()}), dict[str, Any]()
     client = session.client
 

@@ -50,7 +50,9 @@ def test_a_table_restored_from_a_backup_makes_the_ledger_incomplete(which: str) 
     assert not complete(both["mailbox"], both["ledger"])
 
 
-def test_an_old_message_is_not_repaired_if_the_ledger_was_made_anew(stage: RepairStage) -> None:
+def test_a_message_without_a_record_is_not_requeued_if_the_ledger_is_younger_than_the_mailbox(
+    stage: RepairStage,
+) -> None:
     stage.put(mail_item("sent long ago"))
     stage.made(MAILBOX, time.time() - 30 * DAY)
     stage.made(LEDGER, time.time() - HOUR)

@@ -37,7 +37,9 @@ def test_a_failed_message_is_reopened_and_queued_with_its_next_attempt(stage: Re
     assert not stage.functions.invoked
 
 
-def test_the_queue_is_that_of_the_lane_and_its_message_equals_the_one_of_dispatch(stage: RepairStage) -> None:
+def test_a_resent_message_gets_the_queue_of_its_lane_and_the_attributes_that_dispatch_gives(
+    stage: RepairStage,
+) -> None:
     stage.failed("bulk")
     stage.put(mail_item("bulk", lane="bulk"))
     stage.failed("hook", "webhook")
@@ -72,7 +74,9 @@ def halted(stage: RepairStage, item: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("since", ["stopped", "started again"])
-def test_a_resent_message_of_a_run_is_cancelled_by_a_later_stop_only(stage: RepairStage, since: str) -> None:
+def test_a_resent_message_of_a_run_is_cancelled_only_by_a_stop_after_the_resend(
+    stage: RepairStage, since: str
+) -> None:
     runs, item = failed_of_run(stage)
     if since == "stopped":
         assert runs.stop("spring", "r")
@@ -134,7 +138,7 @@ def test_a_delivered_or_cancelled_message_is_refused_without_force(item: dict[st
 
 
 @pytest.mark.parametrize(("item", "why"), NEVER.values(), ids=NEVER)
-def test_a_running_erased_or_needless_message_is_refused_despite_force(
+def test_force_does_not_resend_a_message_that_has_no_outcome_or_was_erased_or_ended_by_unless(
     item: dict[str, Any], why: str
 ) -> None:
     judgement = judge({"event_type": "mail", **item}, force=True)
@@ -144,7 +148,7 @@ def test_a_running_erased_or_needless_message_is_refused_despite_force(
 @pytest.mark.parametrize(
     ("more", "twice"), [({"unsettled_tries": ["1 "]}, True), ({"provider_id": "p-1"}, True), ({}, False)]
 )
-def test_a_message_that_an_operator_ended_may_arrive_twice_if_it_was_begun(
+def test_a_settled_message_may_arrive_twice_after_a_resend_if_it_may_have_been_submitted(
     more: dict[str, Any], *, twice: bool
 ) -> None:
     judgement = judge({**BEGUN, **more}, force=False)
@@ -196,7 +200,7 @@ def test_a_message_that_would_fail_again_is_refused_with_the_advice_to_use_a_new
     assert stage.ledger("a")["completedAt"] == 1
 
 
-def test_a_message_with_an_unknown_outcome_is_refused_with_the_advice_to_ask_its_provider(
+def test_a_message_with_an_unknown_outcome_but_without_its_item_is_refused_with_advice(
     stage: RepairStage,
 ) -> None:
     stage.failed("a", error={"code": "outcome_unknown", "message": "?"})
@@ -210,7 +214,9 @@ def test_a_fax_that_was_refused_by_its_contract_is_refused_again(stage: RepairSt
     assert "pdf_url" in found["f"]["why"]
 
 
-def test_a_suppressed_recipient_is_refused_until_the_suppression_is_lifted(stage: RepairStage) -> None:
+def test_a_message_to_a_suppressed_recipient_is_not_resent_until_the_suppression_is_lifted(
+    stage: RepairStage,
+) -> None:
     suppressions = Suppressions(stage.dynamodb, "mailroom-dev-suppressions")
     suppressions.mark(Suppression("ada@example.com", "mail", "bounce", 1_795_251_600_000))
     stage.failed("a", status="bounced", error={"code": "bounce", "message": "hard bounce"})
@@ -276,7 +282,7 @@ def test_resend_reads_ids_from_standard_input(piped: str) -> None:
     ],
     ids=["another stage", "a line of another stage", "cut off by its limit", "a line that is not JSON"],
 )
-def test_a_list_of_another_stage_or_a_truncated_list_on_standard_input_is_refused(
+def test_a_list_on_standard_input_is_refused_if_it_is_invalid_truncated_or_of_another_stage(
     piped: str, words: str
 ) -> None:
     with pytest.raises(Refused, match=words):
@@ -334,7 +340,7 @@ def test_an_id_of_two_channels_needs_the_channel(stage: RepairStage) -> None:
     assert run_resend("a", "--channel", "mail")[0] == 0
 
 
-def test_an_unclaimed_or_unknown_message_is_reported(stage: RepairStage) -> None:
+def test_an_unclaimed_message_is_resent_and_an_unknown_one_is_refused(stage: RepairStage) -> None:
     stage.put(mail_item("ready"))
     code, found = run_resend("ready", "nowhere")
     assert code == 1

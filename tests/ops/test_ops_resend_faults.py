@@ -64,7 +64,7 @@ def test_a_message_that_cannot_be_reopened_is_named_and_the_others_are_queued(
     assert queued(stage) == ["a", "c"]
 
 
-def test_a_reopened_message_whose_response_was_lost_is_queued_by_the_next_run(
+def test_a_reopened_message_whose_response_was_lost_is_queued_by_the_next_resend(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as broken:

@@ -73,7 +73,7 @@ SETTINGS = (
 NONE = "no end at the present pace: no message was accepted in the last minutes"
 
 
-def test_the_end_of_a_run_follows_from_the_pace_of_its_lane(sending: Sending) -> None:
+def test_the_estimated_end_of_a_run_follows_from_the_pace_of_its_lane(sending: Sending) -> None:
     sending.sent(600)
     assert f"Sending takes {PACE}." in sending.page()
     sending.sent(1_200)
@@ -81,7 +81,7 @@ def test_the_end_of_a_run_follows_from_the_pace_of_its_lane(sending: Sending) ->
     assert f"Sending takes {faster}." in sending.page()
 
 
-def test_the_page_and_the_command_show_the_same_end(
+def test_the_page_of_a_run_and_the_command_show_the_same_estimated_end(
     sending: Sending, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sending.sent(600)
@@ -91,13 +91,13 @@ def test_the_page_and_the_command_show_the_same_end(
     assert PACE in sending.page()
 
 
-def test_before_the_first_messages_are_sent_the_end_of_a_run_is_calculated_from_the_settings(
+def test_the_estimated_end_of_a_run_follows_from_the_settings_until_its_messages_are_sent(
     sending: Sending,
 ) -> None:
     assert f"Sending takes {SETTINGS}." in sending.page()
 
 
-def test_a_run_whose_messages_do_not_leave_has_no_end(sending: Sending) -> None:
+def test_a_run_whose_lane_has_sent_no_message_for_minutes_has_no_estimated_end(sending: Sending) -> None:
     sending.sent(600, minutes_ago=5)
     assert f"Sending takes {NONE}." in sending.page(seconds_later=301)
 
@@ -108,7 +108,7 @@ def test_a_paused_run_has_no_estimated_end(sending: Sending) -> None:
     assert "Sending takes no end while the run is paused." in sending.page()
 
 
-def test_messages_of_another_run_in_the_queue_may_be_sent_before_the_end(sending: Sending) -> None:
+def test_the_estimated_end_of_a_run_allows_for_other_messages_in_its_queue(sending: Sending) -> None:
     sending.sent(60)
     tally = {"found_by": f"tally#weekly#{RUN}#{int(NOW)}", "put": "0", "ttl": 1 << 33, "delivered": 9_999}
     sending.world.dynamodb.put_item(TableName="mailroom-dev-search", Item=image_of(tally))
@@ -171,7 +171,9 @@ class Drawn:
         return end_of(world.world.session, Progress(self.run, results), "mail", figures, lambda: self.now)
 
 
-def test_no_random_run_ends_in_the_past_or_earlier_than_its_pace_allows(sending: Sending) -> None:
+def test_the_estimated_end_of_each_random_run_agrees_with_its_pace_and_its_daily_limit(
+    sending: Sending,
+) -> None:
     make_table(sending.world.dynamodb, "budgets", "name")
     kinds = Counter[str]()
     for seed in range(400):

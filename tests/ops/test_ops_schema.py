@@ -49,7 +49,7 @@ def test_a_schema_command_without_exactly_one_name_is_refused(words: list[str]) 
     assert CliRunner().invoke(app, ["schema", *words]).exit_code == 2
 
 
-def test_an_unknown_channel_lists_the_channels() -> None:
+def test_an_unknown_channel_is_refused_with_the_existing_channels() -> None:
     result = CliRunner().invoke(app, ["schema", "pigeon"])
     assert result.exit_code == 2
     assert "no channel 'pigeon'; there are: mail" in result.stderr
@@ -64,6 +64,8 @@ def test_a_description_in_a_schema_has_lines_without_indentation(document: dict[
 
 def test_the_schema_of_each_channel_is_a_valid_json_schema() -> None:
     assert Draft202012Validator(Draft202012Validator.META_SCHEMA).is_valid(SCHEMA)
+    for channel in CONTRACTS:
+        assert Draft202012Validator(Draft202012Validator.META_SCHEMA).is_valid(schema_of(channel)), channel
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ def test_the_schema_of_each_channel_is_a_valid_json_schema() -> None:
         {"headers": {"X-Order": "7"}, "attachments": [{"ref": "s3://b/k", "filename": "k.pdf"}]},
     ],
 )
-def test_the_schema_accepts_every_valid_attribute(attributes: dict[str, Any]) -> None:
+def test_the_schema_of_mail_accepts_valid_attributes(attributes: dict[str, Any]) -> None:
     assert VALIDATOR.is_valid(ITEM | attributes)
 
 

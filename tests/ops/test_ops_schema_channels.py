@@ -41,7 +41,9 @@ PUSH = {"id": "p-1", "event_type": "push", "to": "arn:aws:sns:eu-central-1:12345
         ({"id": "p-1", "event_type": "push", "title": "Hello"}, False),
     ],
 )
-def test_the_schema_accepts_an_item_if_the_contract_does(item: dict[str, Any], good: bool) -> None:
+def test_the_schema_of_a_channel_accepts_the_same_items_as_the_contract(
+    item: dict[str, Any], good: bool
+) -> None:
     assert Draft202012Validator(schema_of(item["event_type"])).is_valid(item) == good
     if good:
         parse(item, CONTRACTS)

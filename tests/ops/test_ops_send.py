@@ -74,7 +74,9 @@ def test_send_reads_the_message_from_standard_input(stage: Stage) -> None:
     assert set(stage.mailbox()) == {"s"}
 
 
-def test_the_same_message_again_exists_and_other_content_is_a_conflict(stage: Stage) -> None:
+def test_a_repeated_send_of_a_message_reports_that_it_existed_and_other_content_is_a_conflict(
+    stage: Stage,
+) -> None:
     first = run("send", "mail", *HELLO, "--id", "one", "--json")
     again = run("send", "mail", *HELLO, "--id", "one", "--json")
     other = run("send", "mail", *HELLO, "--id", "one", "--set", "text=Other", "--json")
@@ -83,7 +85,7 @@ def test_the_same_message_again_exists_and_other_content_is_a_conflict(stage: St
     assert stage.mailbox()["one"]["text"] == "Hi"
 
 
-def test_conditions_are_given_as_channel_id_and_statuses(stage: Stage) -> None:
+def test_the_option_unless_is_read_as_channel_id_and_statuses(stage: Stage) -> None:
     words = ("--unless", "sms:code:17:delivered", "--unless", "sms:code-18:sent,delivered")
     ended = run("send", "mail", *HELLO, "--id", "x", *SOON, *words)
     assert ended.exit_code == 0, ended.stderr
@@ -115,7 +117,7 @@ REFUSALS: list[tuple[tuple[str, ...], str]] = [
 ]
 
 
-def test_a_message_that_the_stage_would_refuse_is_not_put_and_its_field_is_named(stage: Stage) -> None:
+def test_an_invalid_command_or_message_is_refused_with_a_sentence_and_is_not_put(stage: Stage) -> None:
     for words, sentence in REFUSALS:
         result = run("send", *words)
         assert (result.exit_code, sentence in result.stderr) == (2, True), (words, result.stderr)
@@ -129,7 +131,7 @@ def test_a_message_that_the_stage_would_refuse_is_not_put_and_its_field_is_named
         ('["android", "ios"]', "Not put: platform: is missing for a device token; use android or ios."),
     ],
 )
-def test_a_push_to_a_device_without_a_platform_application_is_not_put(
+def test_a_push_to_a_device_is_not_put_if_its_platform_application_is_missing_or_ambiguous(
     stage: Stage, applications: str, sentence: str
 ) -> None:
     stage.functions.environment |= {"LANES": '{"push": ["normal"]}', "PUSH_APPLICATIONS": applications}
@@ -155,7 +157,7 @@ def test_a_push_to_a_device_is_put_if_the_application_is_clear_or_unknown(
         ('{"event_type": "sms"}', "event_type is 'sms', but the command says mail"),
     ],
 )
-def test_an_invalid_file_is_refused_with_the_place_of_the_fault(
+def test_an_invalid_file_is_refused_with_a_sentence_about_the_fault(
     tmp_path: Path, text: str, sentence: str
 ) -> None:
     file = tmp_path / "m.json"

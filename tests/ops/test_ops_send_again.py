@@ -33,7 +33,9 @@ def requeued(stage: RepairStage) -> list[str]:
     return [each["dynamodb"]["NewImage"]["id"]["S"] for each in stage.functions.records("dispatch")]
 
 
-def test_only_a_named_message_is_put_back_and_at_once(stage: RepairStage) -> None:
+def test_a_resend_puts_back_only_the_named_message_although_the_ledger_may_have_forgotten_it(
+    stage: RepairStage,
+) -> None:
     stage.put(mail_item("lost"), mail_item("sent a year ago"))
     code, messages = run_resend("lost", "--yes")
     assert (code, requeued(stage), results_by_id(messages)) == (
@@ -44,7 +46,7 @@ def test_only_a_named_message_is_put_back_and_at_once(stage: RepairStage) -> Non
     assert messages["lost"]["may_arrive_twice"]
 
 
-def test_an_operator_confirms_that_a_message_which_the_ledger_may_have_forgotten_was_never_sent(
+def test_a_resend_of_a_message_that_the_ledger_may_have_forgotten_requires_a_confirmation(
     stage: RepairStage,
 ) -> None:
     stage.put(mail_item("lost"))
@@ -57,7 +59,7 @@ def test_an_operator_confirms_that_a_message_which_the_ledger_may_have_forgotten
     assert requeued(stage) == ["lost"]
 
 
-def test_a_message_unknown_to_a_complete_ledger_needs_no_confirmation_that_it_was_never_sent(
+def test_a_message_that_a_complete_ledger_does_not_have_is_resent_without_a_confirmation(
     stage: RepairStage,
 ) -> None:
     for table in (MAILBOX, LEDGER):
@@ -67,7 +69,9 @@ def test_a_message_unknown_to_a_complete_ledger_needs_no_confirmation_that_it_wa
     assert requeued(stage) == ["lost"]
 
 
-def test_a_message_is_sent_again_in_whatever_state_it_is(stage: RepairStage) -> None:
+def test_a_resend_queues_failed_or_overdue_messages_and_dead_letters_and_refuses_the_others(
+    stage: RepairStage,
+) -> None:
     stage.failed("over")
     stage.failed("arrived", status="sent")
     stage.know("begun", status="sending", startedAt=1)
@@ -109,7 +113,9 @@ def test_a_message_that_ends_after_it_was_shown_is_not_put_back(
     assert not stage.bodies("mail")
 
 
-def test_messages_that_the_function_dispatch_does_not_accept_are_reported_each(stage: RepairStage) -> None:
+def test_each_message_that_the_function_dispatch_does_not_accept_is_reported_as_unqueued(
+    stage: RepairStage,
+) -> None:
     for table in (MAILBOX, LEDGER):
         stage.made(table, time.time() - 86_400)
     stage.put(mail_item("a"), mail_item("b"))

@@ -19,7 +19,9 @@ def settle(*arguments: str) -> tuple[int, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("word", ["sent", "failed"])
-def test_a_lost_fax_ends_with_the_status_that_the_operator_gives(stage: RepairStage, word: str) -> None:
+def test_a_fax_with_an_unknown_outcome_is_settled_with_the_status_that_the_operator_gives(
+    stage: RepairStage, word: str
+) -> None:
     stage.know("f", "fax", **FAX, submittedAt=ms_ago(2 * DAY), startedAt=ms_ago(60))
     code, answer = settle("f", "--as", word)
     assert (code, answer["counts"]) == (0, {"recorded": 1})
@@ -30,7 +32,7 @@ def test_a_lost_fax_ends_with_the_status_that_the_operator_gives(stage: RepairSt
     assert settle("f", "--as", word)[0] == 1
 
 
-def test_an_ending_shows_the_message_and_its_consequences_and_requires_a_confirmation(
+def test_a_settlement_shows_the_message_and_its_consequences_and_requires_a_confirmation(
     stage: RepairStage,
 ) -> None:
     stage.know("f", "fax", **FAX, submittedAt=ms_ago(2 * DAY), to="+16175551234")
@@ -85,7 +87,7 @@ def test_a_message_that_a_worker_may_hold_is_refused_until_its_lease_is_over(sta
         ),
     ],
 )
-def test_a_message_with_an_outcome_or_a_wait_is_not_ended(
+def test_a_message_with_an_outcome_or_a_wait_cannot_be_settled(
     stage: RepairStage, item: dict[str, Any], why: str
 ) -> None:
     stage.know("m", **item)
@@ -111,7 +113,7 @@ def test_a_message_that_changes_during_the_confirmation_is_left_alone(
     assert "completedAt" not in stage.ledger("m")
 
 
-def test_an_unclaimed_message_or_an_id_of_two_channels_is_not_ended(stage: RepairStage) -> None:
+def test_an_unclaimed_message_or_an_id_of_two_channels_is_not_settled(stage: RepairStage) -> None:
     stage.put(mail_item("m"))
     result = run("settle", "m", "--as", "failed")
     assert (result.exit_code, "it has no record of being sent" in result.stdout) == (1, True)

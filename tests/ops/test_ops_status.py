@@ -40,7 +40,7 @@ def test_each_reason_of_a_wait_has_a_sentence() -> None:
     assert tuple(WAITS_FOR) == REASONS
 
 
-def test_every_field_of_the_ledger_is_printed(stage: Stage) -> None:
+def test_a_failed_fax_is_printed_with_its_history_its_callbacks_and_the_next_commands(stage: Stage) -> None:
     stage.put(
         LEDGER,
         id="m",
@@ -82,7 +82,7 @@ def test_many_recipients_are_counted_and_the_failed_ones_are_named(stage: Stage)
     assert ("eve@example.com" in words, "p7@example.com" in words) == (True, False)
 
 
-def test_an_unknown_message_exits_with_1(stage: Stage) -> None:
+def test_messages_show_exits_with_1_if_the_message_is_unknown(stage: Stage) -> None:
     result = run("show", "nobody")
     assert (result.exit_code, "There is no message nobody in dev." in result.stdout) == (1, True)
     assert answer(run("show", "nobody", "--json")) == {"id": "nobody", "stage": "dev", "messages": []}
@@ -226,12 +226,13 @@ def test_the_advice_for_an_unclaimed_message_depends_on_its_time(more: dict[str,
     assert words in sentence
 
 
-def test_a_message_that_the_ledger_may_have_forgotten_is_not_requeued() -> None:
+def test_a_resend_is_not_advised_for_a_message_that_the_ledger_may_have_forgotten() -> None:
     item = {"id": "m", "event_type": "mail", "send_at": "2026-08-01T14:00:00Z"}
     found = view_of(of_mailbox(item, NOW), "dev", NOW)
     assert found.status == "forgotten"
     assert "may have been sent" in found.advice[0]
     assert "repair" not in found.advice[0]
+    assert "messages resend" not in found.advice[0]
 
 
 def test_an_id_with_odd_characters_is_quoted_for_the_shell() -> None:
@@ -240,7 +241,7 @@ def test_an_id_with_odd_characters_is_quoted_for_the_shell() -> None:
     )
 
 
-def test_a_scheduled_message_without_its_item_ends_as_cancelled(stage: Stage) -> None:
+def test_show_explains_that_a_scheduled_message_without_its_item_ends_as_cancelled(stage: Stage) -> None:
     due = "2099-11-21T15:00:00.000Z"
     waits = {"status": "scheduled", "scheduledFor": due, "wait": mark("send_at")}
     stage.put(LEDGER, id="m", event_type="mail", **waits)
@@ -250,7 +251,7 @@ def test_a_scheduled_message_without_its_item_ends_as_cancelled(stage: Stage) ->
     assert "To take it back: mailroom messages cancel m --channel mail" in run("show", "m").stdout
 
 
-def test_a_message_that_waits_for_the_day_shows_its_place_and_its_estimated_time(
+def test_a_message_that_waits_for_the_daily_quota_shows_its_place_and_its_estimated_time(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def before(_: Waits, channel: str, place: int) -> int:
@@ -315,7 +316,7 @@ def test_a_message_that_was_put_just_now_is_read_again_until_its_claim(
     assert (found.status, sum(slept) <= 10) == ("ready", True)
 
 
-def test_unused_attributes_are_named_by_the_version_that_was_sent(stage: Stage) -> None:
+def test_attributes_that_the_sent_template_does_not_use_are_named(stage: Stage) -> None:
     attributes = {"template": "default", "first_name": "Ada", "last_name": "L", "shoe": 7, "subject": "Hi"}
     stage.put(MAILBOX, id="m", event_type="mail", to="ada@example.com", **attributes)
     stage.put(LEDGER, id="m", event_type="mail", status="sent", to=["ada@example.com"], template="default")
@@ -323,7 +324,7 @@ def test_unused_attributes_are_named_by_the_version_that_was_sent(stage: Stage) 
     assert answer(run("show", "m", "--json"))["messages"][0]["unused"] == ["shoe", "subject"]
 
 
-def test_a_published_version_is_shown_and_an_unreadable_one_hides_no_other_field(stage: Stage) -> None:
+def test_the_version_of_a_template_is_shown_although_its_content_cannot_be_read(stage: Stage) -> None:
     stage.put(MAILBOX, id="m", event_type="mail", to="ada@example.com", template="a", shoe=7)
     stage.put(LEDGER, id="m", event_type="mail", status="sent", template="a", template_version=7)
     assert "a, version 7" in run("show", "m").stdout
@@ -339,7 +340,7 @@ def test_characters_that_make_a_text_expensive_are_named_with_their_cost(stage: 
     assert (message["unused"], message["advice"][-1]) == (["shoe"], sentence)
 
 
-def test_a_message_with_an_unsendable_text_has_a_status(stage: Stage) -> None:
+def test_a_message_with_a_text_that_is_too_long_to_be_sent_is_shown_with_its_status(stage: Stage) -> None:
     stage.put(MAILBOX, id="t", event_type="sms", to="+16175551234", text="ж" * 1600)
     (message,) = answer(run("show", "t", "--json"))["messages"]
     assert (message["status"], message["unused"]) == ("ready", [])

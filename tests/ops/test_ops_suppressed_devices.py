@@ -137,7 +137,9 @@ def test_the_suppression_of_a_deleted_endpoint_can_be_lifted(devices: Devices) -
     assert not suppressions_of_dev().find("push", [arn])
 
 
-def test_the_endpoint_of_a_device_that_an_operator_suppressed_does_not_change(devices: Devices) -> None:
+def test_a_lift_of_a_device_that_an_operator_suppressed_does_not_change_its_endpoint(
+    devices: Devices,
+) -> None:
     arn = suppress_device(devices.disabled(), "operator")
     assert lift(arn).exit_code == 0
     assert (devices.enabled(arn), devices.calls) == (False, [])

@@ -175,9 +175,12 @@ def test_a_template_with_a_warning_is_published(template_desk: TemplateDesk) -> 
 def test_a_template_without_an_example_is_not_published(template_desk: TemplateDesk) -> None:
     template_desk.shelf.put("b", subject="Hello", text="Hi")
     assert "mail/b has no example to check it with" in template_desk.run("put", "b").stderr
+    assert template_desk.counts() == {}
 
 
-def test_a_stage_without_publishing_names_the_setting_that_turns_it_on(template_desk: TemplateDesk) -> None:
+def test_an_error_names_the_setting_that_turns_publishing_on_if_the_stage_lacks_it(
+    template_desk: TemplateDesk,
+) -> None:
     template_desk.write("Hi")
     del template_desk.stage.functions.environment["TEMPLATES_BUCKET"]
     assert 'Set "templates": {"publish": true} in cdk.json' in " ".join(
@@ -185,7 +188,7 @@ def test_a_stage_without_publishing_names_the_setting_that_turns_it_on(template_
     )
 
 
-def test_a_rollback_returns_to_the_version_before_and_then_to_the_deployed_template(
+def test_a_rollback_returns_to_the_previous_or_a_named_version_or_to_the_deployed_template(
     template_desk: TemplateDesk,
 ) -> None:
     for text in ("one", "two", "three"):
@@ -231,7 +234,7 @@ def test_a_version_that_was_never_current_is_skipped_by_a_rollback(
     assert template_desk.published.roll_back(A) == 1
 
 
-def test_a_rollback_of_a_named_version_returns_to_its_predecessor(template_desk: TemplateDesk) -> None:
+def test_a_rollback_undoes_an_earlier_rollback_to_a_named_version(template_desk: TemplateDesk) -> None:
     for text in ("one", "two", "three", "four"):
         template_desk.put(text)
     template_desk.published.roll_back(A, 2)  # takes back 3 and 4
@@ -239,7 +242,7 @@ def test_a_rollback_of_a_named_version_returns_to_its_predecessor(template_desk:
     assert [template_desk.published.roll_back(A) for _ in range(3)] == [2, 1, DEPLOYED]
 
 
-def test_the_number_of_stored_versions_of_a_template_is_bounded(
+def test_the_number_of_versions_that_a_rollback_can_reach_is_bounded(
     template_desk: TemplateDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom_ops.templates.published.MAX_BEFORE", 2)
@@ -251,7 +254,9 @@ def test_the_number_of_stored_versions_of_a_template_is_bounded(
         template_desk.published.roll_back(A)
 
 
-def test_a_rollback_is_undone_by_a_second_publication(template_desk: TemplateDesk) -> None:
+def test_a_version_that_was_rolled_back_can_be_published_again_under_a_new_number(
+    template_desk: TemplateDesk,
+) -> None:
     template_desk.put("one")
     template_desk.put("two")
     template_desk.published.roll_back(A)
@@ -383,7 +388,9 @@ def test_the_current_object_contains_each_templates_version_with_its_operator(
     assert body == {"mail/a": choice}
 
 
-def test_the_folder_s_own_templates_are_found_by_channel(template_desk: TemplateDesk) -> None:
+def test_a_template_of_the_folder_is_found_by_its_name_and_if_ambiguous_by_its_channel(
+    template_desk: TemplateDesk,
+) -> None:
     template_desk.write("Hi")
     (template_desk.root / "sms" / "a").mkdir(parents=True)
     (template_desk.root / "sms" / "a" / "body.txt").write_text("Hi")

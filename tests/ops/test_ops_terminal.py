@@ -171,7 +171,7 @@ def test_a_sentence_is_wrapped_between_words_at_a_terminal_and_copied_as_one_lin
         assert [word for row in rows for word in row.split()] == sentence.split()
 
 
-def test_a_sentence_is_printed_unwrapped_if_the_output_is_no_terminal() -> None:
+def test_a_sentence_is_printed_unwrapped_if_the_output_is_not_a_terminal() -> None:
     terminal = Terminal(width=20, force_terminal=False)
     with terminal.capture() as printed:
         terminal.print("mailroom messages dead-letters --stage prod", soft_wrap=True)
@@ -231,7 +231,7 @@ def ways_past_terminal(file: Path) -> set[str]:
     return names | (methods & {"echo", "secho", "from_markup"})
 
 
-def test_every_module_prints_through_the_terminal() -> None:
+def test_only_the_listed_modules_print_without_the_class_terminal() -> None:
     files = [*(ROOT / "mailroom_ops").rglob("*.py"), *(ROOT / "mailroom_local").rglob("*.py")]
     found = {str(file.relative_to(ROOT)): ways for file in files if (ways := ways_past_terminal(file))}
     assert found == PAST_THE_TERMINAL

@@ -165,7 +165,7 @@ def test_an_action_of_an_operator_is_a_step_and_does_not_count_as_an_attempt() -
     ]
 
 
-def test_a_later_start_of_its_run_is_a_step_and_ends_an_attempt_that_was_not_cancelled() -> None:
+def test_a_later_start_of_a_messages_run_is_a_step_and_ends_an_attempt_that_was_not_cancelled() -> None:
     history = [
         {"at": MS, "status": "retrying", "code": "superseded"},
         {"at": MS + 1_000, "status": "cancelled", "code": "stopped"},
@@ -237,7 +237,9 @@ def test_the_sentence_of_a_status_depends_on_its_error_and_its_recipients() -> N
 
 
 @pytest.mark.parametrize(("account", "name"), [("", "its provider"), ("twilio/AC1", "Twilio")])
-def test_the_beginning_of_a_doubt_is_a_step_and_names_the_provider(account: str, name: str) -> None:
+def test_the_time_from_which_an_outcome_is_unknown_is_a_step_that_names_the_provider(
+    account: str, name: str
+) -> None:
     assert life(status="sending", unsettled_tries=[f"{MS} {account}"]) == [
         ("in doubt", f"a try since then may have reached {name}", None)
     ]
@@ -257,7 +259,7 @@ def test_an_erasure_is_a_step_with_its_operator_and_not_a_try() -> None:
     ]
 
 
-def test_a_cancelled_message_is_not_due() -> None:
+def test_the_timeline_of_a_cancelled_message_does_not_have_a_due_step() -> None:
     due = "2026-12-24T09:00:00.000Z"
     steps = life(status="cancelled", completedAt=MS, scheduledFor=due)
     assert [what for what, *_ in steps] == ["completed"]

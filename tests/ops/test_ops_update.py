@@ -91,7 +91,7 @@ def pinned(file: Path) -> list[str]:
     return [line, "-r vendor/requirements.txt", "--only-binary :all:"]
 
 
-def test_a_new_folder_is_not_written_over_another(tmp_path: Path) -> None:
+def test_a_new_folder_is_not_written_into_one_that_is_not_empty(tmp_path: Path) -> None:
     team = tmp_path / "team"
     team.mkdir()
     (team / "mine.txt").touch()
@@ -121,7 +121,7 @@ def test_an_update_replaces_the_wheel_and_the_lock_and_leaves_packages_of_the_te
     assert (team_folder / "vendor" / "requirements.txt").read_text() == "boto3==2 --hash=sha256:2\n"
 
 
-def test_a_changed_template_of_the_requirements_replaces_them_or_is_left_to_a_team_with_packages_of_its_own(
+def test_a_changed_requirements_template_is_applied_unless_the_team_has_packages_of_its_own(
     tmp_path: Path, team_folder: Path
 ) -> None:
     template = {**FILES, "requirements.txt": FILES["requirements.txt"] + b"--no-index\n"}
@@ -137,7 +137,7 @@ def test_a_changed_template_of_the_requirements_replaces_them_or_is_left_to_a_te
     assert requirements(team_folder) == [*pinned(older), "--no-index", own]
 
 
-def test_the_difference_that_is_left_to_the_team_is_that_of_the_template(
+def test_the_difference_that_is_printed_for_a_file_of_the_team_is_that_between_the_templates(
     tmp_path: Path, team_folder: Path
 ) -> None:
     (team_folder / "app.py").write_bytes(OWN)
@@ -157,7 +157,7 @@ def test_the_difference_that_is_left_to_the_team_is_that_of_the_template(
     assert OWN.decode().strip() not in lines
 
 
-def test_without_the_pinned_wheel_an_update_is_refused_until_the_file_is_restored(
+def test_an_update_is_refused_and_changes_no_file_if_the_pinned_wheel_is_missing(
     tmp_path: Path, team_folder: Path
 ) -> None:
     pinned_wheel = team_folder / "vendor" / "mailroom_cdk-1-py3-none-any.whl"

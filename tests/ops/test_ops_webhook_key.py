@@ -82,7 +82,7 @@ def test_a_host_may_be_spelt_as_in_any_of_its_urls(given: str, host: str) -> Non
         ("hooks.example.com@evil.example", "carries a user's name or password"),
     ],
 )
-def test_the_command_prints_no_webhook_key_for_an_invalid_host(given: str, said: str) -> None:
+def test_the_command_refuses_an_invalid_host_and_does_not_print_a_key(given: str, said: str) -> None:
     words = refusal_of_key(given)
     assert words.startswith(f"HOST: {given!r} ")
     assert said in words

@@ -47,7 +47,7 @@ def test_a_posted_message_is_sent_and_its_status_can_be_read(pipeline: Pipeline,
     assert "Dear" not in json.dumps(found)
 
 
-def test_a_persons_messages_are_found_by_the_api_and_by_the_command_with_the_newest_first(
+def test_a_persons_messages_are_found_in_another_spelling_by_the_api_and_by_the_command(
     pipeline: Pipeline, api_url: str
 ) -> None:
     for id_ in ("found-1", "found-2"):
@@ -91,7 +91,7 @@ def test_a_waiting_message_can_be_cancelled_and_is_never_sent(pipeline: Pipeline
     assert not pipeline.mails("to-be-cancelled")
 
 
-def test_a_message_too_large_for_an_item_is_stored_in_the_payload_bucket(
+def test_a_posted_message_that_is_too_large_for_an_item_is_sent_whole(
     pipeline: Pipeline, api_url: str
 ) -> None:
     text = "A long line.\n" * 40_000
@@ -135,7 +135,7 @@ def test_the_link_in_a_mail_opens_a_page_that_changes_no_choice(
     pipeline.one_mail("gardening-2")
 
 
-def test_one_click_opts_out_of_that_topic_only_and_the_ledger_records_the_reason(
+def test_one_click_opts_out_only_of_the_topic_of_the_mail_and_the_ledger_records_the_reason(
     pipeline: Pipeline, gardening_mail: Item
 ) -> None:
     assert http_reply("POST", link_of(gardening_mail), ONE_CLICK, Content_Type=FORM).status == 200
@@ -166,7 +166,9 @@ def test_an_operator_opts_a_recipient_out_and_in_again_on_request(pipeline: Pipe
     pipeline.one_mail("gardening-8")
 
 
-def test_a_forged_link_opens_no_page_and_opts_no_recipient_out(api_url: str, gardening_mail: Item) -> None:
+def test_a_forged_opt_out_link_is_refused_for_its_page_and_for_one_click(
+    api_url: str, gardening_mail: Item
+) -> None:
     link = link_of(gardening_mail)
     forged = link[:-1] + ("A" if link[-1] != "A" else "B")
     assert http_reply("GET", forged).status == 404

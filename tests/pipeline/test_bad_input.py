@@ -79,7 +79,7 @@ def test_a_bad_item_fails_with_a_sentence_that_names_the_field_and_the_remedy(
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_an_unusual_but_valid_neighbour_is_sent_once(burst: Burst, name: str) -> None:
+def test_an_unusual_but_valid_item_beside_bad_items_is_sent_once(burst: Burst, name: str) -> None:
     item = burst.odd[name]
     row = burst.row(item)
     assert row["status"] in ACCEPTED, row
@@ -92,7 +92,7 @@ def test_a_variable_is_never_read_as_a_template(burst: Burst) -> None:
     assert sent["content"]["subject"] == "{{ 7 * 7 }}{% raw %}, there is a message for you"
 
 
-def test_the_bad_items_are_found_by_the_index_of_failures(burst: Burst, pipeline: Pipeline) -> None:
+def test_the_index_of_failures_contains_each_bad_mail(burst: Burst, pipeline: Pipeline) -> None:
     partitions = {burst.row(item)["failed_as"] for item in burst.bad.values() if item["event_type"] == "mail"}
     found = set()
     for partition in partitions:
@@ -112,6 +112,8 @@ def test_a_bad_item_does_not_become_a_dead_letter(burst: Burst, pipeline: Pipeli
     assert not [item["id"] for item in burst.bad.values() if item["id"] in dead]
 
 
-def test_the_stream_gave_up_on_none_of_the_bad_items(burst: Burst, pipeline: Pipeline) -> None:
+def test_lambda_does_not_give_up_a_stream_batch_because_of_a_bad_item(
+    burst: Burst, pipeline: Pipeline
+) -> None:
     given_up = json.dumps(unprocessed(pipeline))
     assert not [item["id"] for item in burst.bad.values() if json.dumps(item["id"]) in given_up]

@@ -46,13 +46,15 @@ def test_each_person_with_news_has_one_mail_despite_repeated_starts(repeated_cam
     }
 
 
-def test_people_outside_of_the_audience_get_no_mail(pipeline: Pipeline, repeated_campaign: Campaign) -> None:
+def test_people_outside_of_the_audience_do_not_get_a_message(
+    pipeline: Pipeline, repeated_campaign: Campaign
+) -> None:
     rows = [row for row in pipeline.ledger_items().values() if row["id"].startswith(f"{CAMPAIGN}#repeated#")]
     assert {row["id"] for row in rows} == set(repeated_campaign.expected)
     assert {row["status"] for row in rows} <= set(ACCEPTED)
 
 
-def test_each_mail_greets_its_reader_and_can_be_opted_out_of_with_one_click(
+def test_a_mail_of_a_campaign_has_a_subject_and_its_opt_out_link_in_a_header_and_in_the_text(
     repeated_campaign: Campaign,
 ) -> None:
     (sent,) = next(iter(repeated_campaign.mails().values()))

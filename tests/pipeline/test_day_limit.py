@@ -48,7 +48,9 @@ def test_a_campaign_above_the_daily_limit_waits_and_its_status_shows_it(pipeline
     assert not pipeline.dead_letters(pipeline.output("CollectDlqUrl"))
 
 
-def test_a_code_that_ses_refuses_for_the_day_waits_and_uses_no_try(pipeline: Pipeline) -> None:
+def test_a_mail_that_ses_refuses_for_the_day_waits_until_it_expires_and_is_not_a_dead_letter(
+    pipeline: Pipeline,
+) -> None:
     expires = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(time.time() + 5))}Z"
     with pipeline.day_closed(1):
         with pipeline.release_stopped():

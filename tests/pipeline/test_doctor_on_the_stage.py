@@ -28,7 +28,7 @@ def test_a_running_stage_fails_no_check_of_its_channels(pipeline: Pipeline) -> N
     assert good == set(subjects)
 
 
-def test_dead_letters_and_alarms_are_checked(pipeline: Pipeline) -> None:
+def test_the_doctor_checks_dead_letter_queues_and_alarms(pipeline: Pipeline) -> None:
     # Other tests leave dead letters: what is found differs, that it is found does not.
     _, said, errors = diagnosed(pipeline, "queues", "alarms")
     assert errors == ""

@@ -121,7 +121,7 @@ def test_an_unreadable_body_soon_becomes_a_dead_letter(pipeline: Pipeline) -> No
 
 
 @pytest.mark.usefixtures("ended_messages")
-def test_a_fax_that_waits_for_its_time_is_called_once_despite_a_second_queue_message(
+def test_a_fax_that_waits_for_its_send_at_is_sent_once_despite_a_second_queue_message(
     pipeline: Pipeline,
 ) -> None:
     pipeline.until_ended(WAITING, event_type="fax", seconds=SECONDS)

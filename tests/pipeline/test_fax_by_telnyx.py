@@ -34,7 +34,9 @@ def ended_faxes(pipeline: Pipeline) -> Iterator[None]:
         ("telnyx-twice", ["busy", "busy", "delivered"]),
     ],
 )
-def test_a_fax_arrives_once_by_telnyx(pipeline: Pipeline, id_: str, statuses: list[str]) -> None:
+def test_a_fax_by_telnyx_is_tried_again_while_its_line_is_busy_and_is_delivered_once(
+    pipeline: Pipeline, id_: str, statuses: list[str]
+) -> None:
     calls = pipeline.calls(id_)
     assert [call["status"] for call in calls] == statuses
     assert {call["provider"] for call in calls} == {"telnyx"}

@@ -47,7 +47,7 @@ def test_an_import_counts_every_row(report: dict[str, Any]) -> None:
 
 
 @pytest.mark.usefixtures("report")
-def test_each_recipient_has_exactly_one_mail(pipeline: Pipeline) -> None:
+def test_each_valid_row_of_an_imported_file_is_sent_as_exactly_one_mail(pipeline: Pipeline) -> None:
     expected = {f"{PREFIX}-{row}" for row in range(ROWS)} - {f"{PREFIX}-{row}" for row in BAD}
 
     pipeline.until_ended(*expected)

@@ -16,7 +16,7 @@ def bucket(pipeline: Pipeline) -> str:
     return pipeline.output("PayloadBucketName")
 
 
-def test_five_attributes_are_enough_for_a_mail_with_correlation_tags_and_configuration_set(
+def test_a_message_with_only_an_address_and_a_name_becomes_a_mail_of_the_default_template(
     pipeline: Pipeline,
 ) -> None:
     pipeline.put(
@@ -53,7 +53,7 @@ def test_the_ledger_contains_provider_recipient_and_number_of_attempts(pipeline:
     assert "failed_as" not in row
 
 
-def test_fifty_recipients_with_cc_and_bcc_get_one_mail(pipeline: Pipeline) -> None:
+def test_one_mail_is_sent_to_fifty_recipients_including_cc_and_bcc(pipeline: Pipeline) -> None:
     to = [f"reader{number}@example.com" for number in range(46)]
     cc, bcc = ["Cc One <cc1@example.com>", "cc2@example.com"], ["bcc1@example.com", "bcc2@example.com"]
     pipeline.put(mail_item("list-of-50", email=None, to=to, cc=cc, bcc=bcc))
@@ -62,7 +62,9 @@ def test_fifty_recipients_with_cc_and_bcc_get_one_mail(pipeline: Pipeline) -> No
     assert pipeline.ledger("list-of-50")["to"] == to
 
 
-def test_a_message_of_the_lane_bulk_uses_the_bulk_queue_and_its_own_function(pipeline: Pipeline) -> None:
+def test_a_message_of_the_lane_bulk_is_handled_by_the_bulk_function_instead_of_the_normal_one(
+    pipeline: Pipeline,
+) -> None:
     normal, bulk = pipeline.output("SendMailFunctionName"), pipeline.output("SendMailBulkFunctionName")
     pipeline.put(
         mail_item("campaign", lane="bulk"), mail_item("bad-campaign", lane="bulk", template="nowhere")
@@ -73,7 +75,7 @@ def test_a_message_of_the_lane_bulk_uses_the_bulk_queue_and_its_own_function(pip
     assert not pipeline.logged(normal, "campaign")
 
 
-def test_mails_to_other_recipients_are_redirected_to_the_testers_if_recipients_are_limited(
+def test_a_stage_with_limited_recipients_redirects_mails_to_anyone_else_to_the_testers(
     pipeline: Pipeline,
 ) -> None:
     reader, testers, stranger = "reader@example.com", "testers@example.org", "stranger@example.com"

@@ -26,7 +26,7 @@ def test_a_message_that_an_operator_sends_arrives_and_the_command_waits_for_the_
     assert pipeline.one_mail("by-operator")["to"] == "ada@example.com"
 
 
-def test_the_same_message_sent_again_exists_and_is_not_sent_twice(
+def test_a_message_that_an_operator_sends_again_is_reported_as_existing_and_is_not_sent_twice(
     pipeline: Pipeline, operators_mail: dict[str, Any]
 ) -> None:
     words = ("--to", "ada@example.com", "--subject", "Hello", "--text", "By hand.", "--id", "by-operator")
@@ -34,7 +34,7 @@ def test_the_same_message_sent_again_exists_and_is_not_sent_twice(
     assert pipeline.one_mail("by-operator")
 
 
-def test_the_status_of_a_message_contains_its_outcome_and_not_its_content(
+def test_messages_show_prints_the_outcome_of_a_message_and_not_its_content(
     pipeline: Pipeline, operators_mail: dict[str, Any]
 ) -> None:
     answer = answer_of(pipeline, "messages", "show", "by-operator")
@@ -53,7 +53,9 @@ def test_a_message_that_the_stage_would_refuse_is_refused_before_it_is_put(pipel
     assert answer_of(pipeline, "messages", "show", "never-put", codes=(1,))["messages"] == []
 
 
-def test_a_message_that_failed_is_among_the_failures_with_its_recipient_masked(pipeline: Pipeline) -> None:
+def test_messages_list_with_the_option_mask_shows_a_failed_message_without_its_recipient(
+    pipeline: Pipeline,
+) -> None:
     pipeline.put({"id": "failing-17", "event_type": "mail", "to": "vincent@", "subject": "S", "text": "T"})
     pipeline.until_ended("failing-17")
     words = ("--status", "failure", "--since", "1h", "--channel", "mail", "--reason", "invalid")

@@ -183,7 +183,7 @@ def answers_of_commands(pipeline: Pipeline) -> dict[str, list[Result]]:
 
 
 @pytest.mark.parametrize("name", [name for name in RINGING if name != SILENT])
-def test_an_alarm_rings_for_its_reason_and_its_page_leads_to_the_cause(
+def test_an_alarm_rings_for_its_reason_and_the_first_command_of_its_docs_page_prints_the_cause(
     answers_of_commands: dict[str, list[Result]], name: str
 ) -> None:
     results = answers_of_commands[name]
@@ -207,7 +207,7 @@ def commands_of_alarm(page: str, id_: str) -> list[list[str]]:
     return [[local.get(word, word) for word in words] for words in ours]
 
 
-def test_the_warning_that_bulk_waits_is_silent_while_codes_wait_too(
+def test_the_warning_that_bulk_mails_wait_is_silent_while_normal_mails_wait_too(
     pipeline: Pipeline, answers_of_commands: dict[str, list[Result]]
 ) -> None:
     assert "Bulk waits until about" in answers_of_commands[SILENT][0].stdout

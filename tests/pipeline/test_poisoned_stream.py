@@ -18,7 +18,9 @@ def counts(printed: str) -> tuple[int, int, int]:
     return answer["found"], answer["records"], answer["left"]
 
 
-def test_the_poisoned_record_is_alone_and_whole_in_the_bucket(trouble: Trouble) -> None:
+def test_the_batch_that_lambda_gave_up_is_in_the_bucket_with_only_the_complete_poisoned_record(
+    trouble: Trouble,
+) -> None:
     (document,) = trouble.given_up
     assert document["requestContext"]["condition"] == "RetryAttemptsExhausted"
     (record,) = json.loads(document["payload"])["Records"]

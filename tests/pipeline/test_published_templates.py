@@ -27,7 +27,7 @@ def parts(text: str) -> dict[str, str]:
     return {"letter/subject.txt": "A letter", "letter/body.txt": text}
 
 
-def test_a_message_has_the_published_version_which_the_ledger_and_the_callback_contain(
+def test_a_mail_uses_the_published_version_of_its_template_which_the_ledger_and_the_callback_name(
     pipeline: Pipeline,
 ) -> None:
     pipeline.put(
@@ -53,7 +53,7 @@ def test_the_environment_file_of_the_local_stage_connects_to_its_database(pipeli
         assert connection.execute("SELECT count(*) FROM users").fetchone() != (0,)
 
 
-def test_bulk_mails_and_texts_use_published_templates_too(pipeline: Pipeline) -> None:
+def test_bulk_mails_and_sms_use_the_published_version_of_their_template(pipeline: Pipeline) -> None:
     pipeline.put(
         mail_item("published-bulk", template="letter", lane="bulk"),
         {
@@ -69,7 +69,9 @@ def test_bulk_mails_and_texts_use_published_templates_too(pipeline: Pipeline) ->
     assert pipeline.ledger("published-text", "sms")["template_version"] == 1
 
 
-def test_a_message_may_name_a_version_that_is_not_current(pipeline: Pipeline, published: Published) -> None:
+def test_a_message_gets_the_template_version_that_it_names_and_fails_if_that_does_not_exist(
+    pipeline: Pipeline, published: Published
+) -> None:
     version, _ = published.put(LETTER, parts("Dear {{ first_name }}, version two"), {}, {})
     published.roll_back(LETTER)
     pipeline.put(mail_item("names-a-version", template="letter", template_version=version.number))

@@ -31,7 +31,9 @@ def counts_of_queue(answer: dict[str, Any]) -> dict[str, Any]:
     return dict(queue)
 
 
-def test_redriven_letters_are_sent_once_and_already_sent_ones_are_not_sent_again(pipeline: Pipeline) -> None:
+def test_redriven_dead_letters_are_sent_once_and_those_already_sent_are_not_sent_again(
+    pipeline: Pipeline,
+) -> None:
     pipeline.put(mail_item("redriven-before"))
     pipeline.one_mail("redriven-before")
     items = [mail_item("redriven-before"), mail_item("redriven-1"), mail_item("redriven-2")]
@@ -52,7 +54,7 @@ def test_redriven_letters_are_sent_once_and_already_sent_ones_are_not_sent_again
     assert not pipeline.dead_letters(dead) & {json.dumps(each) for each in items}
 
 
-def test_a_fax_is_redriven_into_its_line(pipeline: Pipeline) -> None:
+def test_a_fax_that_is_redriven_from_its_dead_letter_queue_is_sent_once(pipeline: Pipeline) -> None:
     number = "+16175550177"
     body = {"fax_id": "redriven-fax", "to": number, "pdf_url": "https://example.com/faxes/redriven-fax.pdf"}
     pipeline.sqs.send_message(

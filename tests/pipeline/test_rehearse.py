@@ -44,7 +44,9 @@ def test_every_step_of_a_rehearsal_on_a_healthy_stage_succeeds_and_the_report_co
     }
 
 
-def test_the_report_names_the_failed_steps_if_ses_refuses(pipeline: Pipeline) -> None:
+def test_the_report_of_a_rehearsal_names_the_failed_steps_if_ses_throttles_its_mails(
+    pipeline: Pipeline,
+) -> None:
     pipeline.trouble("ses", {"throttled": 1.0})
     try:
         code, report = rehearsed(pipeline, "--seconds", "0.2")

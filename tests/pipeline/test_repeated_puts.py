@@ -28,7 +28,9 @@ def test_an_item_that_is_deleted_and_put_again_sends_no_second_mail(pipeline: Pi
     assert pipeline.ledger("reborn") == row
 
 
-def test_a_failed_item_put_again_and_again_stays_failed_until_its_id_is_new(pipeline: Pipeline) -> None:
+def test_a_failed_item_that_is_corrected_and_put_again_stays_failed_unless_its_id_is_new(
+    pipeline: Pipeline,
+) -> None:
     pipeline.put(mail_item("wrong", email="nobody"))
     sentence = pipeline.failure("wrong")
     pipeline.delete("wrong")

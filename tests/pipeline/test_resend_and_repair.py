@@ -68,7 +68,9 @@ def test_abandoned_messages_are_found_by_a_scan_and_sent_once(pipeline: Pipeline
     assert [len(accepted_mails(pipeline, id_)) for id_ in ("lost-wait", "never-begun")] == [1, 1]
 
 
-def test_a_message_that_is_named_to_repair_is_queued_at_once_and_sent_once(pipeline: Pipeline) -> None:
+def test_a_stuck_message_that_is_named_in_a_resend_is_queued_at_once_and_sent_once(
+    pipeline: Pipeline,
+) -> None:
     strand(pipeline, "named")
     pipeline.dynamodb.delete_item(TableName=LEDGER, Key=typed({"id": "named", "event_type": "mail"}))
     assert answer_of(pipeline, "messages", "resend", "named", "--yes")["counts"] == {"resent": 1}

@@ -28,7 +28,9 @@ def test_a_mail_is_not_sent_before_a_send_at_a_few_seconds_ahead(pipeline: Pipel
     assert due <= accepted < due + timedelta(seconds=60)
 
 
-def test_a_send_at_twenty_minutes_ahead_waits_in_the_ledger_without_its_content(pipeline: Pipeline) -> None:
+def test_a_mail_whose_send_at_is_twenty_minutes_ahead_waits_in_the_ledger_without_its_content(
+    pipeline: Pipeline,
+) -> None:
     due = ahead(minutes=20).replace(microsecond=0)
     put_waiting(pipeline, "later", send_at=due.isoformat())
     row = pipeline.ledger("later")
@@ -49,7 +51,7 @@ def test_a_mail_is_sent_once_at_its_time_despite_a_second_queue_message(pipeline
     assert pipeline.one_mail("due")
 
 
-def test_the_rule_alone_starts_the_round_that_queues_a_due_mail(pipeline: Pipeline) -> None:
+def test_a_due_mail_is_sent_by_the_round_that_the_schedule_of_release_starts(pipeline: Pipeline) -> None:
     item = put_waiting(pipeline, "by-rule")
     pipeline.put(item | {"send_at": ahead(seconds=-1).isoformat()})
     pipeline.make_due("by-rule")

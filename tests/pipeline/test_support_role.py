@@ -94,7 +94,7 @@ def granted() -> list[Grant]:
     return [*grants_of("support", [policy])]
 
 
-def test_the_policy_of_a_support_team_contains_exactly_the_rights_that_its_commands_use(
+def test_the_policy_of_a_support_team_grants_exactly_what_its_commands_and_console_pages_use(
     iam_requests: set[Request],
 ) -> None:
     grants = granted()

@@ -13,16 +13,14 @@ def accepted_after(pipeline: Pipeline, id_: str, started: float, nth: int = 0) -
     return datetime.fromisoformat(pipeline.mails(id_)[nth]["received_at"]).timestamp() - started
 
 
-def test_a_throttled_mail_goes_back_to_the_queue_and_is_sent_once(
-    pipeline: Pipeline, trouble: Trouble
-) -> None:
+def test_a_throttled_mail_is_sent_once_and_has_one_attempt(pipeline: Pipeline, trouble: Trouble) -> None:
     pipeline.one_mail("throttled-once")
     row = trouble.rows["throttled-once"]
     assert row["attempts"] == 1
     assert [entry["status"] for entry in row["history"]] == ["sent"]
 
 
-def test_a_throttled_mail_does_not_wait_for_its_lease(pipeline: Pipeline, trouble: Trouble) -> None:
+def test_a_throttled_mail_is_sent_before_its_lease_has_ended(pipeline: Pipeline, trouble: Trouble) -> None:
     assert accepted_after(pipeline, "throttled-once", trouble.put_at) < LEASE_SECONDS
 
 
@@ -34,7 +32,7 @@ def test_a_mail_after_a_server_error_of_the_provider_is_sent_once_when_its_lease
     pipeline.until_logged(pipeline.output("SendMailFunctionName"), "resending", '"error-once"')
 
 
-def test_a_mail_with_a_lost_response_and_no_evidence_is_sent_again_after_the_lease_and_no_third_time(
+def test_a_mail_whose_response_is_lost_without_evidence_is_sent_exactly_once_more_after_its_lease(
     pipeline: Pipeline, trouble: Trouble
 ) -> None:
     first, second = pipeline.mails("lost-answer-once")
@@ -52,7 +50,7 @@ def test_a_mail_with_a_lost_response_is_not_sent_again_if_an_event_proves_it(pip
     assert (row["status"], row["provider_id"]) == ("delivered", sent["provider_id"])
 
 
-def test_a_mail_with_a_lost_response_on_a_holding_channel_fails_as_unknown_and_is_not_sent_again(
+def test_a_mail_with_a_lost_response_fails_and_is_not_sent_again_if_on_unknown_is_hold(
     pipeline: Pipeline, trouble: Trouble
 ) -> None:
     assert len(pipeline.mails("held")) == 1
@@ -61,7 +59,7 @@ def test_a_mail_with_a_lost_response_on_a_holding_channel_fails_as_unknown_and_i
 
 
 @pytest.mark.usefixtures("trouble")
-def test_a_held_mail_becomes_delivered_if_its_events_arrive(pipeline: Pipeline) -> None:
+def test_a_mail_that_failed_as_unknown_becomes_delivered_if_its_events_arrive(pipeline: Pipeline) -> None:
     pipeline.until_status("delivered", "held")
     assert not {"error", "failed_as"} & pipeline.ledger("held").keys()
 

@@ -52,7 +52,9 @@ def test_the_callback_of_a_failed_mail_contains_its_reason(pipeline: Pipeline) -
     assert payload["message"].startswith("Failed to send mail: email: ")
 
 
-def test_a_webhook_message_is_delivered_once_signed_with_its_payload(pipeline: Pipeline) -> None:
+def test_a_webhook_message_is_delivered_once_with_its_payload_and_a_valid_signature(
+    pipeline: Pipeline,
+) -> None:
     pipeline.put(webhook_to(pipeline, "hook"))
     pipeline.until_ended("hook", event_type="webhook", seconds=SECONDS)
     (request,) = callbacks.read(pipeline.received("messages", "hook"), pipeline.receivers_key())
@@ -61,7 +63,9 @@ def test_a_webhook_message_is_delivered_once_signed_with_its_payload(pipeline: P
     assert pipeline.ledger("hook", "webhook")["status"] == "sent"
 
 
-def test_an_endpoint_that_fails_is_tried_again_with_the_same_webhook_id(pipeline: Pipeline) -> None:
+def test_a_webhook_to_an_endpoint_that_fails_is_tried_again_with_the_same_webhook_id(
+    pipeline: Pipeline,
+) -> None:
     pipeline.put(webhook_to(pipeline, "flaky", "flaky/2"))
     pipeline.until_ended("flaky", event_type="webhook", seconds=SECONDS)
     requests = callbacks.read(pipeline.received("messages", "flaky"), pipeline.receivers_key())
@@ -83,7 +87,7 @@ def test_a_callback_to_an_endpoint_that_fails_is_tried_again(pipeline: Pipeline)
     assert max(map(len, bodies.values())) == 2
 
 
-def test_an_endpoint_that_answers_gone_ends_the_message_without_a_second_try(pipeline: Pipeline) -> None:
+def test_a_webhook_fails_without_a_second_try_if_its_endpoint_responds_with_gone(pipeline: Pipeline) -> None:
     pipeline.put(webhook_to(pipeline, "gone", "gone"))
     pipeline.until_ended("gone", event_type="webhook", seconds=SECONDS)
     row = pipeline.ledger("gone", "webhook")

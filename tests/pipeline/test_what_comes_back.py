@@ -77,7 +77,7 @@ def test_a_text_message_is_delivered_with_its_segments_counted(pipeline: Pipelin
     assert (taken["to"], taken["provider_id"]) == ("+12125550170", row["provider_id"])
 
 
-def test_a_landline_is_undelivered_and_its_next_message_suppressed(pipeline: Pipeline) -> None:
+def test_an_sms_to_a_landline_is_undelivered_and_the_next_one_is_suppressed(pipeline: Pipeline) -> None:
     pipeline.put(sms_to("landline", LANDLINE))
     pipeline.until_status("undelivered", "landline", event_type="sms", seconds=SECONDS)
     until(lambda: is_suppressed(pipeline, LANDLINE, "sms"), SECONDS, lambda: "not marked")
@@ -91,7 +91,7 @@ def is_suppressed(pipeline: Pipeline, recipient: str, channel: str) -> bool:
     return recipient in list_.find(channel, [recipient])
 
 
-def test_a_stop_suppresses_texts_until_a_start_and_a_start_that_is_posted_again_ends_no_later_stop(
+def test_a_stop_suppresses_sms_until_a_start_and_a_repeated_start_does_not_end_a_later_stop(
     pipeline: Pipeline,
 ) -> None:
     number = "+12125550176"
@@ -117,7 +117,7 @@ def test_a_stop_suppresses_texts_until_a_start_and_a_start_that_is_posted_again_
     assert is_suppressed(pipeline, number, "sms")
 
 
-def test_a_text_to_a_number_at_aws_is_received_by_the_topic(pipeline: Pipeline) -> None:
+def test_a_revoke_that_is_texted_to_a_number_at_aws_suppresses_sms_to_its_sender(pipeline: Pipeline) -> None:
     number = "+12125550177"
     text = {
         "originationNumber": number,
@@ -143,7 +143,9 @@ def texted(pipeline: Pipeline, number: str, body: str) -> str:
     return str(said["sid"])
 
 
-def test_a_callback_without_twilios_signature_is_refused_and_changes_nothing(pipeline: Pipeline) -> None:
+def test_a_twilio_callback_changes_the_ledger_once_and_only_if_its_signature_is_valid(
+    pipeline: Pipeline,
+) -> None:
     pipeline.put(sms_to("forged", "+12125550134"))
     pipeline.until_ended("forged", event_type="sms", seconds=SECONDS)
     sid = str(pipeline.ledger("forged", "sms")["provider_id"])
@@ -169,7 +171,9 @@ def test_a_callback_without_twilios_signature_is_refused_and_changes_nothing(pip
     assert pipeline.ledger("forged", "sms") == before
 
 
-def test_a_push_to_a_token_is_sent_and_a_disabled_one_fails_and_is_marked(pipeline: Pipeline) -> None:
+def test_a_push_to_an_enabled_token_is_sent_and_one_to_a_disabled_token_suppresses_it(
+    pipeline: Pipeline,
+) -> None:
     pipeline.put(push_to_token("pushed", "device-pushed"), push_to_token("off", "device-disabled-off"))
     pipeline.until_ended("pushed", "off", event_type="push", seconds=SECONDS)
     assert pipeline.ledger("pushed", "push")["status"] == "sent"
@@ -179,7 +183,9 @@ def test_a_push_to_a_token_is_sent_and_a_disabled_one_fails_and_is_marked(pipeli
     assert is_suppressed(pipeline, "android#device-disabled-off", "push")
 
 
-def test_a_device_that_sns_disabled_gets_pushes_again_after_a_lift(pipeline: Pipeline) -> None:
+def test_a_device_that_sns_disabled_gets_pushes_again_after_its_suppression_is_lifted(
+    pipeline: Pipeline,
+) -> None:
     token = "device-registers-again"
     sns = LocalSession().client("sns", endpoint_url=pipeline.running.endpoints.sns, config=patient())
     applications = [
@@ -205,7 +211,7 @@ def test_a_device_that_sns_disabled_gets_pushes_again_after_a_lift(pipeline: Pip
         ("soft", "undelivered", False),
     ],
 )
-def test_a_mail_ends_as_its_simulator_address_of_ses_determines(
+def test_a_mail_to_a_simulator_address_of_ses_gets_the_status_that_the_address_stands_for(
     pipeline: Pipeline, course: str, status: str, marked: bool
 ) -> None:
     address = f"{course}+pipeline@simulator.amazonses.com"
@@ -218,7 +224,7 @@ def test_a_mail_ends_as_its_simulator_address_of_ses_determines(
         assert not is_suppressed(pipeline, address, "mail")
 
 
-def test_each_of_several_recipients_has_an_outcome(pipeline: Pipeline) -> None:
+def test_the_ledger_item_of_a_mail_has_the_outcome_of_each_of_its_recipients(pipeline: Pipeline) -> None:
     bounces = "bounce+several@simulator.amazonses.com"
     pipeline.put(mail_item("several", email=["ada@example.com", bounces]))
     pipeline.until_status("bounced", "several", seconds=SECONDS)
@@ -268,6 +274,6 @@ def test_a_message_with_a_lost_response_and_no_callback_is_looked_up_and_not_sen
     pipeline.until_logged(pipeline.output("SendSmsFunctionName"), "an earlier try was accepted")
 
 
-def test_the_queue_of_events_is_empty_at_the_end(pipeline: Pipeline) -> None:
+def test_the_queue_of_events_is_empty_after_the_other_tests_of_this_file(pipeline: Pipeline) -> None:
     url = pipeline.output("FeedbackQueueUrl")
     until(lambda: pipeline.queue_is_empty(url), SECONDS, lambda: "events wait")

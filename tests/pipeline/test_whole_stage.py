@@ -39,7 +39,9 @@ def at_rest(pipeline: Pipeline) -> Pipeline:
     return pipeline
 
 
-def test_every_mail_that_ses_accepted_belongs_to_a_message_and_none_was_sent_twice(at_rest: Pipeline) -> None:
+def test_each_accepted_mail_belongs_to_a_message_and_was_sent_once_unless_its_response_was_lost(
+    at_rest: Pipeline,
+) -> None:
     accepted = Counter(each["content"]["headers"]["X-Correlation-ID"] for each in at_rest.inbox())
     twice = {mark for mark, count in accepted.items() if count > 1}
     assert twice <= {correlation(id_) for id_ in LOST_ANSWERS}
@@ -98,7 +100,7 @@ def stage_with_waiting(at_rest: Pipeline) -> Iterator[Pipeline]:
         yield at_rest
 
 
-def test_the_search_has_each_message_of_the_ledger_with_its_status(stage_with_waiting: Pipeline) -> None:
+def test_the_search_table_has_the_rows_of_each_message_of_the_ledger(stage_with_waiting: Pipeline) -> None:
     secret = CachedSecret(stage_with_waiting.secrets, f"mailroom-{STAGE}-search-key", time.time)
     items = stage_with_waiting.ledger_items().values()
     assert {"delivered", "failed", "scheduled"} <= {item["status"] for item in items}
@@ -112,7 +114,7 @@ def test_the_search_has_each_message_of_the_ledger_with_its_status(stage_with_wa
     until(lambda: not missing(), ENDED_SECONDS, lambda: f"search does not have {missing()}")
 
 
-def test_the_processes_of_the_stage_are_running_at_the_end(at_rest: Pipeline) -> None:
+def test_the_processes_of_the_stage_are_still_running_after_the_other_tests(at_rest: Pipeline) -> None:
     assert all(process.alive() for process in at_rest.running.processes.values())
 
 

@@ -43,7 +43,7 @@ def open_folder() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("death", [signal.SIGTERM, signal.SIGKILL])
-def test_a_server_and_its_data_are_removed_if_its_starter_dies(
+def test_an_embedded_server_and_its_data_are_removed_if_the_process_that_started_it_dies(
     open_folder: Path, death: signal.Signals
 ) -> None:
     folder, (port,) = open_folder / "server", free_ports(1)

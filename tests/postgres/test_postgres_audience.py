@@ -58,7 +58,7 @@ def test_a_full_last_page_has_no_successor(databases: Databases) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 1000])
 @pytest.mark.parametrize("kind", ["integer", "text"])
-def test_a_second_row_of_a_key_is_a_fault_wherever_its_page_ends(
+def test_a_second_row_with_the_same_key_is_a_fault_whatever_the_size_of_a_page(
     databases: Databases, kind: str, size: int
 ) -> None:
     asked = audience(databases, f"SELECT key::{kind} FROM unnest(ARRAY[1, 1, 2, 3, 3]) AS key")
@@ -68,7 +68,7 @@ def test_a_second_row_of_a_key_is_a_fault_wherever_its_page_ends(
     ]
 
 
-def test_a_good_row_after_a_bad_one_of_its_key_is_collected_wherever_their_page_ends(
+def test_a_valid_row_after_an_invalid_one_with_the_same_key_is_collected_whatever_the_page_size(
     databases: Databases,
 ) -> None:
     query = "SELECT 1 AS key, NULL AS email UNION ALL SELECT 1, 'a@example.com'"
@@ -221,7 +221,7 @@ def test_a_value_that_python_cannot_represent_is_a_fault_and_the_other_rows_are_
     assert faults(asked, size) == [f"key 2, column more: {problem}"]
 
 
-def test_a_row_with_an_invalid_key_is_named_by_its_place(databases: Databases) -> None:
+def test_the_fault_of_a_row_with_an_invalid_key_names_its_place_in_the_page(databases: Databases) -> None:
     query = "SELECT repeat('k', 101) AS key UNION SELECT E'a\\nb' UNION SELECT ''"
     assert faults(audience(databases, query)) == [
         "row 1 of the page, column key: is empty; every entry needs a unique key",
@@ -285,7 +285,7 @@ def test_a_query_may_use_the_scheduled_time_of_its_run(databases: Databases) -> 
     ],
 )
 @pytest.mark.parametrize("size", [1, 1000])
-def test_a_query_that_cannot_be_an_audience_stops_the_run(
+def test_a_query_that_cannot_be_an_audience_is_refused_with_the_reason(
     databases: Databases, query: str, problem: str, size: int
 ) -> None:
     with pytest.raises(Invalid) as fault:

@@ -30,7 +30,7 @@ def held_rows(app: Connection) -> int:
     return int(row[0])
 
 
-def test_the_secret_and_the_connection_are_read_and_opened_only_on_request(
+def test_the_secret_is_read_and_a_connection_opened_only_when_one_is_requested(
     databases: Databases, vault: Vault, app: Connection
 ) -> None:
     assert (vault.reads, held_rows(app)) == (0, 0)
@@ -41,7 +41,7 @@ def test_the_secret_and_the_connection_are_read_and_opened_only_on_request(
 
 
 @pytest.mark.parametrize("query", ["SELECT 1", "SELECT 1 / 0"])
-def test_a_connection_is_closed_at_its_end_also_if_that_is_an_error(
+def test_a_connection_is_closed_at_the_end_of_its_block_even_after_an_error(
     databases: Databases, app: Connection, query: str
 ) -> None:
     with suppress(psycopg.errors.DivisionByZero), databases.connection("app") as connection:
@@ -52,7 +52,9 @@ def test_a_connection_is_closed_at_its_end_also_if_that_is_an_error(
     assert held_rows(app) == 0
 
 
-def test_a_connection_commits_at_its_end_and_rolls_back_after_an_error(databases: Databases) -> None:
+def test_a_connection_commits_at_the_end_of_its_block_and_rolls_back_after_an_error(
+    databases: Databases,
+) -> None:
     with databases.connection("app") as connection:
         connection.execute("CREATE TABLE notes (text text)")
     with pytest.raises(psycopg.errors.DivisionByZero), databases.connection("app") as connection:
@@ -113,7 +115,7 @@ def test_a_server_without_tls_is_refused_if_the_settings_require_tls(make: Make,
 
 
 @pytest.mark.parametrize("field", ["host", "username", "password", "dbname"])
-def test_a_missing_field_of_the_secret_is_named_and_the_others_are_not_shown(
+def test_the_error_names_a_missing_field_of_the_database_secret_without_values_of_the_others(
     databases: Databases, vault: Vault, field: str
 ) -> None:
     shown = {name: str(value) for name, value in vault.secret.items()}
@@ -132,7 +134,7 @@ def test_a_missing_field_of_the_secret_is_named_and_the_others_are_not_shown(
         ({"password": None}, "Expected `str`, got `null` - at `$.password`"),
     ],
 )
-def test_an_invalid_field_of_the_secret_is_named(
+def test_the_error_names_an_invalid_field_of_the_database_secret_and_its_problem(
     databases: Databases, vault: Vault, change: dict[str, object], problem: str
 ) -> None:
     vault.secret |= change
@@ -180,7 +182,7 @@ def test_the_port_of_a_database_secret_may_be_a_text(databases: Databases, vault
     assert one(databases) == 1
 
 
-def test_an_unknown_database_is_named_with_the_known_ones(databases: Databases) -> None:
+def test_the_error_about_an_unknown_database_names_the_known_ones(databases: Databases) -> None:
     with pytest.raises(
         LookupError, match="no database 'other'; the settings have app: add it under databases"
     ):

@@ -70,7 +70,7 @@ def order_item(at: int, **changes: Any) -> dict[str, Any]:
     return {"id": f"order-{at}", "event_type": "mail", "to": "ada@example.com", "template": "order"} | changes
 
 
-def test_each_row_is_put_unchanged_and_marked(world: OutboxWorld) -> None:
+def test_each_outbox_row_is_put_into_the_mailbox_unchanged_and_marked_as_put(world: OutboxWorld) -> None:
     orders = [order_item(at, total=at) for at in range(7)]
     world.order(*orders)
     assert world.relay().accepted == 7
@@ -136,7 +136,7 @@ def test_a_number_of_an_outbox_row_keeps_its_digits(world: OutboxWorld) -> None:
     assert (order["price"], order["n"]) == (Decimal("19.9"), Decimal("12345678901234567890.123456789"))
 
 
-def test_rows_that_aws_does_not_accept_are_put_by_the_next_run(
+def test_rows_that_are_not_put_because_dynamodb_is_unreachable_are_put_by_the_next_relay(
     world: OutboxWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.order(order_item(1), order_item(2), order_item(3), order_item(4))
@@ -151,7 +151,9 @@ def _unreachable(**_request: Any) -> None:
     raise EndpointConnectionError(endpoint_url="https://dynamodb.example.com")
 
 
-def test_two_simultaneous_relays_take_different_rows(world: OutboxWorld, app: Connection) -> None:
+def test_a_relay_leaves_rows_that_another_transaction_has_locked_to_a_later_relay(
+    world: OutboxWorld, app: Connection
+) -> None:
     world.order(*(order_item(at) for at in range(6)))
     with app.transaction():
         app.execute("SELECT row_id FROM mailroom_outbox ORDER BY row_id LIMIT 2 FOR UPDATE")

@@ -72,7 +72,9 @@ def test_each_person_with_new_followers_who_wants_the_mail_is_found_once(databas
     ]
 
 
-def test_a_run_selects_the_week_before_its_scheduled_time(databases: Databases) -> None:
+def test_a_run_finds_the_people_with_new_followers_in_the_week_before_its_scheduled_time(
+    databases: Databases,
+) -> None:
     def seen(at: datetime) -> int:
         return len(audience(databases).page(Page(None, 1000, RUN, at.isoformat())).recipients)
 
@@ -146,7 +148,9 @@ def plan(
     return [*nodes(row[0][0]["Plan"])]
 
 
-def test_a_chunk_is_one_query_which_reads_by_indexes(databases: Databases, module: ModuleType) -> None:
+def test_a_chunk_of_recipients_is_composed_by_one_query_that_reads_by_indexes(
+    databases: Databases, module: ModuleType
+) -> None:
     counting = Counting(databases)
     chunk = range(1, SETTINGS["recipients_per_message"] + 1)
     assert len(module.compose(recipients(counting, *chunk))) == len(chunk)

@@ -164,7 +164,7 @@ def test_a_second_build_of_a_commit_has_the_same_bytes(installed: Environment, t
     assert build(tmp_path, tmp_path / "dist").read_bytes() == installed.wheel.read_bytes()
 
 
-def test_make_new_makes_the_same_folder_from_this_code_in_any_place(
+def test_make_new_makes_the_same_files_as_the_wheel_even_if_the_path_has_special_characters(
     new_files: dict[Path, bytes], tmp_path: Path
 ) -> None:
     folder = tmp_path / "a folder's; name"
@@ -228,7 +228,7 @@ def test_a_channel_is_added_by_few_new_files_and_a_change_of_the_settings() -> N
     assert {path.partition("/")[0] for path in files} == {"channels", "tests"}
 
 
-def test_the_channels_code_passes_the_checks_of_the_repository(team: Path) -> None:
+def test_the_code_of_an_added_channel_passes_the_checks_of_the_repository(team: Path) -> None:
     files = [path for path, _ in blocks()]
     ours = ("--config", str(ROOT / "pyproject.toml"))
     packages = ("--explicit-package-bases", "--ignore-missing-imports", "--follow-untyped-imports")
@@ -243,7 +243,7 @@ def test_the_channels_code_passes_the_checks_of_the_repository(team: Path) -> No
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_channel_has_a_queue_a_dead_letter_queue_and_a_function(
+def test_an_added_channel_has_a_queue_a_dead_letter_queue_and_a_function(
     synthesized_stacks: dict[str, Template],
 ) -> None:
     channels = synthesized_stacks["channels"]
@@ -256,7 +256,9 @@ def test_the_channel_has_a_queue_a_dead_letter_queue_and_a_function(
     assert channels.mapping(f"{STAGE}-send-telegram")["ScalingConfig"] == {"MaximumConcurrency": 2}
 
 
-def test_the_channel_may_read_only_its_own_secret(synthesized_stacks: dict[str, Template]) -> None:
+def test_the_function_of_an_added_channel_may_read_only_its_own_secret(
+    synthesized_stacks: dict[str, Template],
+) -> None:
     channels = synthesized_stacks["channels"]
     channels.one("SecretsManager::Secret", Name=f"{STAGE}-telegram")
     assert channels.environment(f"{STAGE}-send-telegram")["PROVIDER_SECRET_ARN"] == channels.output(
@@ -267,7 +269,7 @@ def test_the_channel_may_read_only_its_own_secret(synthesized_stacks: dict[str, 
 
 
 @pytest.mark.parametrize("function", ["dispatch", "release"])
-def test_the_queue_of_the_channel_is_passed_to_dispatch_with_the_right_to_send(
+def test_dispatch_and_release_get_the_queue_of_an_added_channel_and_may_send_to_it(
     synthesized_stacks: dict[str, Template], function: str
 ) -> None:
     routing = synthesized_stacks["routing"]
@@ -276,19 +278,21 @@ def test_the_queue_of_the_channel_is_passed_to_dispatch_with_the_right_to_send(
     assert any("Telegram" in each and "Dlq" not in each for each in queues)
 
 
-def test_the_dead_letters_of_the_channel_are_examined(synthesized_stacks: dict[str, Template]) -> None:
+def test_the_function_dead_letters_examines_the_dead_letter_queue_of_an_added_channel(
+    synthesized_stacks: dict[str, Template],
+) -> None:
     dead_letters = synthesized_stacks["dead-letters"].environment(f"{STAGE}-dead-letters")
     assert '"telegram-dlq"' in dead_letters["DEAD_LETTER_QUEUES"]
 
 
-def test_the_schema_of_the_channel_is_available_to_producers(installed: Environment, team: Path) -> None:
+def test_the_schema_of_an_added_channel_is_available_to_producers(installed: Environment, team: Path) -> None:
     schema = json.loads(installed.answer("mailroom", "schema", "telegram"))
     Draft202012Validator.check_schema(schema)
     assert schema["properties"]["event_type"] == {"const": "telegram"}
     assert set(schema["required"]) == {"id", "event_type", "to"}
 
 
-def test_every_command_and_page_includes_the_channel_by_its_descriptor(facts: dict[str, Any]) -> None:
+def test_commands_and_pages_include_an_added_channel_by_its_descriptor(facts: dict[str, Any]) -> None:
     assert (facts["tab"], facts["example"]["to"]) == ("Telegrams", "123456789")
     assert facts["checks"] == ["secrets"]
     assert facts["not included"] == ""
@@ -296,7 +300,7 @@ def test_every_command_and_page_includes_the_channel_by_its_descriptor(facts: di
     assert facts["suppressible"]
 
 
-def test_the_local_stage_has_a_simulator_of_the_channel_with_its_secret(
+def test_the_local_stage_simulates_the_provider_of_an_added_channel_and_has_its_secret(
     facts: dict[str, Any], synthesized_stacks: dict[str, Template]
 ) -> None:
     assert facts["base_url"] == "providers"  # then below the simulators, under the name of the channel

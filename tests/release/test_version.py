@@ -46,7 +46,7 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
-def test_each_commit_has_a_higher_version_than_the_one_before_and_a_lower_one_than_its_release(
+def test_the_version_of_a_commit_is_above_its_parents_and_below_the_next_release(
     checkout: Path,
 ) -> None:
     first = version(checkout)
@@ -79,7 +79,7 @@ def test_uncommitted_changes_have_versions_of_their_own_even_at_a_releases_commi
     assert version(checkout) == versions[0]
 
 
-def test_a_shallow_clone_of_a_tag_has_the_number_and_another_one_has_the_version_of_its_commit(
+def test_a_shallow_clone_has_the_release_number_at_a_tag_and_the_version_of_its_commit_elsewhere(
     checkout: Path,
 ) -> None:
     git(checkout, "tag", f"v{NUMBER}")
@@ -96,7 +96,7 @@ def test_a_worktree_has_the_version_of_its_commit(checkout: Path) -> None:
     assert version(checkout.parent / "worktree") == version(checkout)
 
 
-def test_a_source_archive_has_no_commit_even_inside_another_repository_or_without_git(
+def test_a_version_omits_the_commit_in_a_source_archive_and_if_git_is_not_installed(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive = checkout / "archive"

@@ -140,7 +140,9 @@ def test_every_log_group_in_an_alarms_description_exists(each_stage: Templates) 
         assert set(re.findall(r"logs tail (\S+)", each.description)) <= groups
 
 
-def test_a_stack_name_in_a_description_is_that_of_the_alarm(each_stage: Templates) -> None:
+def test_a_stack_name_in_the_description_of_an_alarm_is_that_of_the_alarms_own_stack(
+    each_stage: Templates,
+) -> None:
     found = [
         (of, f"mailroom-{name_of_stage(each_stage)}-{each.stack}")
         for each in alarms(each_stage)

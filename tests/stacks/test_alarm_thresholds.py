@@ -23,7 +23,7 @@ def test_every_alarm_but_the_canarys_rings_at_its_threshold_and_above(whole: Tem
     assert {each["ComparisonOperator"] for each in others} == {AT_LEAST}
 
 
-def test_the_longest_wait_in_a_queue_is_a_setting() -> None:
+def test_the_wait_in_a_queue_at_which_its_alarm_rings_is_a_setting() -> None:
     settings = dev_with("monitoring.waiting_minutes", {"mail": 5, "fax-retry": 2})
     assert (waiting_seconds(settings, "mail"), waiting_seconds(settings, "fax-retry")) == (300, 120)
     assert waiting_seconds(settings, "sms") == 1_020
@@ -48,7 +48,7 @@ def test_a_message_that_is_delayed_in_its_queue_until_its_send_at_raises_no_alar
     assert waiting_seconds(settings, "feedback") == 900
 
 
-def test_the_descriptions_of_standard_queues_alone_mention_the_limit_of_three_receives(
+def test_only_alarms_of_standard_queues_mention_the_limit_of_three_receives(
     whole: Templates,
 ) -> None:
     ages = {each.name: each.description for each in alarms(whole) if each.name.endswith("-waiting-long")}
@@ -93,7 +93,7 @@ def test_the_alarm_of_a_slow_function_evaluates_a_longer_period(
         ("ses-complaint-rate-warning", "ComplaintRate", 0.0008),
     ],
 )
-def test_the_alarms_of_the_accounts_reputation_ring_after_warnings(
+def test_the_reputation_alarms_and_their_warnings_have_a_threshold_each_for_the_accounts_rate(
     dev: Templates, name: str, metric: str, rate: float
 ) -> None:
     rings, queries = reputation(dev, name)
@@ -149,7 +149,7 @@ def test_missing_data_keep_the_state_of_an_alarm_whose_end_they_cannot_prove(
     assert {each["TreatMissingData"] for each in ringing} == {"ignore"}
 
 
-def test_alarms_of_all_other_kinds_treat_missing_data_as_ok(whole: Templates) -> None:
+def test_alarms_outside_a_few_listed_kinds_treat_missing_data_as_ok(whole: Templates) -> None:
     kinds = (
         "dlq-not-empty",
         "gave-up",
@@ -164,7 +164,7 @@ def test_alarms_of_all_other_kinds_treat_missing_data_as_ok(whole: Templates) ->
     assert {each["TreatMissingData"] for each in others} == {"notBreaching"}
 
 
-def test_an_alarm_rings_if_release_is_late_or_silent_for_five_minutes(whole: Templates) -> None:
+def test_an_alarm_rings_if_the_function_release_is_late_or_silent_for_five_minutes(whole: Templates) -> None:
     rings = alarm_named(whole, "mailroom-dev-release-late")
     assert (rings["MetricName"], rings["Statistic"], rings["Period"]) == ("ReleaseLate", "Maximum", 60)
     assert (rings["Threshold"], rings["EvaluationPeriods"]) == (300_000, 5)

@@ -53,7 +53,9 @@ def test_message_routes_require_iam_and_links_and_callbacks_are_open(dev: Templa
     assert not dev["api"].all("ApiGatewayV2::Authorizer")
 
 
-def test_message_routes_may_require_tokens_of_one_issuer_instead(otherwise: Templates) -> None:
+def test_message_routes_require_tokens_of_one_issuer_if_the_stage_has_the_setting_jwt(
+    otherwise: Templates,
+) -> None:
     api = otherwise["api"]
     routes = routes_of(api)
     assert {routes[each] for each in MESSAGES} == {("messages-api", "JWT")}
@@ -117,21 +119,23 @@ WRITE = {("dynamodb:Query", "preferences"), ("dynamodb:UpdateItem", "preferences
         ),
     ],
 )
-def test_with_tokens_a_route_for_people_exists_only_if_its_scope_is_named(
+def test_an_api_with_tokens_has_a_route_for_people_only_if_the_settings_name_its_scope(
     scopes: dict[str, str] | None, routes: dict[str, Any], rights: Rights
 ) -> None:
     jwt = {**JWT, "scopes": None if scopes is None else {**SCOPES, **scopes}}
     assert people_of(up_to("api", {"api": {"jwt": jwt}})["api"]) == (routes, rights)
 
 
-def test_the_function_of_the_api_has_no_right_of_a_mail_provider(dev: Templates) -> None:
+def test_the_function_of_the_api_may_neither_call_ses_nor_read_the_secret_of_a_provider(
+    dev: Templates,
+) -> None:
     policy = dev["api"].policy("mailroom-dev-messages-api")
     assert not [action for action in policy if action.startswith("ses:")]
     secrets = policy.get("secretsmanager:GetSecretValue", set())
     assert not [name for name in secrets if not name.endswith("search-key-??????")]
 
 
-def test_with_signatures_the_routes_for_people_are_resources_of_their_own(dev: Templates) -> None:
+def test_an_api_with_iam_signatures_has_both_routes_for_people_without_scopes(dev: Templates) -> None:
     assert people_of(dev["api"]) == (dict.fromkeys(PEOPLE), READ | WRITE)
 
 
@@ -185,7 +189,9 @@ def test_too_many_requests_on_an_open_route_do_not_reduce_the_rate_for_messages(
     assert stage["DefaultRouteSettings"]["ThrottlingRateLimit"] + others <= 1_000
 
 
-def test_requests_of_a_provider_of_faxes_have_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_route_of_a_fax_provider_invokes_the_function_that_the_provider_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     requests = {
         "requests": "tests.support.acme.stack:requests_function",
         "routes": {"/callbacks/fax": "public"},
@@ -195,14 +201,14 @@ def test_requests_of_a_provider_of_faxes_have_a_function(monkeypatch: pytest.Mon
     assert routes_of(api)["POST /callbacks/fax"] == ("acme-requests", "NONE")
 
 
-def test_each_route_of_the_api_is_created_before_the_stage_that_throttles_it(dev: Templates) -> None:
+def test_each_throttled_route_is_created_before_the_api_stage_that_throttles_it(dev: Templates) -> None:
     resources = dev["api"].body["Resources"]
     (stage,) = (each for each in resources.values() if each["Type"] == "AWS::ApiGatewayV2::Stage")
     before = {resources[each]["Properties"].get("RouteKey") for each in stage["DependsOn"]}
     assert throttled(dev["api"]).keys() <= before
 
 
-def test_each_route_lets_one_request_through_at_least() -> None:
+def test_the_burst_limit_of_each_throttled_route_is_at_least_one_request() -> None:
     throttles = dev_with("api.requests_per_second", 35).api.throttles
     assert min(each.burst for each in throttles.values()) == 1
 
@@ -285,7 +291,7 @@ def test_the_retention_of_items_and_of_large_contents_are_settings(
     assert given["PAYLOAD_TTL_SECONDS"] == str(50 * 86_400)
 
 
-def test_links_are_signed_and_checked_with_one_secret_that_aws_makes(dev: Templates) -> None:
+def test_unsubscribe_links_are_signed_and_checked_with_one_secret_that_aws_generates(dev: Templates) -> None:
     secret = dev["api"].one("SecretsManager::Secret", Name="mailroom-dev-unsubscribe")
     made = secret["GenerateSecretString"]
     assert (made["SecretStringTemplate"], made["GenerateStringKey"], made["PasswordLength"]) == (
@@ -300,7 +306,7 @@ def test_links_are_signed_and_checked_with_one_secret_that_aws_makes(dev: Templa
     assert dev["api"].output("UnsubscribeSecretName") == "mailroom-dev-unsubscribe"
 
 
-def test_the_links_in_mails_have_the_address_of_the_api(dev: Templates) -> None:
+def test_the_unsubscribe_links_in_mails_have_the_address_of_the_api(dev: Templates) -> None:
     assert dev["api"].output("UnsubscribeUrl") == f"{OWN_URL}/unsubscribe"
     told = dev["channels"].environment("mailroom-dev-send-mail-bulk")["UNSUBSCRIBE_URL"]
     assert told.endswith(".execute-api.eu-central-1.amazonaws.com/unsubscribe")
@@ -313,7 +319,9 @@ def test_the_links_in_mails_have_the_address_of_the_api(dev: Templates) -> None:
         ("api.jwt.audience", [], "[] should have at least 1 item after validation, not 0."),
     ],
 )
-def test_a_wrong_setting_of_the_api_is_named(key: str, value: object, said: str) -> None:
+def test_the_error_about_a_wrong_issuer_or_audience_of_tokens_names_the_setting(
+    key: str, value: object, said: str
+) -> None:
     stages_own = {"api.jwt.issuer": {**JWT, "issuer": value}, "api.jwt.audience": {**JWT, "audience": value}}
     setting = "api.jwt" if key in stages_own else key
     assert refusal_of_setting(setting, stages_own.get(key, value)).startswith(f"mailroom.dev.{key}: {said}")
@@ -333,7 +341,9 @@ def test_a_wrong_setting_of_the_api_is_named(key: str, value: object, said: str)
         ),
     ],
 )
-def test_a_wrong_setting_of_tokens_is_named(changes: dict[str, object], said: str) -> None:
+def test_the_error_about_wrong_scopes_or_a_wrong_claim_of_tokens_names_the_setting(
+    changes: dict[str, object], said: str
+) -> None:
     assert refusal_of_setting("api.jwt", {**JWT, **changes}).startswith(f"mailroom.dev.api.jwt.{said}")
 
 
@@ -349,20 +359,20 @@ ROLE = "arn:aws:iam::111122223333:role/shop"
 @pytest.mark.parametrize(
     "prefix", ["shop", "/", "/shop/", "shop//", "../", "shop/../", "./", "s3://bucket/shop/", "shop /", "ö/"]
 )
-def test_an_invalid_prefix_is_named(prefix: str) -> None:
+def test_the_error_about_an_invalid_payload_prefix_names_it_and_its_role(prefix: str) -> None:
     assert refused_prefix({ROLE: prefix}) == (
         f".{ROLE}: {prefix!r} is not a key prefix; use one such as shop/, of letters, digits and !_.*'()-."
     )
 
 
-def test_the_prefix_that_the_api_itself_uses_is_refused() -> None:
+def test_the_payload_prefix_that_the_api_itself_uses_is_refused() -> None:
     assert refused_prefix({ROLE: "oversize/"}).startswith(
         f".{ROLE}: 'oversize/' is reserved for messages that are "
     )
 
 
 @pytest.mark.parametrize("prefix", ["", "shop/", "teams/shop/", "v1.2/(a)/"])
-def test_a_valid_prefix_is_accepted(prefix: str) -> None:
+def test_a_valid_payload_prefix_is_accepted(prefix: str) -> None:
     assert dev_with("api.payload_prefixes", {ROLE: prefix}).api.payload_prefixes == {ROLE: prefix}
 
 
@@ -370,14 +380,16 @@ def test_a_valid_prefix_is_accepted(prefix: str) -> None:
     "caller",
     ["shop", "arn:aws:iam::111122223333:role/teams/shop", "arn:aws:sts::111122223333:assumed-role/a/b"],
 )
-def test_a_caller_that_cannot_sign_by_iam_is_named(caller: str) -> None:
+def test_a_payload_prefix_of_a_caller_that_cannot_sign_by_iam_is_refused(caller: str) -> None:
     assert refused_prefix({caller: "shop/"}) == (
         f": {caller!r} is not the ARN of a role or user; write a role as "
         "arn:aws:iam::<account>:role/<name>, without its path."
     )
 
 
-def test_events_of_resend_go_to_a_function_that_reads_its_secret(by_resend: Templates) -> None:
+def test_the_route_of_the_provider_resend_invokes_a_function_that_may_read_its_secret(
+    by_resend: Templates,
+) -> None:
     api = by_resend["api"]
     assert routes_of(api)[BY_RESEND] == ("resend-mail-events", "NONE")
     may = api.policy("mailroom-dev-resend-mail-events")

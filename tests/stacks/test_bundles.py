@@ -141,7 +141,7 @@ def test_the_whole_library_is_bundled_with_code_that_cannot_be_parsed(source: by
     assert {*library_files([source]).values()} == {*(LAMBDAS / "mailroom").rglob("*.py")}
 
 
-def test_code_may_begin_with_a_declaration_of_its_encoding() -> None:
+def test_the_imports_of_code_that_begins_with_a_byte_order_mark_are_bundled() -> None:
     found = library_files([b"\xef\xbb\xbfimport mailroom.clock"])
     assert {*found} == {"mailroom/__init__.py", "mailroom/clock.py"}
 

@@ -80,7 +80,9 @@ def test_the_certificates_of_a_database_are_bundled_with_the_functions_that_use_
     assert PEM not in extras(settings, campaigns, ("shop",))
 
 
-def test_a_campaigns_code_may_import_the_library(tmp_path: Path) -> None:
+def test_a_bundle_contains_a_module_of_the_library_only_if_a_campaigns_code_imports_it(
+    tmp_path: Path,
+) -> None:
     used = "mailroom/unsubscribe/page.py"
     for at, code in enumerate((MODULE, f"{MODULE}\nfrom mailroom.unsubscribe import page\n")):
         campaigns = enabled(put_campaign(tmp_path / str(at), module=code), "weekly")

@@ -126,7 +126,7 @@ FILE = "campaigns/weekly/campaign.toml"
         ),
     ],
 )
-def test_a_wrong_campaign_is_named_by_its_file_and_key(
+def test_the_error_about_an_invalid_campaign_names_its_file_and_key(
     tmp_path: Path, changes: dict[str, Any], said: str
 ) -> None:
     assert refusal_of_campaigns(put_campaign(tmp_path, **changes), "weekly").startswith(f"{FILE}: {said}")
@@ -143,7 +143,9 @@ def test_a_campaign_on_a_custom_channel_needs_a_topic(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("topic", ["", "n", "x" * 64, "x" * 65, "Neues für dich", "a\u00a0b", "a\u0085", "…"])
-def test_a_topic_is_accepted_by_synth_if_the_contract_accepts_it(tmp_path: Path, topic: str) -> None:
+def test_synth_accepts_a_topic_if_and_only_if_the_contract_of_messages_accepts_it(
+    tmp_path: Path, topic: str
+) -> None:
     item = {"id": "1", "event_type": "mail", "to": "a@example.com", "topic": topic, "template": "default"}
     try:
         parse(item, contracts_of(""))
@@ -173,7 +175,9 @@ def test_a_long_query_is_shown_by_its_beginning(tmp_path: Path) -> None:
         ("[attributes]\nscore = nan", "Out of range float values are not JSON compliant"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: str, said: str) -> None:
+def test_the_error_about_a_campaign_file_that_cannot_be_parsed_names_the_file(
+    tmp_path: Path, text: str, said: str
+) -> None:
     folder = put_campaign(tmp_path)
     (folder / "weekly" / "campaign.toml").write_text(text)
     assert refusal_of_campaigns(folder, "weekly").startswith(f"{FILE}: {said}")
@@ -187,7 +191,7 @@ def test_a_date_in_the_attributes_is_kept_as_its_text(tmp_path: Path) -> None:
     assert weekly.definition().attributes == {"template": "default", "from_day": "2026-11-18"}
 
 
-def test_an_unknown_campaign_is_named_with_the_known_ones(tmp_path: Path) -> None:
+def test_the_error_about_an_unknown_campaign_names_the_known_ones(tmp_path: Path) -> None:
     assert refusal_of_campaigns(put_campaign(tmp_path), "monthly") == (
         "mailroom.dev.campaigns.enabled: 'monthly' has no file campaigns/monthly/campaign.toml; add it, or "
         "use one of: weekly."
@@ -201,7 +205,7 @@ def test_an_unknown_campaign_is_named_with_the_known_ones(tmp_path: Path) -> Non
         ({"audience": {"database": "crm"}}, "audience.database: 'crm' is not in mailroom.dev.databases; "),
     ],
 )
-def test_an_invalid_override_of_a_campaign_is_named_with_its_setting(
+def test_the_error_about_an_invalid_override_of_a_campaign_names_its_setting(
     tmp_path: Path, override: dict[str, Any], said: str
 ) -> None:
     found = refusal_of_campaigns(put_campaign(tmp_path), "weekly", campaigns__overrides={"weekly": override})
@@ -214,7 +218,7 @@ def test_an_override_of_a_disabled_campaign_is_refused(tmp_path: Path) -> None:
     )
 
 
-def test_another_channel_may_be_used_if_it_has_a_lane(tmp_path: Path) -> None:
+def test_a_campaign_may_use_sms_if_that_channel_has_the_lane_bulk(tmp_path: Path) -> None:
     lanes = {"normal": {"share": 0.5}, "bulk": {"share": 0.5}}
     folder = put_campaign(tmp_path, module=MODULE, channel="sms", topic=REMOVED)
     (weekly,) = enabled(folder, "weekly", channels__sms={"handler": "send_sms", "lanes": lanes})

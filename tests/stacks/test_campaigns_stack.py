@@ -111,7 +111,7 @@ def test_the_environment_of_collect_contains_its_queues_its_lease_and_the_databa
     }
 
 
-def test_a_functions_environment_contains_the_address_of_a_database_if_its_secret_lacks_it(
+def test_the_environments_of_collect_and_compose_contain_a_databases_address_from_the_settings(
     with_code: Template,
 ) -> None:
     for function in (COLLECT, COMPOSE):
@@ -151,7 +151,7 @@ def test_compose_reaches_a_database_only_for_a_campaigns_own_code(
     assert len(with_code.policy(COLLECT)["secretsmanager:GetSecretValue"]) == 2
 
 
-def test_a_secret_is_found_by_its_whole_or_its_partial_arn() -> None:
+def test_the_permission_to_read_a_database_secret_covers_its_whole_and_its_partial_arn() -> None:
     names = {"app": "mailroom-app", "reader": "prod/app-reader", "whole": "app-AbCdEf"}
     arns = {
         database: f"arn:aws:secretsmanager:eu-central-1:111122223333:secret:{name}"

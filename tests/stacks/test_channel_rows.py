@@ -21,7 +21,7 @@ def chats() -> dict[str, Any]:
     return with_settings({"channels.chat": CHAT})
 
 
-def test_every_lane_of_the_row_has_the_address_and_the_right_to_read_the_secret(
+def test_each_sender_of_a_custom_channel_has_the_providers_url_and_may_read_its_secret(
     otherwise: Templates, lean: Templates
 ) -> None:
     channels = otherwise["channels"]
@@ -37,7 +37,7 @@ def test_every_lane_of_the_row_has_the_address_and_the_right_to_read_the_secret(
     assert not {"PROVIDER_URL", "PROVIDER_SECRET_ARN", "SUPPRESSIONS_TABLE"} & without.keys()
 
 
-def test_the_sender_of_a_suppressible_row_reads_opt_outs_and_suppressions_and_writes_suppressions(
+def test_the_sender_of_a_suppressible_channel_may_read_preferences_but_write_only_suppressions(
     otherwise: Templates,
 ) -> None:
     channels = otherwise["channels"]
@@ -63,7 +63,7 @@ def test_a_providers_address_from_the_context_ends_with_the_channels_name(chats:
 
 
 @pytest.mark.parametrize("url", ["http://slack.com/api", "https://slack.com/api/", "slack.com"])
-def test_a_base_url_without_https_is_refused(url: str) -> None:
+def test_a_base_url_without_https_or_with_a_slash_at_its_end_is_refused(url: str) -> None:
     assert refusal_of_setting("channels.chat", {**CHAT, "base_url": url}).startswith(
         f"mailroom.dev.channels.chat.base_url: {url!r} should match pattern "
     )
@@ -79,12 +79,12 @@ def test_a_local_server_is_accepted_as_a_provider_in_the_stage_local_only(chats:
 
 
 @pytest.mark.parametrize("event_type", ["mail", "twilio", "unsubscribe"])
-def test_the_secret_of_a_row_has_a_name_of_its_own(event_type: str) -> None:
+def test_the_secret_of_a_channel_under_a_reserved_name_is_refused(event_type: str) -> None:
     assert refusal_of_setting(f"channels.{event_type}", CHAT) == (
         f"mailroom.dev.channels.{event_type}.secret: the name {event_type!r} is reserved for Mailroom; "
         "remove the secret, or rename the channel."
     )
 
 
-def test_the_settings_list_every_channel_with_needs_of_its_own() -> None:
+def test_the_settings_list_exactly_the_channels_for_which_the_channels_stack_has_own_needs() -> None:
     assert {*WITH_OWN_NEEDS} == NEEDS.keys()

@@ -110,7 +110,7 @@ class Invoked:
 
 
 @of_each_stage
-def test_the_number_of_functions_at_a_time_is_that_of_the_templates(
+def test_the_calculated_concurrency_of_each_function_equals_that_of_the_templates(
     name: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     invoked = Invoked(request.getfixturevalue(name))

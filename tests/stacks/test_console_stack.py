@@ -38,7 +38,9 @@ def test_a_stage_without_the_setting_console_has_no_console_stack(dev: Templates
     ]
 
 
-def test_the_function_only_reads_but_for_its_own_sessions_and_files(stage_with_console: Templates) -> None:
+def test_the_function_of_the_console_may_write_only_its_sessions_csv_files_and_logs(
+    stage_with_console: Templates,
+) -> None:
     (role,) = stage_with_console["console"].all("IAM::Role")
     rights = allowed(role)
     writing = {action for action in rights if action.partition(":")[2].startswith(WRITES)} - {
@@ -57,7 +59,7 @@ def test_the_function_only_reads_but_for_its_own_sessions_and_files(stage_with_c
     assert f"{files['Resource']}".count("/console-csv/*") == 1
 
 
-def test_a_file_is_deleted_after_a_day_and_only_a_stage_with_the_console_has_such_a_rule(
+def test_a_stage_with_the_console_deletes_csv_files_after_a_day_and_other_stages_lack_this_rule(
     stage_with_console: Templates, dev: Templates
 ) -> None:
     for stage, days in ((stage_with_console, [1]), (dev, [])):
@@ -88,7 +90,9 @@ def test_the_function_of_the_console_ends_before_the_time_limit_of_api_gateway(
     assert (variables["READ"], variables["CONTENTS"]) == ('["desk"]', '["@example.com"]')
 
 
-def test_no_stack_depends_on_the_stack_of_the_console(stage_with_console: Templates) -> None:
+def test_the_stack_of_the_console_does_not_import_values_of_other_stacks(
+    stage_with_console: Templates,
+) -> None:
     assert "Fn::ImportValue" not in str(stage_with_console["console"].body)
 
 
@@ -105,12 +109,14 @@ def test_no_stack_depends_on_the_stack_of_the_console(stage_with_console: Templa
         ({"issuer": f"{ENTRA}{TENANT}/v2.0"}, "is an address, which people can change at Entra"),
     ],
 )
-def test_a_wrong_setting_is_named(change: dict[str, Any], sentence: str) -> None:
+def test_a_wrong_setting_of_the_console_is_refused_with_its_reason(
+    change: dict[str, Any], sentence: str
+) -> None:
     with pytest.raises(SettingsError, match=sentence):
         variant({"console": {**CONSOLE, **change}})
 
 
-def test_a_local_stage_has_no_sign_in() -> None:
+def test_a_local_stage_with_the_setting_console_is_refused() -> None:
     with pytest.raises(SettingsError, match="a local stage has none"):
         variant({"console": CONSOLE}, "local")
 

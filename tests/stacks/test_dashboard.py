@@ -77,7 +77,9 @@ def test_the_first_row_of_the_dashboard_lists_every_alarm_and_shows_the_ringing_
     assert all(len(each["properties"]["alarms"]) <= 100 for each in ringing)
 
 
-def test_every_alarm_is_named_in_the_region_and_account_of_the_stage(any_stage: Templates) -> None:
+def test_the_dashboard_refers_to_each_alarm_in_the_region_and_account_of_the_stage(
+    any_stage: Templates,
+) -> None:
     found = [arn for each in widgets(any_stage) for arn in arns(each, whole=True)]
     assert all(arn.startswith("arn:aws:cloudwatch:eu-central-1:111122223333:alarm:") for arn in found)
     assert "Fn::ImportValue" not in json.dumps(any_stage["monitoring"].body)
@@ -149,7 +151,7 @@ def test_the_graph_of_the_oldest_messages_shows_the_three_worst_queues(any_stage
     assert len(shares) > 3
 
 
-def test_the_graph_of_codes_shows_p50_and_p99_of_the_normal_lanes(dev: Templates) -> None:
+def test_the_graph_of_put_to_accepted_shows_p50_and_p99_of_the_normal_lanes(dev: Templates) -> None:
     drawn = {(line[3], line[-1]["stat"]) for line in graph_lines(dev) if line[1:2] == ["PutToAccepted"]}
     assert drawn == set(itertools.product(("send-mail", "send-sms"), ("p50", "p99")))
 

@@ -24,7 +24,7 @@ def test_the_urgent_alarms_of_the_page_are_those_that_the_dashboard_shows_first(
     assert alarms_in_table("These alarms page somebody.") == set(URGENT)
 
 
-def test_every_alarm_is_either_urgent_or_not(whole: Templates) -> None:
+def test_every_alarm_is_in_exactly_one_of_the_two_tables_of_urgent_and_other_alarms(whole: Templates) -> None:
     urgent, other = (
         alarms_in_table("These alarms page somebody."),
         alarms_in_table("These alarms can wait for working hours."),

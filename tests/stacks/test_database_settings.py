@@ -14,7 +14,7 @@ def app(**settings: Any) -> dict[str, dict[str, Any]]:
     return {"app": {"secret_arn": SECRET.format("app"), **settings}}
 
 
-def test_a_missing_file_of_certificates_is_named(tmp_path: Path) -> None:
+def test_the_error_about_a_missing_certificate_file_of_a_database_names_its_setting(tmp_path: Path) -> None:
     databases = app(ca_file="campaigns/rds.pem")
     assert refusal_of_campaigns(put_campaign(tmp_path, module=MODULE), "weekly", databases=databases) == (
         "mailroom.dev.databases.app.ca_file: 'campaigns/rds.pem' does not exist; add it (for RDS: "
@@ -24,7 +24,7 @@ def test_a_missing_file_of_certificates_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("times", [AWS, LOCAL])
-def test_queries_and_puts_end_within_the_functions_time(times: Times) -> None:
+def test_the_queries_and_puts_of_a_campaigns_function_fit_into_its_timeout(times: Times) -> None:
     connected, most_people, put_seconds = times.database_connect, 500, 0.02
     assert connected + 2 * times.database_statement < times.campaigns_timeout
     assert connected + times.database_statement + most_people * put_seconds < times.campaigns_timeout
@@ -40,5 +40,5 @@ def test_queries_and_puts_end_within_the_functions_time(times: Times) -> None:
         ({"dbname": ""}, "app.dbname: '' should match pattern "),
     ],
 )
-def test_a_wrong_setting_of_a_database_is_named(settings: dict[str, Any], said: str) -> None:
+def test_the_error_about_a_wrong_setting_of_a_database_names_it(settings: dict[str, Any], said: str) -> None:
     assert refusal_of_setting("databases", app(**settings)).startswith(f"mailroom.dev.databases.{said}")

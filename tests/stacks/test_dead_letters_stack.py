@@ -28,7 +28,9 @@ def test_the_dead_letter_queues_of_campaigns_are_examined(whole: Templates) -> N
     assert len([each for each in looked_at if re.search("(Collect|Audience)DeadLetters", each)]) == 2
 
 
-def test_the_beginning_of_an_alarm_of_this_stage_starts_the_function(dev: Templates) -> None:
+def test_a_dead_letter_alarm_of_the_stage_starts_the_function_dead_letters_when_it_rings(
+    dev: Templates,
+) -> None:
     rule = dev["dead-letters"].one("Events::Rule", Name="mailroom-dev-dead-letters-alarms")
     assert rule["EventPattern"] == {
         "source": ["aws.cloudwatch"],

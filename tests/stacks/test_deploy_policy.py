@@ -135,7 +135,9 @@ def of_stage(name: str, templates: Templates) -> Deployment:
     return Deployment(templates.stacks, place_of(load(STAGES, name), bodies, QUALIFIER))
 
 
-def test_every_action_of_a_resources_handlers_is_allowed_on_it(deployment: Deployment) -> None:
+def test_every_action_of_the_cloudformation_handlers_of_a_resource_is_allowed_on_it(
+    deployment: Deployment,
+) -> None:
     checked = 0
     for kind, arn in deployment.resources():
         for action in deployment.needed[f"AWS::{kind}"]:
@@ -179,7 +181,9 @@ def test_only_a_few_actions_with_a_reason_are_allowed_on_every_resource(deployme
     assert all(reason.endswith(".") for reason in ON_EVERYTHING.values())
 
 
-def test_every_other_resource_belongs_to_the_stage_or_has_a_generated_id(deployment: Deployment) -> None:
+def test_every_resource_that_a_policy_names_belongs_to_the_stage_or_has_a_generated_id(
+    deployment: Deployment,
+) -> None:
     stage = deployment.place.stage
     ours = re.compile(rf"[:/]mailroom-{stage}(-|$|/)|cdk-{QUALIFIER}-assets-|cdk-bootstrap/{QUALIFIER}/")
     ids = ("/apis", "/apis/*", "/tags/*", "key/*", "event-source-mapping:*", "role/aws-service-role/*")
@@ -188,7 +192,9 @@ def test_every_other_resource_belongs_to_the_stage_or_has_a_generated_id(deploym
             assert arn == "*" or ours.search(arn) or arn.endswith(ids), arn
 
 
-def test_the_resources_of_another_stage_are_out_of_reach(deployment: Deployment) -> None:
+def test_the_policies_do_not_allow_actions_on_named_resources_of_another_stage(
+    deployment: Deployment,
+) -> None:
     for kind, arn in deployment.resources():
         other = arn.replace(f"mailroom-{deployment.place.stage}", "mailroom-other")
         if other == arn:
@@ -199,7 +205,7 @@ def test_the_resources_of_another_stage_are_out_of_reach(deployment: Deployment)
                 assert not deployment.allows(action, other) or not resource_kinds(action)
 
 
-def test_a_role_may_be_passed_only_to_the_services_that_the_stages_roles_trust(
+def test_roles_of_the_stage_may_be_passed_only_to_listed_services_such_as_lambda(
     deployment: Deployment,
 ) -> None:
     (passing,) = (each for each in deployment.statements() if "iam:PassRole" in each["Action"])
@@ -281,7 +287,7 @@ def test_the_partition_is_that_of_the_region(region: str | None, partition: str)
         assert all(arn.startswith(f"arn:{partition}:") for arn in each.resources)
 
 
-def test_the_policy_cannot_read_content_except_secrets(deployment: Deployment) -> None:
+def test_the_policies_do_not_allow_reading_items_queue_messages_or_payloads(deployment: Deployment) -> None:
     """CloudFormation reads a secret to change it; messages it never needs."""
     named = {action for each in deployment.statements() for action in each["Action"]}
     assert not {"dynamodb:GetItem", "dynamodb:Query", "dynamodb:Scan", "sqs:ReceiveMessage"} & named
@@ -316,7 +322,7 @@ def test_a_role_cannot_be_made_or_changed_without_the_boundary_if_there_is_one()
     assert held["iam:GetRole"] == ()
 
 
-def test_an_unknown_resource_type_is_refused() -> None:
+def test_an_action_whose_resources_are_not_restricted_by_a_rule_is_refused() -> None:
     with pytest.raises(UnscopedError, match=r"^ec2:CreateVpc: no rule restricts its resources \("):
         statements({"AWS::EC2::VPC": ["ec2:CreateVpc"]}, Place("qa"))
 

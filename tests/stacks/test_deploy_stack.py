@@ -79,7 +79,7 @@ def test_cloudformation_creates_the_openid_provider_without_a_function() -> None
     assert not stack.all("Lambda::Function")
 
 
-def test_an_existing_provider_of_the_account_is_used() -> None:
+def test_an_existing_openid_provider_of_the_account_is_used() -> None:
     stack = stack_of({**GITHUB, "provider_arn": KNOWN})
     assert not stack.all("IAM::OIDCProvider")
     assert trust(role(stack))["Principal"] == {"Federated": KNOWN}
@@ -183,7 +183,7 @@ def test_the_arns_of_the_roles_are_outputs() -> None:
     ],
     ids=["github", "gitlab", "other"],
 )
-def test_each_provider_has_its_issuer_and_its_audience(
+def test_each_ci_provider_has_its_issuer_and_its_audience(
     section: dict[str, Any], url: str, audience: str
 ) -> None:
     stack = stack_of(section)
@@ -217,18 +217,18 @@ def test_a_subject_that_allows_other_repositories_branches_or_pull_requests_stop
 
 
 @pytest.mark.parametrize("subject", ["repo:*", "repo:acme/mailroom:*", "repo:acme/mailroo?:pull_request"])
-def test_a_reader_with_a_wildcard_is_refused(subject: str) -> None:
+def test_a_subject_with_a_wildcard_is_refused_for_the_role_of_readers(subject: str) -> None:
     said = refusal_of_setting("deploy", {**GITHUB, "reader_subjects": [subject]})
     assert said.startswith("mailroom.dev.deploy.reader_subjects.0: ")
 
 
-def test_a_wildcard_of_an_unknown_system_stops_synth() -> None:
+def test_a_subject_with_a_wildcard_stops_synth_if_the_ci_provider_is_unknown() -> None:
     section = {"provider": "other", "url": "https://ci.example.com", "subjects": ["team:a:*"]}
     assert "use the token's whole subject, without * and ?" in refusal_of_setting("deploy", section)
 
 
 @pytest.mark.parametrize("name", ["ref:refs/tags/v*", "ref:refs/heads/release/*", "environment:prod-?"])
-def test_a_wildcard_at_the_end_of_a_name_is_accepted(name: str) -> None:
+def test_a_wildcard_at_the_end_of_a_tag_branch_or_environment_in_a_subject_is_accepted(name: str) -> None:
     deploy = dev_with("deploy", {**GITHUB, "subjects": [f"repo:acme/mailroom:{name}"]}).deploy
     assert deploy
     assert deploy.subjects == (f"repo:acme/mailroom:{name}",)
@@ -263,7 +263,7 @@ def test_a_host_that_resembles_a_known_issuer_is_another_issuer() -> None:
     assert (deploy.signer, deploy.expected_audience) == ("other", "https://gitlab.com.example.com")
 
 
-def test_a_custom_provider_without_its_url_is_refused() -> None:
+def test_a_custom_ci_provider_without_its_url_is_refused() -> None:
     section = {"provider": "other", "subjects": ["job:17"]}
     assert "has provider other and no url; add the issuer's url." in refusal_of_setting("deploy", section)
 

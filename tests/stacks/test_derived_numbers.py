@@ -38,7 +38,7 @@ stages = st.fixed_dictionaries(
 
 @given(stages)
 @settings(max_examples=100, suppress_health_check=[HealthCheck.filter_too_much])
-def test_the_derived_numbers_of_all_accepted_settings_keep_the_rules(
+def test_leases_visibilities_receives_and_batches_follow_their_rules_for_all_accepted_settings(
     templates_of_stage: dict[str, Any],
 ) -> None:
     chosen = settings_or_discard(templates_of_stage)

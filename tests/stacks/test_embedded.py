@@ -81,7 +81,9 @@ def test_other_stacks_of_the_app_get_neither_the_stages_tags_nor_its_checks(
     assert queue["Properties"]["Tags"] == [{"Key": "team", "Value": "shop"}]
 
 
-def test_a_function_may_put_messages_and_payloads_by_their_names(embedded_bodies: dict[str, Bodies]) -> None:
+def test_a_function_of_another_stack_may_put_messages_and_payloads_after_grant_put(
+    embedded_bodies: dict[str, Bodies],
+) -> None:
     resources = embedded_bodies[""]["orders"]["Resources"].values()
     (policy,) = (each for each in resources if each["Type"] == "AWS::IAM::Policy")
     granted = policy["Properties"]["PolicyDocument"]["Statement"]
@@ -90,7 +92,7 @@ def test_a_function_may_put_messages_and_payloads_by_their_names(embedded_bodies
     assert ":s3:::mailroom-prod-payloads-" in json.dumps(granted[1]["Resource"])
 
 
-def test_ten_lines_of_the_docs_make_a_dashboard_of_the_stages_letters_codes_and_failures(
+def test_ten_lines_of_the_docs_make_a_dashboard_of_dead_letters_times_to_acceptance_and_failures(
     embedded_bodies: dict[str, Bodies], prod: Templates
 ) -> None:
     assert len([line for line in EXAMPLE.splitlines() if line]) <= 10

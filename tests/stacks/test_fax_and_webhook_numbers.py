@@ -37,7 +37,7 @@ many = settings(
 
 @given(stages, st.integers(301, 20_000))
 @many
-def test_a_submitted_fax_has_enough_receives_until_its_end(
+def test_a_submitted_fax_has_enough_receives_left_for_the_longest_transmission(
     templates_of_stage: dict[str, Any], longest_fax: int
 ) -> None:
     chosen = settings_or_discard({**copy.deepcopy(STAGES["dev"]), **templates_of_stage})
@@ -64,7 +64,9 @@ def test_a_submitted_fax_has_enough_receives_until_its_end(
 
 @given(stages)
 @many
-def test_a_fax_with_the_longest_retry_delay_is_moved_in_time(templates_of_stage: dict[str, Any]) -> None:
+def test_a_fax_leaves_the_retry_queue_within_its_retention_whatever_the_retry_delay(
+    templates_of_stage: dict[str, Any],
+) -> None:
     chosen = settings_or_discard({**copy.deepcopy(STAGES["dev"]), **templates_of_stage})
     assert chosen.fax is not None
     rules = mover_rules(chosen.fax, chosen.times)

@@ -27,7 +27,7 @@ def test_a_sender_that_is_no_number_in_e164_is_refused(sender: str) -> None:
         ),
     ],
 )
-def test_a_provider_is_found_by_its_space_its_base_url_or_its_own_address(
+def test_the_url_of_a_fax_provider_comes_from_its_space_its_base_url_or_its_default(
     fax: dict[str, Any], url: str
 ) -> None:
     found = dev_with("fax", {**fax, "senders": ["+12025550123"]}).fax
@@ -40,7 +40,7 @@ def test_a_stage_may_be_without_a_fax_gateway() -> None:
     assert dev_with("fax", REMOVED).fax is None
 
 
-def test_the_simulators_of_providers_are_at_the_address_of_the_context() -> None:
+def test_the_simulator_of_the_fax_provider_is_below_the_address_of_the_context() -> None:
     local = load(STAGES, "local")
     placed = with_providers(local, "http://127.0.0.1:4711").fax
     assert placed is not None

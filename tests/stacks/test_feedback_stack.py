@@ -35,7 +35,9 @@ def condition_values(statement: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def test_the_configuration_set_keeps_the_suppression_list_and_reputation(dev: Templates) -> None:
+def test_the_configuration_set_uses_the_suppression_list_of_ses_and_publishes_reputation_metrics(
+    dev: Templates,
+) -> None:
     found = dev["feedback"].one("SES::ConfigurationSet", Name="mailroom-dev")
     assert found["SuppressionOptions"] == {"SuppressedReasons": ["BOUNCE", "COMPLAINT"]}
     assert found["ReputationOptions"] == {"ReputationMetricsEnabled": True}
@@ -51,7 +53,7 @@ def test_ses_publishes_events_of_mails_and_does_not_rewrite_links(dev: Templates
     assert text_of(events["SnsDestination"]["TopicARN"]) == dev["feedback"].output("FeedbackTopicArn")
 
 
-def test_the_destination_waits_until_ses_may_publish_to_the_topic(dev: Templates) -> None:
+def test_the_event_destination_of_ses_is_created_after_the_policy_of_the_topic(dev: Templates) -> None:
     resources = dev["feedback"].body["Resources"].values()
     (destination,) = (
         each for each in resources if each["Type"] == "AWS::SES::ConfigurationSetEventDestination"
@@ -60,7 +62,9 @@ def test_the_destination_waits_until_ses_may_publish_to_the_topic(dev: Templates
     assert dev["feedback"].body["Resources"][policy]["Type"] == "AWS::SNS::TopicPolicy"
 
 
-def test_only_ses_may_publish_to_the_topic_and_only_for_this_accounts_set_over_tls(dev: Templates) -> None:
+def test_only_ses_may_publish_to_the_topic_over_tls_for_the_configuration_set_of_this_account(
+    dev: Templates,
+) -> None:
     said = policy_statements(dev["feedback"], "SNS::TopicPolicy")
     (refused,) = (each for each in said if each["Effect"] == "Deny")
     assert refused["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
@@ -107,7 +111,9 @@ def test_the_feedback_queue_accepts_messages_of_its_topic_only(dev: Templates) -
     }
 
 
-def test_the_function_accepts_that_topic_only_and_batches_a_hundred_events(dev: Templates) -> None:
+def test_the_function_feedback_accepts_only_its_topic_and_reads_up_to_a_hundred_events_at_once(
+    dev: Templates,
+) -> None:
     given = dev["feedback"].environment("mailroom-dev-feedback")
     assert json.loads(given["FEEDBACK_TOPICS"]) == [dev["feedback"].output("FeedbackTopicArn")]
     assert given["QUEUE_URL"].startswith("<FeedbackQueue")
@@ -117,7 +123,7 @@ def test_the_function_accepts_that_topic_only_and_batches_a_hundred_events(dev: 
     assert (mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"]) == (100, 2)
 
 
-def test_aws_publishes_events_of_text_and_media_to_the_same_topic(everything: Templates) -> None:
+def test_aws_publishes_events_of_text_and_media_messages_to_the_feedback_topic(everything: Templates) -> None:
     aws = everything["feedback"]
     made = aws.one("SMSVOICE::ConfigurationSet", ConfigurationSetName="mailroom-dev")
     (destination,) = made["EventDestinations"]
@@ -127,7 +133,9 @@ def test_aws_publishes_events_of_text_and_media_to_the_same_topic(everything: Te
     assert aws.output("SmsConfigurationSetName") == "mailroom-dev"
 
 
-def test_aws_sms_may_publish_events_and_texts_for_this_account(everything: Templates) -> None:
+def test_the_sms_service_of_aws_may_publish_to_the_feedback_topic_for_this_account(
+    everything: Templates,
+) -> None:
     aws = everything["feedback"]
     publishing = services(policy_statements(aws, "SNS::TopicPolicy"))
     assert publishing.keys() == {"ses.amazonaws.com", "sms-voice.amazonaws.com"}
@@ -138,7 +146,7 @@ def test_aws_sms_may_publish_events_and_texts_for_this_account(everything: Templ
     }
 
 
-def test_the_sms_set_depends_on_the_topic_policy(everything: Templates) -> None:
+def test_the_sms_configuration_set_is_created_after_the_policy_of_the_topic(everything: Templates) -> None:
     aws = everything["feedback"]
     resources = aws.body["Resources"]
     (made,) = (each for each in resources.values() if each["Type"] == "AWS::SMSVOICE::ConfigurationSet")

@@ -71,7 +71,7 @@ def test_the_environment_of_a_function_contains_exactly_its_settings(
 
 
 @pytest.mark.parametrize("name", ["dispatch", "release"])
-def test_the_queue_of_each_lane_is_passed_to_dispatch(dev: Templates, name: str) -> None:
+def test_dispatch_and_release_get_the_queue_of_each_lane(dev: Templates, name: str) -> None:
     routes = json.loads(dev["routing"].environment(f"mailroom-dev-{name}")["ROUTES"])
     assert {event_type: set(lanes) for event_type, lanes in routes.items()} == {
         "mail": {"normal", "bulk"},
@@ -85,7 +85,9 @@ def test_the_queue_of_each_lane_is_passed_to_dispatch(dev: Templates, name: str)
     assert re.search("WebhookQueue", routes["webhook"]["normal"])
 
 
-def test_the_mailbox_stream_is_read_within_bounds_and_failed_batches_are_kept_whole(dev: Templates) -> None:
+def test_the_mailbox_stream_is_read_with_limits_and_failed_batches_go_to_the_unprocessed_bucket(
+    dev: Templates,
+) -> None:
     mapping = dict(dev["routing"].mapping("mailroom-dev-dispatch"))
     bucket = mapping.pop("DestinationConfig")["OnFailure"]["Destination"]["Fn::GetAtt"][0]
     name = dev["routing"].body["Resources"][bucket]["Properties"]["BucketName"]

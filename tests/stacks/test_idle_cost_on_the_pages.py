@@ -66,7 +66,7 @@ def test_the_pages_quote_the_price_of_the_stage_prod_and_its_parts() -> None:
     check_sentence(sentence, parts, "seven")
 
 
-def test_the_pages_quote_the_price_of_what_is_free_in_an_account() -> None:
+def test_the_pages_quote_how_much_more_a_stage_costs_without_the_free_allowances_of_its_account() -> None:
     free = FREE_ALARMS * ALARM + FREE_METRICS * CUSTOM_METRIC + DASHBOARD + FREE_SQS_REQUESTS * SQS_REQUEST
     assert f"in the same account costs up to {free:.2f} more" in PAGE
 

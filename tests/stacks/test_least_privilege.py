@@ -55,7 +55,7 @@ def test_no_function_may_delete_items_objects_or_dead_letters(whole: Templates) 
             assert not any("DeadLetters" in resource for resource in rights.get("sqs:DeleteMessage", ()))
 
 
-def test_a_wildcard_without_its_reason_is_refused() -> None:
+def test_a_grant_of_a_wildcard_action_or_of_a_wildcard_resource_without_a_reason_is_refused() -> None:
     with pytest.raises(ValueError, match="must give a reason"):
         Grant(["s3:GetObject"], ["arn:aws:s3:::bucket/*"])
     with pytest.raises(ValueError, match="list the actions"):

@@ -12,17 +12,17 @@ from tests.support.stacks.templates import Template, Templates
 FEEDING_THEMSELVES = {"collect", "send-fax"}
 ONCE = "release"
 """Function that invokes itself only once: a round starts no other round, as
-test_a_round_of_release_invokes_no_further_function shows. So Lambda's limit of about 16 rounds stays."""
+test_a_round_of_release_does_not_invoke_another_function shows. So Lambda's limit of about 16 rounds stays."""
 
 
-def test_only_campaigns_regrouped_faxes_and_release_can_invoke_themselves(
+def test_only_the_functions_collect_send_fax_and_release_can_cause_their_own_invocation(
     whole: Templates,
 ) -> None:
     assert {*loops(whole)} == {frozenset({f"mailroom-dev-{name}"}) for name in (*FEEDING_THEMSELVES, ONCE)}
 
 
 @pytest.mark.parametrize("name", ["dev", "prod", "whole", "everything", "by_resend", "two_providers"])
-def test_recursion_is_allowed_exactly_for_the_functions_of_a_loop(
+def test_recursion_is_allowed_exactly_for_the_functions_of_a_loop_except_release(
     request: pytest.FixtureRequest, name: str
 ) -> None:
     stage: Templates = request.getfixturevalue(name)
@@ -100,7 +100,7 @@ def test_a_loop_of_functions_over_an_invocation_is_found() -> None:
     assert looping({**SECOND, **invoked}) == {frozenset({"first", "second"})}
 
 
-def test_a_loop_of_functions_over_a_table_is_not_stopped_by_lambda() -> None:
+def test_a_loop_of_functions_over_a_table_is_left_out_because_lambda_does_not_stop_it() -> None:
     table = {
         **function("first", "dynamodb:UpdateItem", arn_attribute("Table")),
         "Table": resource("DynamoDB::Table", TableName="table"),

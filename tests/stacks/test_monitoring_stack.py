@@ -50,7 +50,7 @@ def policy(template: Template, topic: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", TOPICS)
-def test_cloudwatch_may_publish_alarms_of_this_account_and_stage_and_only_aws_health_may_besides(
+def test_only_cloudwatch_for_alarms_of_the_stage_and_aws_health_may_publish_to_the_alarm_topics(
     dev: Templates, name: str
 ) -> None:
     allowed, *others = (each for each in policy(dev["monitoring"], name) if each["Effect"] == "Allow")
@@ -148,11 +148,13 @@ def test_a_queue_that_the_stage_does_not_have_stops_synth() -> None:
         ),
     ],
 )
-def test_a_wrong_setting_stops_synth_with_a_sentence(key: str, value: object, said: str) -> None:
+def test_an_invalid_address_for_notices_of_alarms_is_refused_with_its_setting(
+    key: str, value: object, said: str
+) -> None:
     assert said in refusal_of_setting(key, value)
 
 
-def test_a_stage_of_the_default_level_has_the_alarms_of_messages_that_are_late_or_fail(
+def test_a_stage_of_the_default_monitoring_level_has_only_alarms_of_the_minimal_kinds(
     lean: Templates,
 ) -> None:
     names = {each["AlarmName"] for part in lean.stacks.values() for each in part.all("CloudWatch::Alarm")}
@@ -198,19 +200,19 @@ def idle(**changes: object) -> float:
     return round(sum(stage_parts([part.body for part in stage.stacks.values()]).values()), 2)
 
 
-def test_a_stage_without_messages_costs_less_than_nine_dollars_and_less_than_six_for_mail_alone() -> None:
+def test_an_idle_stage_costs_under_nine_dollars_a_month_and_under_six_for_mail_alone() -> None:
     assert idle(**MAIL_ALONE) < 6
     assert idle() < 9
 
 
-def test_init_prints_the_prices_of_both_levels_for_mail_alone() -> None:
+def test_the_prices_of_both_monitoring_levels_that_init_prints_are_those_of_the_templates() -> None:
     assert {
         "minimal": idle(**MAIL_ALONE),
         "full": idle(**MAIL_ALONE, **{"monitoring.level": "full"}),
     } == IDLE
 
 
-def test_the_dashboard_is_within_the_free_ones_of_an_account(prod: Templates) -> None:
+def test_the_dashboard_has_at_most_the_fifty_metrics_of_a_free_dashboard(prod: Templates) -> None:
     (dashboard,) = prod["monitoring"].all("CloudWatch::Dashboard")
     body = json.dumps(dashboard["DashboardBody"])
     assert 20 < len(set(re.findall(r'\[\\*"(?:Mailroom|AWS/\w+)\\*",[^\]]*\]', body))) <= 50

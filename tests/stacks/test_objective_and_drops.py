@@ -9,7 +9,7 @@ from tests.support.stacks.dashboard import widgets
 from tests.support.stacks.templates import Templates, text_of
 
 
-def test_an_objective_watches_the_p99_of_each_normal_lane_in_a_short_and_in_a_long_window(
+def test_two_alarms_compare_the_p99_of_each_normal_lane_with_the_latency_objective(
     whole: Templates,
 ) -> None:
     late = {each.name: each.properties for each in alarms(whole) if "codes-late" in each.name}
@@ -27,7 +27,9 @@ def test_an_objective_watches_the_p99_of_each_normal_lane_in_a_short_and_in_a_lo
         assert (rings["Threshold"], rings["Period"]) == (5_000, 300)
 
 
-def test_the_graph_of_slow_codes_has_a_line_at_the_objective(whole: Templates) -> None:
+def test_the_graph_of_slow_messages_has_a_line_at_the_threshold_of_the_latency_alarm(
+    whole: Templates,
+) -> None:
     (codes,) = (each for each in widgets(whole, "metric") if "Codes" in each["properties"]["title"])
     (line,) = codes["properties"]["annotations"]["horizontal"]
     assert line["value"] == alarm_named(whole, "mailroom-dev-mail-codes-late")["Threshold"]

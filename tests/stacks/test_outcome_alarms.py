@@ -61,7 +61,7 @@ def test_a_single_message_that_is_retried_for_an_hour_rings_no_alarm(
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_outage_of_a_provider_rings_an_alarm_within_three_minutes_after_twelve_codes_at_once(
+def test_an_outage_of_a_provider_rings_an_alarm_within_three_minutes_of_twelve_messages(
     whole: Templates, kind: str, seed: int
 ) -> None:
     random, log = Random(seed), MetricLog()
@@ -71,7 +71,7 @@ def test_an_outage_of_a_provider_rings_an_alarm_within_three_minutes_after_twelv
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_outage_of_a_provider_rings_an_alarm_within_five_minutes_with_three_codes_per_minute(
+def test_an_outage_of_a_provider_rings_an_alarm_for_most_of_an_hour_at_three_messages_a_minute(
     whole: Templates, kind: str
 ) -> None:
     random, log = Random(kind), MetricLog()
@@ -88,7 +88,9 @@ def test_the_alarm_of_a_lane_ends_after_the_provider_answers_again(whole: Templa
     assert log.ringing_minutes(alarm_named(whole, TRIES), HOUR) == [*range(1, 13)]
 
 
-def test_the_alarm_of_faxes_counts_the_submits(whole: Templates) -> None:
+def test_the_alarm_of_failing_fax_tries_does_not_ring_if_more_submits_succeed_than_fail(
+    whole: Templates,
+) -> None:
     log = MetricLog()
     log_tries(log, "Misconfigured", [second * 10.0 for second in range(60)], "send-fax")
     assert log.ringing_minutes(alarm_named(whole, FAX_TRIES), 10) == [*range(1, 10)]
@@ -112,7 +114,7 @@ def test_the_alarm_of_a_lane_rings_if_half_of_the_tries_fail_in_two_of_five_minu
     assert expected
 
 
-def test_each_lane_and_each_channel_has_exactly_one_alarm_of_outcomes(
+def test_each_lane_has_an_alarm_of_tries_and_each_channel_one_of_messages_except_webhooks(
     whole: Templates, dev: Templates
 ) -> None:
     kinds = ("-tries-failing", "-messages-failing")
@@ -133,7 +135,9 @@ def log_ended(log: MetricLog, minute: int, sent: int, failed: int = 0, late: int
             log.add("Failed", minute * 60, number, channel="mail", reason=reason, stage="dev")
 
 
-def test_forty_mails_that_fail_after_a_variable_was_renamed_ring_an_alarm_at_once(whole: Templates) -> None:
+def test_forty_failed_mails_within_an_hour_of_a_hundred_sent_ones_ring_an_alarm_at_once(
+    whole: Templates,
+) -> None:
     log = MetricLog()
     log_ended(log, 0, 100)
     log_ended(log, 30, 0, failed=40)
@@ -190,7 +194,7 @@ def test_the_alarm_of_a_used_up_day_and_its_warning_never_ring_together(whole: T
     assert not urgent & warning
 
 
-def test_the_warning_rings_if_the_provider_refuses_bulk_for_the_day_without_a_daily_limit() -> None:
+def test_the_warning_of_a_used_up_day_rings_for_waiting_bulk_messages_even_without_per_day() -> None:
     lanes = {"normal": {"share": 0.5}, "bulk": {"share": 0.5}}
     stage, log = variant({"channels.sms.lanes": lanes}), MetricLog()
     log.add("WaitsForDay", 0, 10, service="send-sms-bulk", stage="dev")
@@ -207,7 +211,9 @@ def test_an_idle_stage_rings_no_alarm_after_its_deployment(name: str, request: p
     assert {alarm_name for alarm_name, minutes in ringing.items() if minutes} == set()
 
 
-def test_a_stage_that_never_begins_to_work_rings_after_its_warm_up(whole: Templates) -> None:
+def test_alarms_of_release_and_canary_ring_after_a_warm_up_if_a_stage_never_begins_to_work(
+    whole: Templates,
+) -> None:
     log = MetricLog()
     ringing = {each.name: log.ringing_minutes(each.properties, HOUR)[:1] for each in alarms(whole)}
     assert {alarm_name: first for alarm_name, first in ringing.items() if first} == {

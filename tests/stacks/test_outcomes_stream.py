@@ -33,7 +33,9 @@ def test_outcomes_reads_only_changes_with_callbacks_failures_and_fax_retries(dev
     ]
 
 
-def test_the_ledger_stream_is_read_within_bounds_and_failed_batches_are_kept_whole(dev: Templates) -> None:
+def test_the_ledger_stream_is_read_with_the_limits_and_the_bucket_of_the_mailbox_stream(
+    dev: Templates,
+) -> None:
     routing = dev["routing"]
     dispatch, outcomes = (dict(routing.mapping(f"mailroom-dev-{name}")) for name in ("dispatch", "outcomes"))
     assert "ExportsOutputFnGetAttLedger" in text_of(outcomes["EventSourceArn"])

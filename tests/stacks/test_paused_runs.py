@@ -24,7 +24,7 @@ RUNS = "ExportsOutputFnGetAttRuns"
 @pytest.mark.parametrize(
     ("changes", "stop_at"), [({}, 5), ({"stop_at": 2.5}, 2.5), ({"stop_at": False}, None)]
 )
-def test_a_campaign_pauses_itself_at_five_percent_by_default(
+def test_the_setting_stop_at_is_five_percent_by_default_and_false_switches_it_off(
     tmp_path: Path, changes: dict[str, Any], stop_at: float | None
 ) -> None:
     (campaign,) = enabled(put_campaign(tmp_path, **changes), "weekly")
@@ -50,7 +50,9 @@ def of_weekly(tmp_path: Path, **changes: Any) -> Templates:
     return variant(changes_for("weekly"), campaigns=put_campaign(tmp_path, **changes))
 
 
-def test_the_indexer_may_pause_runs_and_an_alarm_rings_at_a_pause(tmp_path: Path) -> None:
+def test_the_function_index_messages_may_pause_runs_and_an_alarm_of_paused_runs_exists(
+    tmp_path: Path,
+) -> None:
     routing = of_weekly(tmp_path)["routing"]
     variables, policy = routing.environment(INDEX), routing.policy(INDEX)
     assert json.loads(variables["CAMPAIGNS"]) == {"weekly": 5}
@@ -59,7 +61,7 @@ def test_the_indexer_may_pause_runs_and_an_alarm_rings_at_a_pause(tmp_path: Path
     assert "mailroom-dev-run-paused" in {alarm.name for alarm in alarms(of_weekly(tmp_path / "again"))}
 
 
-def test_without_the_setting_the_indexer_may_not_pause_runs_and_no_alarm_exists(tmp_path: Path) -> None:
+def test_a_stage_with_stop_at_switched_off_may_not_pause_runs_and_lacks_their_alarm(tmp_path: Path) -> None:
     stage = of_weekly(tmp_path, stop_at=False)
     assert json.loads(stage["routing"].environment(INDEX)["CAMPAIGNS"]) == {"weekly": None}
     assert RUNS not in repr(stage["routing"].policy(INDEX))
@@ -67,7 +69,7 @@ def test_without_the_setting_the_indexer_may_not_pause_runs_and_no_alarm_exists(
 
 
 @pytest.mark.parametrize(("search", "stop_at", "count"), [(True, 5, 0), (False, 5, 1), (False, False, 0)])
-def test_synth_warns_of_a_share_that_a_stage_without_search_cannot_count(
+def test_synth_warns_that_stop_at_has_no_effect_on_a_stage_without_search(
     tmp_path: Path, stop_at: object, count: int, *, search: bool
 ) -> None:
     folder = put_campaign(tmp_path, stop_at=stop_at)

@@ -98,7 +98,7 @@ def test_an_invalid_recipient_is_refused_with_the_valid_kinds(entry: str) -> Non
         ({"only": [f"push:{NEWS}", "push:android#token"]}, ""),
     ],
 )
-def test_contradictory_recipients_settings_stop_synth_with_one_sentence(
+def test_recipients_settings_stop_synth_with_one_sentence_if_and_only_if_they_are_invalid(
     recipients: dict[str, Any], said: str
 ) -> None:
     assert with_push(recipients) == said
@@ -117,7 +117,7 @@ def test_the_contract_of_a_channel_accepts_each_valid_target_of_a_redirection(
     assert parse(message, CONTRACTS).reached == (targets[channel],)
 
 
-def test_each_sender_except_the_webhooks_has_the_allowed_recipients_and_the_redirection(
+def test_all_senders_but_webhook_get_the_allowed_recipients_and_only_mail_and_sms_the_redirection(
     otherwise: Templates,
 ) -> None:
     only = json.dumps(REACHABLE["only"], separators=(",", ":"))

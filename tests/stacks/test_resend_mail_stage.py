@@ -15,7 +15,9 @@ SENDERS = ("mailroom-dev-send-mail", "mailroom-dev-send-mail-bulk")
 
 
 @pytest.mark.parametrize("name", SENDERS)
-def test_mail_senders_run_resends_handler_with_all_its_settings(by_resend: Templates, name: str) -> None:
+def test_mail_senders_run_the_handler_of_the_provider_resend_with_all_its_settings(
+    by_resend: Templates, name: str
+) -> None:
     channels = by_resend["channels"]
     assert channels.one("Lambda::Function", FunctionName=name)["Handler"] == "send_mail_resend.handler"
     told = channels.environment(name)
@@ -25,13 +27,17 @@ def test_mail_senders_run_resends_handler_with_all_its_settings(by_resend: Templ
 
 
 @pytest.mark.parametrize("name", SENDERS)
-def test_mail_senders_may_read_resends_secret_and_not_send_by_ses(by_resend: Templates, name: str) -> None:
+def test_mail_senders_may_read_the_secret_of_the_provider_resend_but_not_send_by_ses(
+    by_resend: Templates, name: str
+) -> None:
     may = by_resend["channels"].policy(name)
     assert not [action for action in may if action.startswith("ses:")]
     assert any("ResendSecret" in each for each in may["secretsmanager:GetSecretValue"])
 
 
-def test_a_stage_with_resend_has_its_secret_and_no_alarm_of_ses(by_resend: Templates) -> None:
+def test_a_stage_with_the_provider_resend_has_its_secret_and_lacks_alarms_of_ses(
+    by_resend: Templates,
+) -> None:
     feedback = by_resend["feedback"]
     secret = feedback.one("SecretsManager::Secret", Name="mailroom-dev-resend")
     assert secret["GenerateSecretString"] == {
@@ -43,11 +49,11 @@ def test_a_stage_with_resend_has_its_secret_and_no_alarm_of_ses(by_resend: Templ
     assert not [each for each in alarms if "-ses-" in each]
 
 
-def test_the_dashboards_do_not_mention_ses(by_resend: Templates) -> None:
+def test_the_dashboards_of_a_stage_with_the_provider_resend_do_not_mention_ses(by_resend: Templates) -> None:
     assert "SES" not in json.dumps(bodies(by_resend))
 
 
-def test_resends_simulator_is_at_the_address_of_the_context() -> None:
+def test_the_simulator_of_the_provider_resend_is_below_the_address_of_the_context() -> None:
     changes = {"mail.provider": "resend", "channels.mail.base_url": "providers"}
     settings = with_providers(load(with_settings(changes), "dev"), "http://127.0.0.1:4711")
     assert settings.channels["mail"].base_url == "http://127.0.0.1:4711/resend"

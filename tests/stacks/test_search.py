@@ -9,7 +9,7 @@ ACCOUNT = "eu-central-1:111122223333"
 TABLE = f"arn:aws:dynamodb:{ACCOUNT}:table/mailroom-dev-search"
 
 
-def test_the_index_reads_new_messages_claims_and_failures(dev: Templates) -> None:
+def test_the_function_index_messages_reads_new_messages_claims_and_failures(dev: Templates) -> None:
     mapping = dev["routing"].mapping("mailroom-dev-index-messages")
     patterns = [json.loads(each["Pattern"]) for each in mapping["FilterCriteria"]["Filters"]]
     assert patterns == [
@@ -21,7 +21,7 @@ def test_the_index_reads_new_messages_claims_and_failures(dev: Templates) -> Non
     ]
 
 
-def test_the_index_reads_every_outcome_of_campaigns_and_may_count_them(
+def test_the_function_index_messages_reads_and_may_count_every_outcome_of_campaigns(
     everything: Templates, dev: Templates
 ) -> None:
     routing = everything["routing"]

@@ -42,7 +42,9 @@ def inputs(mailbox: Template) -> dict[str, dict[str, str]]:
     return {schedule["Name"]: request(schedule) for schedule in mailbox.all("Scheduler::Schedule")}
 
 
-def test_each_table_is_exported_once_a_day_to_the_bucket_of_the_setting(mailbox: Template) -> None:
+def test_each_table_of_a_second_copy_is_exported_once_a_day_to_the_bucket_of_the_setting(
+    mailbox: Template,
+) -> None:
     schedules = mailbox.all("Scheduler::Schedule")
     assert {schedule["ScheduleExpression"] for schedule in schedules} == {"rate(1 day)"}
     assert {text_of(schedule["Target"]["Arn"]) for schedule in schedules} == {
@@ -70,7 +72,9 @@ def test_each_request_is_valid_according_to_the_description_of_the_api(mailbox: 
         validate_parameters(request, shape)
 
 
-def test_the_role_may_export_these_tables_and_put_objects_below_their_names(mailbox: Template) -> None:
+def test_the_role_of_a_second_copy_may_only_export_its_tables_and_put_objects_below_their_names(
+    mailbox: Template,
+) -> None:
     (role,) = mailbox.all("IAM::Role")
     (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
     group = f"arn:aws:scheduler:{PLACE}:schedule-group/mailroom-dev-second-copy"
@@ -108,7 +112,7 @@ def test_an_alarm_rings_if_an_export_cannot_be_started(everything: Templates) ->
     assert ("AWS/Scheduler", "TargetErrorCount", group) in drops.metrics()
 
 
-def test_a_stage_has_no_schedules_by_default(dev: Templates) -> None:
+def test_a_stage_does_not_export_its_tables_by_default(dev: Templates) -> None:
     assert dev_with("search", value=True).deployment.second_copy is None
     assert not dev["mailbox"].all("Scheduler::Schedule")
 

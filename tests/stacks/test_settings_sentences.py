@@ -48,7 +48,9 @@ MAIL = STAGES["dev"]["channels"]["mail"]
         ),
     ],
 )
-def test_a_wrong_value_is_named_with_the_valid_values(key: str, value: object, said: str) -> None:
+def test_the_error_about_a_wrong_value_names_its_setting_and_the_valid_values(
+    key: str, value: object, said: str
+) -> None:
     named = "mail.senders" if key == "mail" else key
     assert refusal_of_setting(key, value) == f"mailroom.dev.{named}: {said}"
 
@@ -219,7 +221,7 @@ def test_a_wrong_value_is_named_with_the_valid_values(key: str, value: object, s
         ),
     ],
 )
-def test_numbers_that_do_not_fit_together_are_named_with_their_formula(
+def test_settings_that_do_not_fit_together_are_refused_with_the_reason_and_a_remedy(
     key: str, value: object, said: str
 ) -> None:
     assert refusal_of_setting(key, value) == f"mailroom.dev.{said}"
@@ -244,7 +246,7 @@ def test_an_unknown_stage_is_refused_with_the_known_ones() -> None:
         load(STAGES, "qa")
 
 
-def test_a_missing_section_is_named_with_its_place() -> None:
+def test_the_error_about_a_missing_section_mailroom_names_its_place_in_cdk_json() -> None:
     with pytest.raises(SettingsError, match=r"mailroom: is missing from cdk\.json's context; add a section"):
         load(None, "dev")
 
@@ -294,7 +296,7 @@ def test_objects_of_failed_batches_expire_before_the_items_of_any_ledger() -> No
 
 @pytest.mark.parametrize("value", ["x" * 5000, ["x"] * 5000])
 @pytest.mark.parametrize("key", ["monitoring.level", "channels", "deployment.account", "fax.on_unknown"])
-def test_a_sentence_shortens_a_long_value(key: str, value: object) -> None:
+def test_the_error_about_a_wrong_setting_shortens_a_long_value(key: str, value: object) -> None:
     assert len(refusal_of_setting(key, value)) < 400
 
 

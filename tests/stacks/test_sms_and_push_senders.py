@@ -66,7 +66,7 @@ def test_an_sms_sender_for_aws_has_only_awss_settings(everything: Templates) -> 
     assert (told.twilio_secret_arn, told.sms_base_url, told.callback_url) == ("", "", "")
 
 
-def test_an_sms_sender_for_aws_sends_from_numbers_of_the_account_and_by_the_stages_set(
+def test_an_sms_sender_for_aws_may_use_only_numbers_of_the_account_and_the_configuration_set(
     everything: Templates,
 ) -> None:
     may = beside(everything["channels"], "mailroom-dev-send-sms")
@@ -95,13 +95,15 @@ def test_an_sms_sender_for_aws_sends_from_numbers_of_the_account_and_by_the_stag
         (SHARED, SHARED),
     ],
 )
-def test_the_sender_may_send_only_as_its_origination_identity(sender: str, resource: str) -> None:
+def test_an_sms_sender_for_aws_may_send_only_as_its_origination_identity(sender: str, resource: str) -> None:
     stack = Stack()
     (granted,) = send_sms(stack, sender).resources
     assert text_of(stack.resolve(granted)) == resource
 
 
-def test_a_bulk_lane_of_sms_is_another_queue_with_the_same_needs(otherwise: Templates) -> None:
+def test_the_bulk_lane_of_sms_has_its_own_queue_and_a_sender_with_the_same_permissions(
+    otherwise: Templates,
+) -> None:
     channels = otherwise["channels"]
     assert channels.one("SQS::Queue", QueueName="mailroom-dev-sms-bulk")
     normal, bulk = (beside(channels, f"mailroom-dev-{name}") for name in ("send-sms", "send-sms-bulk"))

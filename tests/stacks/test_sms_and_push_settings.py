@@ -34,11 +34,13 @@ SERVICE = "MG" + "0" * 32
         ),
     ],
 )
-def test_a_wrong_value_is_named_with_the_valid_values(key: str, value: object, said: str) -> None:
+def test_the_error_about_a_wrong_value_names_its_setting_and_the_valid_values(
+    key: str, value: object, said: str
+) -> None:
     assert refusal_of_setting(key, value) == f"mailroom.dev.{key}: {said}"
 
 
-def test_a_word_without_letters_and_digits_is_named_with_its_place() -> None:
+def test_the_error_about_a_stop_word_without_letters_and_digits_names_its_place() -> None:
     assert refusal_of_setting("sms.stop_words", ["arrêt", "🛑!"]) == (
         "mailroom.dev.sms.stop_words.1: '🛑!' needs a letter or a digit; case, spaces and punctuation are "
         "ignored."
@@ -107,7 +109,7 @@ def test_a_word_without_letters_and_digits_is_named_with_its_place() -> None:
         ),
     ],
 )
-def test_settings_that_do_not_fit_together_are_named_with_their_formula(
+def test_settings_that_do_not_fit_together_are_refused_with_the_reason_and_a_remedy(
     key: str, value: object, said: str
 ) -> None:
     assert refusal_of_setting(key, value) == f"mailroom.dev.{said}"
@@ -145,7 +147,9 @@ def in_region(region: str | None, push: dict[str, Any]) -> dict[str, Any]:
         ),
     ],
 )
-def test_pushes_are_sent_in_the_stages_own_region(push: dict[str, Any], said: str) -> None:
+def test_a_push_application_or_topic_in_another_region_than_the_stage_is_refused(
+    push: dict[str, Any], said: str
+) -> None:
     with pytest.raises(SettingsError) as refused:
         load(in_region("eu-central-1", push), "dev")
     assert str(refused.value) == f"mailroom.dev.{said}"
@@ -168,12 +172,12 @@ def test_an_application_of_another_platform_than_apples_or_firebases_is_refused(
 
 
 @pytest.mark.parametrize("arn", [IOS, "arn:aws:sns:eu-central-1:111122223333:news.fifo", "news"])
-def test_a_topic_other_than_a_standard_one_is_refused(arn: str) -> None:
+def test_a_push_topic_that_is_not_a_standard_topic_of_sns_is_refused(arn: str) -> None:
     said = refused_push({"topics": [arn]})
     assert said.startswith(f"mailroom.dev.push.topics.0: {arn!r} should match pattern '^arn:")
 
 
-def test_an_applications_name_is_a_plain_word() -> None:
+def test_the_name_of_a_push_application_that_is_not_a_plain_word_is_refused() -> None:
     assert "'i OS' should match pattern" in refused_push({"platform_applications": {"i OS": IOS}})
 
 
@@ -190,17 +194,17 @@ def test_an_applications_name_is_a_plain_word() -> None:
         {"provider": "aws", "sender": "rcs-a1b2c3d4"},
     ],
 )
-def test_either_provider_is_accepted_with_its_settings(sms: dict[str, Any]) -> None:
+def test_twilio_and_aws_are_accepted_as_providers_of_sms_with_their_settings(sms: dict[str, Any]) -> None:
     assert dev_with("sms", sms).sms is not None
 
 
 @pytest.mark.parametrize("sender", ["", "+1 202 555 0123", "TWELVELETTER", "arn:aws:sns:us-east-1:1:x"])
-def test_an_invalid_sender_is_refused(sender: str) -> None:
+def test_an_invalid_sms_sender_is_refused(sender: str) -> None:
     said = refusal_of_setting("sms.sender", sender)
     assert said.startswith(f"mailroom.dev.sms.sender: {sender!r} should match pattern ")
 
 
-def test_both_simulated_providers_are_placed_below_one_address() -> None:
+def test_the_simulators_of_the_sms_and_fax_providers_are_below_one_address() -> None:
     placed = with_providers(load(STAGES, "local"), "http://127.0.0.1:4711")
     assert placed.sms is not None
     assert placed.fax is not None
@@ -220,7 +224,7 @@ def test_a_stage_with_twilios_simulator_needs_a_valid_address() -> None:
     )
 
 
-def test_the_numbers_of_stage_dev_are_those_of_the_formulas() -> None:
+def test_the_numbers_of_the_feedback_queue_in_stage_dev_are_those_of_the_formulas() -> None:
     dev = load(STAGES, "dev")
     rules = feedback_rules(dev.times)
     assert rules.visibility == 6 * 60 + 2

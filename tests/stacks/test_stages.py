@@ -26,7 +26,7 @@ STACKS = [
 ]
 
 
-def test_the_local_stage_has_the_same_resources_as_others_with_other_settings(
+def test_the_local_stage_has_resources_of_the_same_types_as_other_stages(
     templates_of_stage: Callable[[str], Templates], every_function: Templates
 ) -> None:
     stages = (templates_of_stage("local"), every_function)
@@ -35,7 +35,7 @@ def test_the_local_stage_has_the_same_resources_as_others_with_other_settings(
         assert kinds[0] == kinds[1]
 
 
-def test_the_local_stage_runs_on_this_python_and_leaves_the_streams_to_the_pump(
+def test_the_local_stage_runs_on_this_python_and_its_stream_mappings_are_disabled(
     templates_of_stage: Callable[[str], Templates],
 ) -> None:
     routing = templates_of_stage("local")["routing"]

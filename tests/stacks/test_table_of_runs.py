@@ -17,7 +17,7 @@ def test_a_stage_without_campaigns_has_the_table_of_runs(dev: Templates) -> None
 
 
 @pytest.mark.parametrize("name", ["dev", "whole", "two_providers", "otherwise"])
-def test_senders_and_release_may_only_read_the_table_of_runs(
+def test_senders_and_the_function_release_may_only_read_the_table_of_runs(
     name: str, request: pytest.FixtureRequest
 ) -> None:
     stage: Templates = request.getfixturevalue(name)
@@ -34,7 +34,9 @@ def test_senders_and_release_may_only_read_the_table_of_runs(
         assert [action for action, resources in policy.items() if runs in resources] == [READ]
 
 
-def test_the_functions_of_campaigns_write_the_table_that_senders_read(whole: Templates) -> None:
+def test_the_functions_collect_and_compose_may_write_the_table_of_runs_that_release_reads(
+    whole: Templates,
+) -> None:
     assert not whole["campaigns"].all("DynamoDB::Table")
     table = whole["routing"].environment("mailroom-dev-release")["RUNS_TABLE"]
     for function in ("mailroom-dev-collect", "mailroom-dev-compose"):

@@ -45,7 +45,9 @@ def sentence_of_limit(name: str, example: str = "ada.json") -> str:
 
 
 @pytest.mark.process
-def test_a_template_that_would_end_its_process_is_named_and_the_others_are_checked(project: Project) -> None:
+def test_a_template_that_would_crash_its_process_is_reported_and_all_other_templates_are_checked(
+    project: Project,
+) -> None:
     project.write("a", html=WARNED)
     project.write(
         "b", text="{% if end is defined %}" + ENDS + "{% endif %}{{ name }}", example='{"name": "Ada"}'
@@ -62,7 +64,7 @@ def test_a_template_that_would_end_its_process_is_named_and_the_others_are_check
     ]
 
 
-def test_the_checks_of_one_template_report_no_fault_of_other_templates(project: Project) -> None:
+def test_the_checks_of_one_template_do_not_report_faults_of_other_templates(project: Project) -> None:
     project.write("a", text="{{ name }}")
     project.write("b", html=WARNED)
     assert project.texts("mail/b") == [
@@ -72,7 +74,7 @@ def test_the_checks_of_one_template_report_no_fault_of_other_templates(project: 
     assert fault.startswith("templates/mail/a/body.txt:1: name: is missing")
 
 
-def test_the_files_of_a_template_are_checked(project: Project) -> None:
+def test_the_checks_report_files_that_a_template_cannot_attach(project: Project) -> None:
     project.write("a")
     (project.root / "a/files").mkdir()
     (project.root / "a/files/terms.pdf").write_bytes(b"x" * MAX_ATTACHED_BYTES)
@@ -104,7 +106,7 @@ def test_the_checks_name_a_file_that_no_template_uses(project: Project) -> None:
     ]
 
 
-def test_an_example_that_is_not_a_json_object_is_a_fault_with_its_file(project: Project) -> None:
+def test_an_example_that_is_not_a_json_object_is_reported_with_its_file(project: Project) -> None:
     project.write("a", example="[]")
     (project.root / "a/examples/bob.json").write_bytes(b'{"name": "\xe9"}')
     (project.root / "a/examples/eve.json").mkdir()
@@ -113,7 +115,9 @@ def test_an_example_that_is_not_a_json_object_is_a_fault_with_its_file(project: 
 
 
 @pytest.mark.parametrize("example", ['{"id": ""}', '{"id": 7}', '{"to": "ada@"}'])
-def test_an_example_that_is_not_a_valid_item_is_a_fault_with_its_file(project: Project, example: str) -> None:
+def test_an_example_that_is_not_a_valid_item_is_reported_with_its_file(
+    project: Project, example: str
+) -> None:
     project.write("a", example=example)
     (text,) = project.texts()
     assert text.endswith("(example templates/mail/a/examples/ada.json)")
@@ -148,5 +152,5 @@ def test_a_template_with_a_fault_stops_synth(project: Project, parts: dict[str, 
     assert str(refused.value).startswith(sentence)
 
 
-def test_a_folder_without_templates_has_no_findings(tmp_path: Path) -> None:
+def test_the_checks_report_nothing_if_the_folder_of_templates_is_missing(tmp_path: Path) -> None:
     assert check(tmp_path / "templates") == []

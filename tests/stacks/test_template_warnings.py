@@ -66,7 +66,7 @@ def findings(shelf_with_layout: Shelf) -> Findings:
         ("Dear Ada,\n{{ 1 }}\nBye", 1),
     ],
 )
-def test_content_outside_of_the_blocks_of_a_layout_is_named_with_its_first_line(
+def test_content_outside_of_a_layouts_blocks_is_reported_with_the_number_of_its_first_line(
     findings: Findings, shelf_with_layout: Shelf, html: str, line: int
 ) -> None:
     shelf_with_layout.put("_text", html="Dear")
@@ -89,7 +89,7 @@ def test_content_outside_of_the_blocks_of_a_layout_is_named_with_its_first_line(
         BEGIN + "{% block body %}{% set x = '{% endblock %}' %}Dear{% endblock %}",
     ],
 )
-def test_a_layout_is_extended_without_a_warning_about_code_outside_of_its_blocks(
+def test_a_template_that_extends_a_layout_without_hidden_content_causes_no_warning(
     findings: Findings, shelf_with_layout: Shelf, html: str
 ) -> None:
     shelf_with_layout.put("_parts", html="{% macro b() %}no{% endmacro %}\n{% set z = '%}' %}")
@@ -104,7 +104,7 @@ def test_a_layout_is_extended_without_a_warning_about_code_outside_of_its_blocks
         ("{% if true %}\n{% block Foot scoped %}Hi{% endblock %}{% endif %}", 2, "Foot"),
     ],
 )
-def test_a_block_that_the_layout_lacks_is_named_with_its_line(
+def test_a_block_that_the_layout_lacks_is_reported_with_its_line_number(
     findings: Findings, html: str, line: int, name: str
 ) -> None:
     assert findings(html=BEGIN + html) == [
@@ -132,7 +132,7 @@ def test_a_block_of_an_included_part_is_not_a_block_of_the_layout(
         BEGIN + "{% block foot %}{% block sign %}Ada{% endblock %}{% endblock %}",
     ],
 )
-def test_a_block_that_is_shown_in_any_way_causes_no_warning(
+def test_a_block_causes_no_warning_if_a_possible_layout_or_another_block_shows_it(
     findings: Findings, shelf_with_layout: Shelf, html: str
 ) -> None:
     shelf_with_layout.put("_other", html="{% block head %}{% endblock %}Hi")
@@ -191,7 +191,7 @@ def test_a_warning_names_exactly_the_blocks_that_a_rendering_lacks() -> None:
     assert min(counts) > 300
 
 
-def test_layouts_are_followed_through_several_files_and_named_once_for_all_templates(
+def test_the_checks_follow_layouts_through_several_files_and_report_the_warning_of_a_layout_once(
     findings: Findings, shelf_with_layout: Shelf
 ) -> None:
     middle = BEGIN + "{% block body %}{% block main %}{% endblock %}{% endblock %}\nstray"
@@ -231,7 +231,7 @@ def read_as_code(line: int, sign: str) -> str:
         ("{# a{{b}} {#c #}", []),
     ],
 )
-def test_css_or_a_script_that_is_read_as_code_is_named_with_its_line(
+def test_css_or_a_script_that_the_template_engine_reads_as_code_is_reported_with_its_line_number(
     findings: Findings, css: str, warnings: list[tuple[int, str]], element: str
 ) -> None:
     html = f"<{element}>\n{css}\n</{element.split()[0]}>Hi a{{{{b}}}}"
@@ -269,7 +269,7 @@ def test_a_line_break_in_a_variable_of_the_subject_is_the_fault_of_the_variable(
         ({"text": "one\n{% include '_text/body.txt' %}", "html": "&euro;"}, "_text/body.txt:2: &euro;"),
     ],
 )
-def test_an_entity_in_a_part_that_is_not_html_is_named_with_its_line(
+def test_an_html_entity_in_a_part_that_is_not_html_is_reported(
     findings: Findings, shelf_with_layout: Shelf, parts: dict[str, str], place: str
 ) -> None:
     shelf_with_layout.put("_text", text="\n2 &euro;", html="&nbsp;Hi")
@@ -295,7 +295,9 @@ def test_an_ampersand_that_begins_no_entity_causes_no_warning(findings: Findings
         ("<a href='https:a.example'>", "1: the link 'https:a.example'"),
     ],
 )
-def test_a_link_that_leads_nowhere_is_named_with_its_line(findings: Findings, link: str, place: str) -> None:
+def test_a_link_that_does_not_work_in_a_mail_is_reported_with_its_url(
+    findings: Findings, link: str, place: str
+) -> None:
     assert findings({"url": "a.example"}, html=f"{link}Hi") == [f"{HTML}:{place} {NOWHERE}"]
 
 
@@ -316,7 +318,7 @@ def test_html_that_shows_nothing_is_a_fault(findings: Findings, html: str) -> No
 
 
 @pytest.mark.parametrize("text", ["", "\n", "{% if false %}Hi{% endif %}", "\u200b\u00a0"])
-def test_a_text_that_shows_nothing_is_a_fault(
+def test_a_plain_text_part_that_shows_nothing_is_a_fault(
     findings: Findings, shelf_with_layout: Shelf, text: str
 ) -> None:
     assert findings(text=text) == [f"templates/mail/a/body.txt: {NOTHING}"]
@@ -326,7 +328,7 @@ def test_a_text_that_shows_nothing_is_a_fault(
 @pytest.mark.parametrize(
     ("text", "problem"), [(" \n", "is empty"), ("x" * 1600, "takes 11 segments in GSM-7")]
 )
-def test_a_text_message_that_cannot_be_sent_is_a_fault_with_its_file(
+def test_an_sms_template_that_is_empty_or_too_long_is_reported_with_its_file(
     shelf_with_layout: Shelf, text: str, problem: str
 ) -> None:
     root = shelf_with_layout.root.parent
@@ -337,7 +339,7 @@ def test_a_text_message_that_cannot_be_sent_is_a_fault_with_its_file(
     assert sentence.startswith(f"templates/sms/code/body.txt: {problem}")
 
 
-def test_html_that_gmail_cuts_off_is_named_once_for_all_examples(
+def test_html_that_gmail_would_cut_off_is_reported_once_for_all_examples(
     findings: Findings, shelf_with_layout: Shelf
 ) -> None:
     html = "x" * GMAIL_BYTES
@@ -354,7 +356,7 @@ def test_a_template_in_mjml_is_refused_because_it_must_be_compiled_first(finding
     ]
 
 
-def test_a_finding_names_the_part_of_the_language_that_has_it(
+def test_a_finding_names_the_file_of_the_language_in_which_it_was_found(
     findings: Findings, shelf_with_layout: Shelf
 ) -> None:
     shelf_with_layout.put("a/fr", subject="A", html="<a href='x.example'>A</a>", text="")
@@ -445,7 +447,7 @@ VARIABLES = {
 }
 
 
-def test_the_checks_find_no_fault_in_ordinary_templates(tmp_path: Path) -> None:
+def test_the_checks_report_neither_faults_nor_warnings_of_ordinary_templates(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "templates")
     for name, source in EVERYDAY.items():
         file = folder.root / "mail" / name

@@ -43,7 +43,7 @@ def test_the_senders_of_each_lane_get_the_queue_of_the_other_provider(
     assert second.other_provider == OtherProvider(name="ses", queue_url=f"{QUEUES}mail{lane}")
 
 
-def test_each_provider_has_its_own_rate_day_and_credentials(two_providers: Templates) -> None:
+def test_each_mail_provider_has_its_own_rate_daily_limit_and_credentials(two_providers: Templates) -> None:
     first = sender(two_providers, "send-mail", SesSender)
     second = sender(two_providers, "send-mail-fallback", ResendSender)
     assert isinstance(first, SesSender)
@@ -59,7 +59,9 @@ def test_each_provider_has_its_own_rate_day_and_credentials(two_providers: Templ
     )
 
 
-def test_a_sender_may_use_its_own_provider_and_both_queues(two_providers: Templates) -> None:
+def test_a_sender_may_use_only_its_own_provider_and_put_messages_only_into_the_other_queue(
+    two_providers: Templates,
+) -> None:
     first = two_providers["channels"].policy("mailroom-dev-send-mail")
     second = two_providers["channels"].policy("mailroom-dev-send-mail-fallback")
     assert "ses:SendEmail" in first
@@ -70,7 +72,9 @@ def test_a_sender_may_use_its_own_provider_and_both_queues(two_providers: Templa
         assert rights["sqs:SendMessage"] == {f"arn:aws:sqs:eu-central-1:111122223333:mailroom-dev-{other}"}
 
 
-def test_texts_have_the_number_and_the_account_of_each_provider(two_providers: Templates) -> None:
+def test_each_function_that_sends_sms_has_the_number_and_the_account_of_its_provider(
+    two_providers: Templates,
+) -> None:
     first = sender(two_providers, "send-sms", SmsSender)
     second = sender(two_providers, "send-sms-fallback", SmsSender)
     assert isinstance(first, SmsSender)
@@ -82,7 +86,7 @@ def test_texts_have_the_number_and_the_account_of_each_provider(two_providers: T
     assert not second.sms_configuration_set
 
 
-def test_events_and_replies_of_both_providers_of_texts_are_read_with_the_same_words(
+def test_the_stage_receives_the_events_of_both_providers_and_uses_one_list_of_stop_words(
     two_providers: Templates,
 ) -> None:
     feedback = two_providers["feedback"].environment("mailroom-dev-feedback")
@@ -107,14 +111,14 @@ def test_dispatch_and_release_send_only_to_the_queues_of_the_first_providers(
     assert lines["mail"]["per_day"] == [["0001-01-01", 1000]]
 
 
-def test_the_second_providers_queue_has_the_retention_of_the_first_unless_a_setting_differs() -> None:
+def test_the_alarm_of_waiting_messages_has_the_same_threshold_for_both_providers_unless_it_is_set() -> None:
     settings = load(with_settings(TWO_PROVIDERS), "dev")
     assert waiting_seconds(settings, "mail-bulk-fallback") == waiting_seconds(settings, "mail-bulk")
     changes = {**TWO_PROVIDERS, "monitoring.waiting_minutes": {"mail-bulk-fallback": 7}}
     assert waiting_seconds(load(with_settings(changes), "dev"), "mail-bulk-fallback") == 420
 
 
-def test_a_message_that_moved_to_the_second_provider_does_not_count_as_a_late_code(
+def test_only_the_queue_of_the_first_provider_has_an_alarm_of_late_codes(
     two_providers: Templates,
 ) -> None:
     names = [each["AlarmName"] for each in two_providers["monitoring"].all("CloudWatch::Alarm")]
@@ -187,7 +191,7 @@ def test_the_url_in_the_settings_is_that_of_the_second_provider_if_the_first_has
     assert settings.sms_by("twilio").url == url
 
 
-def test_a_second_provider_of_a_channel_that_the_stage_does_not_have_adds_nothing() -> None:
+def test_a_second_provider_of_a_channel_that_the_stage_does_not_have_is_ignored() -> None:
     sms = {"provider": "twilio", "sender": "+12025550123", "fallback": "aws", "fallback_sender": "SHOP"}
     settings = load(with_settings({"sms": sms, "channels.sms": REMOVED}), "dev")
     assert settings.fallbacks == {}
@@ -208,7 +212,7 @@ def test_the_graph_of_the_daily_limit_counts_the_first_providers_messages_alone(
         ("mail-fallback", {"send-mail-fallback", "send-mail-bulk-fallback"}),
     ],
 )
-def test_an_alarm_rings_if_bulk_waits_for_the_day_of_either_provider(
+def test_the_alarm_of_a_used_up_daily_limit_covers_the_functions_of_its_own_provider(
     two_providers: Templates, budget: str, services: set[str]
 ) -> None:
     name = f"mailroom-dev-{budget}-day-used-up-warning"
@@ -219,7 +223,7 @@ def test_an_alarm_rings_if_bulk_waits_for_the_day_of_either_provider(
 
 
 @pytest.mark.parametrize("queue", ["mail", "mail-bulk", "sms"])
-def test_an_alarm_rings_if_messages_go_to_the_second_provider_in_three_periods_of_an_hour(
+def test_an_alarm_rings_if_messages_go_to_the_second_provider_in_three_of_twelve_periods(
     two_providers: Templates, queue: str
 ) -> None:
     name = f"mailroom-dev-{queue}-fallback-used-warning"

@@ -21,7 +21,7 @@ def page_of(said: dict[str, Any]) -> PageSettings:
     return msgspec.json.decode(json.dumps(page), type=PageSettings)
 
 
-def test_the_function_reads_the_page_settings() -> None:
+def test_the_unsubscribe_function_can_read_the_settings_of_its_page() -> None:
     assert page_of(PAGE) == PageSettings(
         brand="Example Books",
         default_language="de",
@@ -31,7 +31,7 @@ def test_the_function_reads_the_page_settings() -> None:
     assert page_of({"brand": "Example Books"}) == PageSettings(brand="Example Books")
 
 
-def test_only_a_page_that_differs_from_the_built_in_one_is_bundled(
+def test_the_unsubscribe_function_has_a_variable_for_its_page_only_if_the_settings_define_a_page(
     dev: Templates, everything: Templates
 ) -> None:
     before = dev["api"].environment("mailroom-dev-unsubscribe")
@@ -71,7 +71,9 @@ def test_only_a_page_that_differs_from_the_built_in_one_is_bundled(
         ("brand", "a\u202eb", "brand: 'a\\u202eb' must have 1 to 100 printable characters."),
     ],
 )
-def test_an_invalid_text_of_the_page_is_named_with_the_valid_form(key: str, value: object, said: str) -> None:
+def test_an_invalid_setting_of_the_unsubscribe_page_is_refused_with_the_valid_form(
+    key: str, value: object, said: str
+) -> None:
     field, _, name = key.partition(".")
     refused = refusal_of_setting(KEY, {field: {name: value} if name else value})
     assert refused.startswith(f"mailroom.dev.{KEY}.{said}")

@@ -20,7 +20,7 @@ def test_the_local_stage_may_send_to_its_own_machine(templates_of_stage: Callabl
     assert given["ALLOWED_PORTS"] == "[]"
 
 
-def test_the_signing_secret_is_made_of_letters_and_digits_that_read_as_33_bytes(dev: Templates) -> None:
+def test_the_signing_secret_has_44_letters_and_digits_which_are_33_bytes_in_base64(dev: Templates) -> None:
     secret = dev["webhook"].one("SecretsManager::Secret", Name="mailroom-dev-webhook-keys")
     generated = dict(secret["GenerateSecretString"])
     excluded = set(generated.pop("ExcludeCharacters"))

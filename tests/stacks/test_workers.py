@@ -48,7 +48,7 @@ def queue_of(template: Template, name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("stack", "name", "function"), [each for each in WORKERS if each[1] != "fax"])
-def test_the_visibility_of_a_queue_is_six_time_outs_and_the_batch_window(
+def test_the_visibility_timeout_of_a_queue_is_six_timeouts_of_its_function_plus_the_batch_window(
     whole: Templates, stack: str, name: str, function: str
 ) -> None:
     found = whole[stack].one("Lambda::Function", FunctionName=f"mailroom-dev-{function}")
@@ -70,7 +70,7 @@ def test_a_message_that_is_received_too_often_goes_to_the_queues_own_dead_letter
 
 
 @every_worker
-def test_a_mapping_reports_single_failures_and_bounds_its_workers(
+def test_an_event_source_mapping_reports_single_failures_and_has_its_concurrency_and_batch_size(
     whole: Templates, stack: str, name: str, function: str
 ) -> None:
     mapping = whole[stack].mapping(f"mailroom-dev-{function}")
@@ -89,6 +89,7 @@ def test_an_alarm_rings_if_a_message_waited_for_half_of_its_queues_retention(
     assert alarm["MetricName"] == "ApproximateAgeOfOldestMessage"
     # The fax queue keeps as long as a dead-letter queue: what waits behind others may wait for long.
     assert alarm["Threshold"] == (7 if name == "fax" else 2) * 86_400
+    assert queue_of(whole[stack], name)["MessageRetentionPeriod"] == 2 * alarm["Threshold"]
     assert alarm["Dimensions"] == [{"Name": "QueueName", "Value": physical(name)}]
 
 
@@ -107,7 +108,7 @@ def test_every_queue_is_encrypted_and_refuses_requests_without_tls(whole: Templa
 
 
 @every_worker
-def test_the_alarm_of_dead_letters_rings_from_the_first_letter_on_even_while_it_is_received(
+def test_the_alarm_of_dead_letters_rings_for_a_single_dead_letter_even_while_it_is_received(
     whole: Templates, stack: str, name: str, function: str
 ) -> None:
     alarm = whole[stack].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{name}-dlq-not-empty")
@@ -141,7 +142,7 @@ def test_a_lease_outlives_its_function_and_ends_before_the_queue_delivers_again(
     assert properties["Timeout"] < lease < queue_of(whole[stack], name)["VisibilityTimeout"]
 
 
-def test_queues_and_senders_have_the_derived_numbers(dev: Templates) -> None:
+def test_queues_and_senders_have_the_receive_counts_paces_and_delays_of_the_settings(dev: Templates) -> None:
     settings = load(STAGES, "dev")
     mail, bulk, sms = settings.lane_rows()
     fax, webhook = fax_rules(settings.times), webhook_rules(settings.webhook, settings.times)

@@ -61,7 +61,7 @@ def test_a_call_at_the_bounds_of_sqs_is_accepted() -> None:
     check_call("sqs", "SendMessageBatch", batch(*[at_most] * 10))
 
 
-def test_the_queues_and_the_bus_of_the_crash_tests_hold_the_bounds() -> None:
+def test_the_queues_and_the_bus_of_the_crash_tests_refuse_calls_beyond_the_limits_of_aws() -> None:
     queues = Queues(Clock(), 30, 3)
     with pytest.raises(BoundBroken):
         queues.send_message_batch(**batch({"DelaySeconds": 901}))
@@ -73,6 +73,6 @@ def test_the_queues_and_the_bus_of_the_crash_tests_hold_the_bounds() -> None:
         Bus().put_events(Entries=[{"Detail": '{"event_id": "e"}'}] * 11)
 
 
-def test_clients_of_the_unit_tests_hold_the_bounds(aws: Aws) -> None:
+def test_the_sqs_client_of_the_unit_tests_refuses_a_call_beyond_the_limits_of_aws(aws: Aws) -> None:
     with pytest.raises(BoundBroken, match="InvalidParameterValue"):
         aws.sqs.send_message(QueueUrl=FIFO, MessageBody="{}", MessageGroupId="+1", DelaySeconds=1)

@@ -29,7 +29,9 @@ def test_a_time_is_written_in_utc_with_milliseconds_and_can_be_read_back(moment:
         (-62_135_596_800, "0001-01-01T00:00:00.000Z"),
     ],
 )
-def test_iso_times_are_sorted_in_the_order_of_time(moment: float, text: str) -> None:
+def test_a_time_is_written_in_iso_8601_with_four_digits_of_the_year_and_three_decimals(
+    moment: float, text: str
+) -> None:
     assert iso(moment) == text
 
 

@@ -304,7 +304,7 @@ def test_an_unused_name_or_value_of_a_request_is_refused(
         {**KEY, "id": {"S": ""}},
     ],
 )
-def test_a_key_with_other_attributes_than_those_of_the_table_is_refused(
+def test_a_key_with_missing_additional_or_empty_attributes_is_refused(
     tables: InMemoryDynamoDB, key: Item
 ) -> None:
     for call in (tables.get_item, tables.delete_item):
@@ -446,7 +446,7 @@ def test_a_query_for_an_empty_or_too_long_key_is_refused(tables: InMemoryDynamoD
     assert error_code(tables.query, KeyConditionExpression="id = :id", **values) == "ValidationException"
 
 
-def test_a_page_of_a_query_ends_at_a_megabyte(tables: InMemoryDynamoDB) -> None:
+def test_a_page_of_a_scan_ends_at_a_megabyte(tables: InMemoryDynamoDB) -> None:
     several(tables, text="x" * 300_000)
     pages = list(tables.get_paginator("scan").paginate(TableName="t"))
     assert [len(page["Items"]) for page in pages] == [4, 3, 1]
@@ -485,7 +485,7 @@ def test_a_batch_read_returns_the_existing_items(tables: InMemoryDynamoDB) -> No
 
 
 @pytest.mark.parametrize("keys", [[KEY, KEY], [{**KEY, "id": {"S": str(at)}} for at in range(101)]])
-def test_a_batch_with_a_repeated_key_or_too_many_keys_is_refused(
+def test_a_batch_read_with_a_repeated_key_or_too_many_keys_is_refused(
     tables: InMemoryDynamoDB, keys: list[Item]
 ) -> None:
     with pytest.raises(ClientError, match="ValidationException"):
@@ -627,7 +627,7 @@ TWO_OPERATIONS = "Transaction request cannot include multiple operations on one 
         (lambda tables: transact(tables, NEW, Update=updated("SET id = :b")), "part of the key"),
     ],
 )
-def test_a_refused_batch_writes_no_item(
+def test_a_refused_batch_or_transaction_does_not_write_any_item(
     tables: InMemoryDynamoDB, call: Callable[[InMemoryDynamoDB], object], message: str
 ) -> None:
     with pytest.raises(ClientError, match=message) as raised:
@@ -648,7 +648,7 @@ def updated(text: str) -> dict[str, Any]:
         ("SET word = tree", "attribute_not_exists(id)", "ValidationError"),
     ],
 )
-def test_a_transaction_with_a_failed_condition_is_cancelled_and_writes_no_item(
+def test_a_cancelled_transaction_names_the_failed_operation_and_does_not_write_any_item(
     tables: InMemoryDynamoDB, text: str, only_if: str, code: str
 ) -> None:
     with pytest.raises(tables.exceptions.TransactionCanceledException) as cancelled:
@@ -658,7 +658,7 @@ def test_a_transaction_with_a_failed_condition_is_cancelled_and_writes_no_item(
     assert tables.scan(TableName="t")["Items"] == [STANDING]
 
 
-def test_the_error_of_a_statement_is_in_its_own_response(tables: InMemoryDynamoDB) -> None:
+def test_the_error_of_a_statement_in_a_batch_is_in_its_own_response(tables: InMemoryDynamoDB) -> None:
     good: Item = {"id": {"S": "n"}, "kind": {"S": "mail"}}
     wrong: list[Item] = [
         {"id": {"S": "o"}},

@@ -56,7 +56,9 @@ def set_variables(monkeypatch: pytest.MonkeyPatch, **variables: str) -> None:
         monkeypatch.setenv(name, value)
 
 
-def test_a_mail_senders_settings_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_settings_of_a_mail_sender_are_read_from_its_environment_variables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     set_variables(monkeypatch, **SEND_MAIL)
     found = read(SesSender)
     assert (found.ledger_table, found.ledger_ttl_seconds, found.pace_seconds) == ("ledger", 7776000, 0.35)
@@ -64,12 +66,14 @@ def test_a_mail_senders_settings_are_read(monkeypatch: pytest.MonkeyPatch) -> No
     assert (found.max_attachment_bytes, found.templates) == (7_000_000, "templates/mail")
 
 
-def test_routes_are_read_from_json(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_routes_of_the_dispatch_function_are_read_from_json(monkeypatch: pytest.MonkeyPatch) -> None:
     set_variables(monkeypatch, **DISPATCH)
     assert read(DispatchSettings).routes == ROUTES
 
 
-def test_the_lines_of_release_are_read_from_json(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_settings_of_lines_are_read_from_json_by_the_release_function(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     lines = {"mail": {"per_second": 2.5, "per_day": [["2026-11-21", 1000]], "reserve": 0.1}}
     tables = {f"{name.upper()}_TABLE": name for name in ("mailbox", "contents", "budgets", "runs")}
     set_variables(monkeypatch, **DISPATCH, **tables, LINES=json.dumps(lines), LEASE_SECONDS="120")
@@ -84,7 +88,9 @@ def test_a_function_reads_the_variables_that_a_stack_writes() -> None:
 
 
 @pytest.mark.parametrize("name", SEND_MAIL)
-def test_a_missing_variable_is_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_the_error_about_a_missing_environment_variable_names_the_variable(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     set_variables(monkeypatch, **SEND_MAIL)
     monkeypatch.delenv(name)
     with pytest.raises(msgspec.ValidationError, match=f"`{name}`"):
@@ -105,14 +111,18 @@ def test_a_missing_variable_is_named(monkeypatch: pytest.MonkeyPatch, name: str)
         ("ON_UNKNOWN", "Hold"),
     ],
 )
-def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+def test_the_error_about_an_invalid_environment_variable_names_the_variable(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
     set_variables(monkeypatch, **{**SEND_MAIL, name: value})
     with pytest.raises(msgspec.ValidationError, match=name):
         read(SesSender)
 
 
 @pytest.mark.parametrize("routes", ["{", "[]", '{"mail": "https://queue/mail"}', "https://queue/mail"])
-def test_wrong_routes_are_named(monkeypatch: pytest.MonkeyPatch, routes: str) -> None:
+def test_the_error_about_invalid_routes_names_their_environment_variable(
+    monkeypatch: pytest.MonkeyPatch, routes: str
+) -> None:
     set_variables(monkeypatch, **{**DISPATCH, "ROUTES": routes})
     with pytest.raises(msgspec.ValidationError, match="ROUTES"):
         read(DispatchSettings)

@@ -44,13 +44,17 @@ def check_checkout(root: Path, code: str, ceilings: str, *arguments: str) -> tup
     return language.main([*arguments], root, file), file.read_text()
 
 
-def test_a_new_package_must_be_without_habits(tmp_path: Path, capsys: Output) -> None:
+def test_a_new_package_fails_the_check_at_its_first_violation_of_a_language_rule(
+    tmp_path: Path, capsys: Output
+) -> None:
     assert check_checkout(tmp_path, PLAIN, "") == (0, "")
     assert check_checkout(tmp_path, PLAIN + HEADLESS, "") == (1, "")
     assert capsys.readouterr().out.startswith(f"{PACKAGE}: headless rose from 0 to 1.")
 
 
-def test_a_count_above_its_ceiling_lists_the_worst_places_first(tmp_path: Path, capsys: Output) -> None:
+def test_the_check_lists_the_worst_places_first_if_a_package_has_more_violations_than_allowed(
+    tmp_path: Path, capsys: Output
+) -> None:
     assert check_checkout(tmp_path, PLAIN + PLACE + HEADLESS, row(1, 1, 2))[0] == 1
     assert capsys.readouterr().out.splitlines() == [
         f"{PACKAGE}: habits rose from 1 to 2. The worst places:",
@@ -59,7 +63,9 @@ def test_a_count_above_its_ceiling_lists_the_worst_places_first(tmp_path: Path, 
     ]
 
 
-def test_a_count_below_its_ceiling_fails_until_the_ceiling_is_lowered(tmp_path: Path, capsys: Output) -> None:
+def test_a_package_with_fewer_violations_than_allowed_fails_until_the_allowed_number_is_lowered(
+    tmp_path: Path, capsys: Output
+) -> None:
     assert check_checkout(tmp_path, PLAIN + HEADLESS, row(1, 3, 2)) == (1, row(1, 3, 2))
     sentence = f"{PACKAGE}: habits fell to 1. Run it with --lower to keep what you won.\n"
     assert capsys.readouterr().out == sentence
@@ -78,14 +84,14 @@ def places_in(root: Path, path: str, text: str) -> list[tuple[str, int, str]]:
     return [(place.package, place.line, place.text) for place in language.read_places(root)]
 
 
-def test_a_name_of_a_test_without_a_subject_is_reported_and_local_names_of_tests_are_free(
+def test_a_name_of_a_test_without_a_subject_is_reported_but_local_names_in_tests_are_not(
     tmp_path: Path,
 ) -> None:
     code = "def test_it_is_sent():\n    made = 1\n\n\ndef test_a_letter_is_sent():\n    pass\n"
     assert places_in(tmp_path, "tests/unit/test_post.py", code) == [("tests/unit", 1, "it_is_sent")]
 
 
-def test_comments_of_tests_are_read_as_sentences_over_their_lines(tmp_path: Path) -> None:
+def test_a_comment_of_a_test_over_several_lines_is_read_as_one_sentence(tmp_path: Path) -> None:
     lines = (
         "# A letter costs",
         "# what nobody knows.",
@@ -114,7 +120,7 @@ def test_comments_of_tests_are_read_as_sentences_over_their_lines(tmp_path: Path
         (".github/renovate.json", '{\n"description": ["Send letters.", "It fails."]}', 2, "It fails."),
     ],
 )
-def test_texts_of_files_besides_code_are_read(
+def test_the_language_check_reads_pages_makefiles_workflows_and_descriptions_in_json(
     tmp_path: Path, path: str, text: str, line: int, sentence: str
 ) -> None:
     assert places_in(tmp_path, path, text)[-1] == ("other files", line, sentence)

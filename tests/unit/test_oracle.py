@@ -27,7 +27,7 @@ def first_difference(other: InMemoryDynamoDB) -> tuple[str, Comparison]:
     return "", comparison
 
 
-def test_every_verb_of_the_random_calls_changes_a_message() -> None:
+def test_the_random_calls_change_messages_by_every_ledger_operation_that_writes_messages() -> None:
     differs, comparison = first_difference(InMemoryDynamoDB())
     assert not differs
     assert {verb for verb in VERBS if not comparison.changed[verb]} == BESIDE_MESSAGES

@@ -81,7 +81,7 @@ def test_a_condition_of_a_grant_is_evaluated_with_the_values_of_the_call(
     assert not allowed(Request(F, "ses:SendEmail", "x"), statement)
 
 
-def test_an_unknown_kind_of_condition_is_an_error() -> None:
+def test_an_unsupported_condition_effect_or_operation_raises_an_error() -> None:
     for condition in (
         {"Bool": {"ses:FromAddress": "x"}},
         {"StringEquals": {"aws:SourceIp": "x"}},
@@ -155,7 +155,7 @@ def test_a_right_is_unused_if_no_request_needs_it() -> None:
     assert [str(each) for each in unused] == [f"{F}: {each} on {index}" for each in READ["Action"]]
 
 
-def test_a_request_of_a_test_is_allowed_by_the_functions_row() -> None:
+def test_a_denied_request_is_excused_only_by_a_row_for_its_function_and_action() -> None:
     forced = RecordedStage()
     forced.requests = {Request("mailroom-local-dispatch", "sqs:SendMessage", "arn:x:mail-that-is-not-there")}
     (request,) = forced.denied
@@ -164,7 +164,7 @@ def test_a_request_of_a_test_is_allowed_by_the_functions_row() -> None:
     assert not any(row.covers(put) for row in FORCED)
 
 
-def test_the_page_on_trust_gives_each_reason_for_a_right_that_no_test_uses() -> None:
+def test_the_page_on_rights_has_the_reason_for_each_right_that_no_test_uses() -> None:
     page = (ROOT / "docs/reference/rights.md").read_text()
     assert UNUSED
     for row in UNUSED:

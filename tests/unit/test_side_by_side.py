@@ -26,12 +26,14 @@ def test_the_run_succeeds_if_all_commands_succeed() -> None:
     assert side_by_side.main(["true", "true"], SHELL) == 0
 
 
-def test_a_byte_that_is_not_utf_8_is_replaced(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_byte_of_a_commands_output_that_is_not_utf_8_is_replaced(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert side_by_side.main([shlex.quote("printf '\\377\\n'")], SHELL) == 0
     assert "\ufffd" in capsys.readouterr().out
 
 
-def test_every_line_of_output_follows_the_first_argument_of_its_command(
+def test_every_line_of_a_commands_standard_output_begins_with_its_first_argument(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     side_by_side.main(["'echo one; echo two'", "'echo three >&2'"], SHELL)

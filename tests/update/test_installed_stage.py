@@ -106,7 +106,7 @@ class Console:
             return error.code
 
 
-def test_a_channel_added_to_a_running_stage_works_after_the_next_up_and_no_message_is_lost(
+def test_a_channel_added_to_a_running_stage_works_after_mailroom_up_and_earlier_messages_are_kept(
     installed: Environment, team: Path, stage_variables: dict[str, str]
 ) -> None:
     first = Console(installed.answer("mailroom", "up"))
@@ -222,7 +222,7 @@ print(Mailroom("local").send_many(items).accepted)
 """
 
 
-def test_an_update_to_another_wheel_loses_and_doubles_none_of_200_messages(
+def test_each_of_200_messages_is_sent_once_during_an_update_to_another_wheel(
     installed: Environment, team: Path, stage_variables: dict[str, str], tmp_path: Path
 ) -> None:
     copy_sources(tmp_path, "9.9.9")

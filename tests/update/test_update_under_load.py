@@ -141,6 +141,8 @@ def test_every_function_gets_its_new_code_while_messages_are_being_sent(updated:
     }
 
 
-def test_no_message_is_lost_or_sent_twice_and_every_callback_verifies(updated: Updated) -> None:
+def test_each_message_put_during_an_update_is_sent_once_and_every_callback_has_a_valid_signature(
+    updated: Updated,
+) -> None:
     assert updated.judgement.wrong == []
     assert updated.left_over == []

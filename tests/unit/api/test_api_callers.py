@@ -61,7 +61,7 @@ def naming(ref: str) -> list[tuple[Item, str]]:
 
 
 @pytest.mark.parametrize(("message", "field"), naming(OTHERS))
-def test_an_object_of_another_caller_is_refused_with_the_attribute_that_names_it(
+def test_a_message_that_names_another_callers_object_is_refused_with_the_attribute_that_names_it(
     api: Api, aws: Aws, message: Item, field: str
 ) -> None:
     answer = api.post_as(SHOP, message)
@@ -74,7 +74,9 @@ def test_an_object_of_another_caller_is_refused_with_the_attribute_that_names_it
 
 
 @pytest.mark.parametrize(("message", "field"), naming(OWN))
-def test_an_object_of_the_callers_own_part_is_accepted(api: Api, message: Item, field: str) -> None:
+def test_a_message_that_names_an_object_under_the_callers_own_prefix_is_accepted(
+    api: Api, message: Item, field: str
+) -> None:
     assert api.post_as(SHOP, message).status == 202
 
 
@@ -92,14 +94,16 @@ def test_an_object_of_the_callers_own_part_is_accepted(api: Api, message: Item, 
         "shop/42.pdf",
     ],
 )
-def test_an_object_whose_key_resembles_the_callers_part_is_refused(api: Api, ref: str) -> None:
+def test_a_message_that_names_an_object_outside_of_the_callers_prefix_is_refused_in_any_spelling(
+    api: Api, ref: str
+) -> None:
     assert api.post_as(SHOP, item(attachments=[{"ref": ref}])).fields == ["attachments[0].ref"]
 
 
 @pytest.mark.parametrize(
     "caller", [token(sub="stranger"), token(), token(client_id="shop"), signed_authorizer(ROLE), None]
 )
-def test_a_caller_without_a_prefix_may_send_messages_without_objects(
+def test_a_caller_without_a_prefix_may_send_only_messages_without_objects(
     api: Api, caller: dict[str, Any] | None
 ) -> None:
     assert api.post_as(caller, item()).status == 202
@@ -112,7 +116,9 @@ def test_a_caller_without_a_prefix_may_send_messages_without_objects(
 
 
 @pytest.mark.parametrize(("message", "field"), naming(OTHERS))
-def test_a_caller_with_the_whole_bucket_may_name_any_object(api: Api, message: Item, field: str) -> None:
+def test_a_caller_whose_prefix_is_empty_may_name_any_object_of_the_payload_bucket(
+    api: Api, message: Item, field: str
+) -> None:
     assert api.post_as(token(sub="trusted"), message).status == 202
 
 
@@ -122,7 +128,7 @@ def test_every_caller_may_name_any_object_if_the_settings_have_no_prefixes(
     assert Api(clock).post_as(SHOP, item(attachments=[{"ref": OTHERS}])).status == 202
 
 
-def test_the_claim_that_identifies_the_caller_is_a_setting(aws: Aws, clock: FakeClock) -> None:
+def test_the_settings_choose_the_token_claim_that_identifies_a_caller(aws: Aws, clock: FakeClock) -> None:
     api = Api(clock, caller_claim="client_id", payload_prefixes=PREFIXES)
     message = item(attachments=[{"ref": OWN}])
     assert api.post_as(token(sub="shop", client_id="billing"), message).status == 422
@@ -140,14 +146,14 @@ def test_the_claim_that_identifies_the_caller_is_a_setting(aws: Aws, clock: Fake
         ("arn:aws:iam::123456789012:user/shop", 422),
     ],
 )
-def test_a_signer_is_identified_by_its_role_in_any_session(
+def test_a_caller_that_signs_its_requests_is_identified_by_its_iam_role_in_any_session(
     aws: Aws, clock: FakeClock, arn: str, status: int
 ) -> None:
     api = Api(clock, payload_prefixes={ROLE: "shop/"})
     assert api.post_as(signed_authorizer(arn), item(attachments=[{"ref": OWN}])).status == status
 
 
-def test_objects_named_in_a_payload_are_restricted_to_the_callers_part_by_the_sender(
+def test_the_sender_refuses_a_payload_that_names_an_object_outside_of_the_callers_prefix(
     api: Api, aws: Aws
 ) -> None:
     """The API does not read the object, which its owner may change until the message is sent."""
@@ -172,7 +178,9 @@ def test_a_repeated_message_of_a_caller_with_a_prefix_gets_the_result_existed(ap
     assert [api.post_as(SHOP, message).json["result"] for _ in range(2)] == ["accepted", "existed"]
 
 
-def test_large_content_is_stored_by_the_api_itself_for_every_caller(api: Api, aws: Aws) -> None:
+def test_a_large_message_that_the_api_stores_in_s3_may_name_only_objects_under_the_callers_prefix(
+    api: Api, aws: Aws
+) -> None:
     large = item(text="x" * 500_000, attachments=[{"ref": OWN}])
     assert api.post_as(SHOP, large).status == 202
     stored = aws.item(table=MAILBOX)

@@ -147,7 +147,7 @@ def test_an_existing_message_gets_its_usual_response_if_the_daily_limit_is_used_
     assert recipients(aws) == 5
 
 
-def test_only_the_entry_that_is_stored_counts_if_several_entries_have_one_key(
+def test_only_the_stored_one_of_several_entries_with_one_key_counts_against_the_daily_limit(
     api: Api, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second is put if the mailbox does not take the first."""
@@ -246,7 +246,7 @@ def test_a_refused_message_does_not_count_against_the_daily_limit(api: Api) -> N
     assert post_as(api, request_of_mails(*"abcde")).status == 202
 
 
-def test_the_daily_limits_of_two_callers_are_independent(api: Api) -> None:
+def test_callers_without_a_daily_limit_may_send_while_another_caller_has_used_up_its_limit(api: Api) -> None:
     assert post_as(api, request_of_mails(*"abcde")).status == 202
     assert post_as(api, request_of_mails("f"), "news").status == 202
     assert post_as(api, {"messages": [item(id=f"c-{at}") for at in range(50)]}, "codes").status == 202
@@ -316,7 +316,9 @@ def test_a_mail_is_accepted_only_from_a_sender_that_its_caller_may_use(
         assert answer.json["errors"][0]["problem"].startswith(problem)
 
 
-def test_a_message_with_a_payload_is_stored_with_its_default_sender(api: Api, aws: Aws) -> None:
+def test_a_mail_with_a_payload_and_without_a_sender_is_stored_with_the_stages_default_sender(
+    api: Api, aws: Aws
+) -> None:
     ref = f"s3://{BUCKET}/content.json"
     assert post_as(api, item(text=..., payload_ref=ref), "news").status == 202
     # The sender reads the payload later; what stands in the item counts then.
@@ -334,7 +336,7 @@ def test_a_request_gets_a_retry_after_if_other_requests_always_change_the_daily_
     assert (refused.status, refused.headers["retry-after"]) == (503, "2")
 
 
-def test_a_text_is_accepted_from_a_caller_whose_mail_senders_are_restricted(api: Api) -> None:
+def test_an_sms_is_accepted_from_a_caller_whose_mail_senders_are_restricted(api: Api) -> None:
     text = {"id": "t-1", "event_type": "sms", "to": "+16175551234", "text": "Hi"}
     assert post_as(api, text).status == 202
 

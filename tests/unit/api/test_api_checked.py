@@ -41,7 +41,7 @@ def test_the_response_to_a_single_message_names_its_unused_attributes(checked_ap
         ({"name": "x", "attachments": [{"ref": "s3://b/k"}]}, "attachments[0].ref: 's3://b/k' is outside"),
     ],
 )
-def test_a_single_message_that_its_sender_would_refuse_is_refused(
+def test_the_api_refuses_a_single_message_that_its_sending_function_would_refuse(
     checked_api: Api, aws: Aws, more: dict[str, Any], said: str
 ) -> None:
     answer = checked_api.post(mail_of_template(**more))
@@ -76,7 +76,7 @@ def test_a_mail_without_content_is_refused_with_the_missing_attributes(checked_a
     ("send_at", "in_utc"),
     [("2026-11-22T09:00", "2026-11-22T09:00:00.000Z"), ("2026-11-22T09:00:00+01:00", None)],
 )
-def test_the_response_contains_the_send_at_in_utc_if_it_has_no_offset(
+def test_the_response_contains_send_at_in_utc_only_if_send_at_has_no_offset(
     checked_api: Api, send_at: str, in_utc: str | None
 ) -> None:
     assert checked_api.post(mail_of_template(name="Ada", send_at=send_at)).json.get("send_at") == in_utc
@@ -98,7 +98,7 @@ def test_messages_of_a_list_with_an_unknown_template_or_attribute_are_refused_an
     assert [each["result"] for each in found] == ["accepted", "refused", "refused"]
 
 
-def test_the_sender_of_a_message_with_a_payload_is_checked(checked_api: Api) -> None:
+def test_the_from_address_of_a_mail_with_a_payload_is_checked(checked_api: Api) -> None:
     payload = f"s3://{BUCKET}/x"
     assert checked_api.post(mail_of_template(payload_ref=payload)).status == 202
     answer = checked_api.post(mail_of_template("m-2", payload_ref=payload, **{"from": "eve@example.com"}))
@@ -115,7 +115,7 @@ def test_a_message_is_checked_against_the_published_version_of_its_template(
     assert api.post(mail_of_template(city="Rome")).status == 202
 
 
-def test_a_message_is_accepted_unchecked_if_the_versions_cannot_be_read(
+def test_a_message_is_accepted_unchecked_if_the_versions_of_templates_cannot_be_read(
     aws: Aws, clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     api = Api(clock, templates=str(tmp_path), mail_senders=["us@example.com"], templates_bucket=TEMPLATES)

@@ -61,7 +61,7 @@ def test_the_api_does_not_import_the_packages_of_senders() -> None:
     assert done.stdout.strip() == "set()"
 
 
-def test_every_metric_is_written_when_the_request_ends(
+def test_the_metric_of_accepted_messages_is_written_when_the_request_ends(
     load: Callable[[], Handler], capsys: pytest.CaptureFixture[str]
 ) -> None:
     handler: Any = load()

@@ -109,7 +109,7 @@ def test_the_response_to_a_list_contains_the_result_of_each_message_in_order(api
     ]
 
 
-def test_a_list_without_a_valid_message_is_refused_with_every_field(api: Api) -> None:
+def test_a_list_without_a_valid_message_is_refused_with_the_invalid_field_of_each_message(api: Api) -> None:
     answer = api.post({"messages": [item(to="x"), item(id=...), "no"]})
     assert answer.status == 422
     assert answer.fields == ["messages[0].to", "messages[1].id", "messages[2]"]
@@ -163,7 +163,7 @@ def test_an_item_gets_the_ttl_of_the_mailbox_unless_it_has_its_own_ttl(aws: Aws,
     assert aws.item("own", table=MAILBOX)["ttl"] == int(NOW) + 5
 
 
-def test_a_refused_message_is_logged_with_its_key_and_its_field_unless_the_id_is_invalid(
+def test_a_refused_message_is_logged_with_its_invalid_field_but_without_an_invalid_id(
     api: Api, log: Log
 ) -> None:
     api.post({"messages": [item(to="vincent@"), item(id="x" * 200), item(id="fine")]})

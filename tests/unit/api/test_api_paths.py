@@ -54,14 +54,14 @@ def test_a_message_with_any_id_can_be_cancelled_by_its_href(api: Api, id_: str) 
     assert api.cancel(url).json == {**api.get(href).json, "status": "cancelled"}
 
 
-def test_an_id_with_a_slash_is_found_by_its_path(api: Api, aws: Aws) -> None:
+def test_a_message_whose_id_has_a_slash_is_found_by_its_path(api: Api, aws: Aws) -> None:
     aws.put(MAILBOX, **item(id="a/b"))
     assert api.get("/messages/a%2Fb").json["id"] == "a/b"
     assert api.get("/messages/a/b").json["id"] == "a/b"
 
 
 @given(st.text(min_size=1, max_size=60).filter(lambda text: not has_control(text)))
-def test_an_href_contains_the_same_id_after_its_decoding_by_the_http_api(text: str) -> None:
+def test_the_id_in_an_href_is_unchanged_after_the_http_api_has_decoded_the_href(text: str) -> None:
     made = api_event("GET", href_of(text, "mail"))
     if "id" in made["queryStringParameters"]:
         assert made["queryStringParameters"]["id"] == text

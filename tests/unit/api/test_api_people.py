@@ -106,7 +106,7 @@ def test_an_opt_in_is_returned_with_its_time_and_way(
         ("operator", "operator", "when an operator lifts it"),
     ],
 )
-def test_the_reason_for_sending_nothing_is_returned_without_the_error_the_message_and_the_operator(
+def test_a_look_up_returns_the_reason_of_a_suppression_without_its_error_message_id_and_operator(
     api: Api, list_: Suppressions, reason: Reason, why: str, ends: str
 ) -> None:
     mark = Suppression(ADA, "mail", reason, NOW_MS, "550 secret detail", "secret-id", "arn:secret")
@@ -116,7 +116,7 @@ def test_the_reason_for_sending_nothing_is_returned_without_the_error_the_messag
     assert "secret" not in answer.text
 
 
-def test_a_number_is_found_in_every_spelling_and_by_the_stages_region(
+def test_a_look_up_finds_a_person_by_any_spelling_of_a_number_even_without_its_country_code(
     api: Api, list_: Suppressions, preferences: Preferences
 ) -> None:
     list_.mark(Suppression(NUMBER, "sms", "stop", NOW_MS))
@@ -125,7 +125,7 @@ def test_a_number_is_found_in_every_spelling_and_by_the_stages_region(
     assert states(get_person(api, "+5491123456789"))["news"] == "out"
 
 
-def test_a_person_whom_the_stage_does_not_know_gets_the_bytes_and_calls_of_one_without_choices(
+def test_look_ups_of_an_unknown_person_and_of_a_person_without_choices_cannot_be_distinguished(
     api: Api, list_: Suppressions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A lifted suppression is the only data that a person without choices can have."""
@@ -165,7 +165,7 @@ def test_look_ups_of_a_caller_are_limited_for_a_day_and_changes_are_not(api: Api
     assert get_person(api).status == 200
 
 
-def test_a_stage_without_the_routes_responds_with_404(clock: FakeClock, aws: Aws) -> None:
+def test_a_stage_without_the_routes_for_people_responds_with_404(clock: FakeClock, aws: Aws) -> None:
     bare = Api(clock)
     for method in ("GET", "PATCH"):
         assert bare.ask(api_event(method, f"/people?recipient={ADA}")).status == 404
@@ -175,7 +175,9 @@ def test_a_stage_without_the_routes_responds_with_404(clock: FakeClock, aws: Aws
     "recipient",
     ["", " ", "ada@", "617-555", "x" * 2049, "\ud800", "+1617555123412345"],
 )
-def test_a_text_that_is_not_a_recipient_is_refused_by_both_routes(api: Api, aws: Aws, recipient: str) -> None:
+def test_an_invalid_recipient_is_refused_by_look_ups_and_by_changes(
+    api: Api, aws: Aws, recipient: str
+) -> None:
     query = {"recipient": recipient}
     for method in ("GET", "PATCH"):
         made = api_event(
@@ -186,7 +188,7 @@ def test_a_text_that_is_not_a_recipient_is_refused_by_both_routes(api: Api, aws:
     assert stored_preferences(aws) == []
 
 
-def test_a_request_about_a_person_requires_a_recipient(api: Api) -> None:
+def test_a_look_up_without_a_recipient_is_refused(api: Api) -> None:
     assert api.ask(api_event("GET", "/people", authorizer=SHOP)).status == 422
 
 
@@ -239,7 +241,9 @@ def test_an_opt_in_that_names_another_time_is_a_conflict_and_leaves_the_opt_out(
     assert preferences.get(ADA, "news") is not None
 
 
-def test_an_opt_in_without_an_opt_out_is_the_same_conflict(api: Api, preferences: Preferences) -> None:
+def test_an_opt_in_at_a_wrong_time_gets_the_same_response_with_and_without_an_opt_out(
+    api: Api, preferences: Preferences
+) -> None:
     preferences.opt_out("eve@example.com", "news", "one-click")
     other = choose(api, "eve@example.com", news=in_again("2026-11-20T00:00:00Z"))
     assert choose(api, news=in_again("2026-11-20T00:00:00Z")).text == other.text
@@ -263,7 +267,7 @@ def test_opt_outs_of_a_request_are_stored_even_if_its_opt_in_is_a_conflict(
     assert preferences.get(ADA, "news") is not None
 
 
-def test_no_change_lifts_a_suppression_by_a_provider_a_person_or_an_operator(
+def test_an_opt_in_does_not_lift_a_suppression_by_a_provider_a_person_or_an_operator(
     api: Api, list_: Suppressions, preferences: Preferences
 ) -> None:
     for channel, reason in (("mail", "bounce"), ("sms", "stop"), ("push", "operator")):
@@ -308,6 +312,8 @@ def test_a_body_that_is_not_json_is_refused(api: Api) -> None:
 
 
 @pytest.mark.parametrize("by", ["one-click", "page", "preferences", "command", "console", "api"])
-def test_an_opt_out_by_every_way_is_shown_with_the_way(api: Api, preferences: Preferences, by: By) -> None:
+def test_a_look_up_returns_the_way_in_which_a_person_has_opted_out(
+    api: Api, preferences: Preferences, by: By
+) -> None:
     preferences.opt_out(ADA, "news", by)
     assert get_person(api).json["topics"][0]["by"] == by

@@ -27,7 +27,7 @@ def test_a_message_without_a_ledger_item_is_ready(api: Api, aws: Aws) -> None:
     }
 
 
-def test_a_message_that_the_ledger_may_have_forgotten_is_neither_ready_nor_cancellable(
+def test_a_message_whose_ledger_item_may_have_expired_is_forgotten_and_cannot_be_cancelled(
     api: Api, aws: Aws
 ) -> None:
     aws.put(MAILBOX, **item(send_at=iso(NOW - 91 * 86_400)))
@@ -121,7 +121,7 @@ def test_an_invalid_id_or_channel_is_refused_with_its_field(api: Api, url: str, 
     assert (answer.status, answer.fields) == (422, [field])
 
 
-def test_a_message_before_its_send_at_is_cancelled_and_stays_cancelled(
+def test_a_message_can_be_cancelled_before_its_send_at_and_stays_cancelled(
     api: Api, aws: Aws, ledger: Ledger
 ) -> None:
     api.post(item(send_at=LATER, callback_url="https://h.example/1"))
@@ -132,21 +132,23 @@ def test_a_message_before_its_send_at_is_cancelled_and_stays_cancelled(
     assert type(ledger.claim(mail())).__name__ != "Claimed"
 
 
-def test_a_scheduled_message_is_cancelled(api: Api, aws: Aws, ledger: Ledger) -> None:
+def test_a_scheduled_message_can_be_cancelled(api: Api, aws: Aws, ledger: Ledger) -> None:
     aws.put(MAILBOX, **item(send_at=LATER))
     hold(ledger)
     assert api.get("/messages/m-1").json["status"] == "scheduled"
     assert api.cancel("/messages/m-1/cancel").json["status"] == "cancelled"
 
 
-def test_a_scheduled_message_whose_item_was_deleted_is_cancelled_at_once(api: Api, ledger: Ledger) -> None:
+def test_a_scheduled_message_can_be_cancelled_even_if_its_mailbox_item_was_deleted(
+    api: Api, ledger: Ledger
+) -> None:
     hold(ledger)
     assert api.cancel("/messages/m-1/cancel").json["status"] == "cancelled"
 
 
 @pytest.mark.parametrize("deleted", [True, False])
 @pytest.mark.parametrize("claimed_before", [True, False])
-def test_a_message_that_waits_for_the_daily_limit_can_be_cancelled_even_if_its_item_was_deleted(
+def test_a_message_that_waits_for_the_daily_limit_can_be_cancelled_even_without_a_mailbox_item(
     api: Api, aws: Aws, ledger: Ledger, deleted: bool, claimed_before: bool
 ) -> None:
     if not deleted:

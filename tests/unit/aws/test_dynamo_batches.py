@@ -68,7 +68,7 @@ def test_deletions_that_dynamodb_returns_as_unprocessed_are_made_again(aws: Aws)
     assert client.names() == ["batch_write_item"] * 3
 
 
-def test_deletions_that_remain_throttled_raise(aws: Aws) -> None:
+def test_deletions_that_remain_throttled_raise_an_error(aws: Aws) -> None:
     def throttled(_real: Any, RequestItems: Any) -> Any:  # noqa: N803 - the name of boto3
         return {"UnprocessedItems": RequestItems}
 

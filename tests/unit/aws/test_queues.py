@@ -83,7 +83,7 @@ def test_a_message_sent_to_sqs_with_a_delay_cannot_be_received_at_once(aws: Aws)
     assert [message["Body"] for message in aws.receive()] == ["now"]
 
 
-def test_twenty_five_messages_are_sent_to_sqs_in_three_calls(aws: Aws) -> None:
+def test_messages_are_sent_to_sqs_in_calls_of_at_most_ten_entries(aws: Aws) -> None:
     client = Meddler(aws.sqs)
     assert send(client, aws.urls["mail"], queue_entries(25)) == set()  # type: ignore[arg-type]
     assert [len(arguments["Entries"]) for _, arguments in client.calls] == [10, 10, 5]
@@ -104,7 +104,7 @@ def refuse_bodies(*bodies: str, sender_fault: bool = True) -> Callable[..., Any]
 
 
 @pytest.mark.parametrize("sender_fault", [True, False])
-def test_an_entry_that_sqs_refuses_does_not_prevent_the_other_entries_of_its_batch(
+def test_an_entry_that_sqs_refuses_is_retried_alone_and_the_other_entries_of_its_batch_are_sent(
     aws: Aws, log: Log, sender_fault: bool
 ) -> None:
     client = Meddler(aws.sqs, send_message_batch=refuse_bodies("bad", sender_fault=sender_fault))

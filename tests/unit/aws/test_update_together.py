@@ -34,7 +34,9 @@ def test_no_item_is_updated_if_one_condition_is_false(aws: Aws) -> None:
 
 
 @pytest.mark.parametrize("code", ["TransactionConflict", "ThrottlingError", "ValidationError"])
-def test_a_transaction_that_dynamodb_has_cancelled_for_one_item_updates_no_item(aws: Aws, code: str) -> None:
+def test_update_together_returns_false_if_dynamodb_cancels_the_transaction_for_one_item(
+    aws: Aws, code: str
+) -> None:
     def cancelled(real: Any, **_: Any) -> Any:
         response: Any = {
             "Error": {"Code": "TransactionCanceledException"},
@@ -46,7 +48,7 @@ def test_a_transaction_that_dynamodb_has_cancelled_for_one_item_updates_no_item(
     assert not update_together(client, LEDGER, [update_of("m-0"), update_of("m-1")])
 
 
-def test_an_error_of_a_transaction_other_than_a_failed_condition_is_raised(aws: Aws) -> None:
+def test_an_error_of_a_transaction_other_than_its_cancellation_is_raised(aws: Aws) -> None:
     client: Any = Meddler(aws.dynamodb, transact_write_items=failing(client_error("ThrottlingException")))
     with pytest.raises(ClientError, match="ThrottlingException"):
         update_together(client, LEDGER, [update_of("m-0")])

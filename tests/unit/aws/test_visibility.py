@@ -15,7 +15,7 @@ def visibility_entries(count: int) -> list[Entry]:
     return [Entry(str(number), "{}") for number in range(count)]
 
 
-def test_each_message_becomes_visible_after_the_wait_set_for_it(aws: Aws) -> None:
+def test_each_message_becomes_visible_after_the_visibility_timeout_set_for_it(aws: Aws) -> None:
     client = Meddler(aws.sqs)
     send(aws.sqs, aws.urls["mail"], visibility_entries(2))
     first, second = (message["ReceiptHandle"] for message in aws.receive())

@@ -35,7 +35,7 @@ def test_bulk_gets_at_most_the_daily_limit_minus_the_reserve(aws: Aws, clock: Fa
 
 
 @pytest.mark.parametrize(("codes", "part"), [(10, PART), (30, PER_DAY - 30)])
-def test_codes_reduce_the_part_of_bulk_only_beyond_the_reserve(
+def test_normal_messages_reduce_the_part_of_bulk_only_beyond_the_reserve(
     aws: Aws, clock: FakeClock, codes: int, part: int
 ) -> None:
     mails = budget(aws, clock)
@@ -43,7 +43,7 @@ def test_codes_reduce_the_part_of_bulk_only_beyond_the_reserve(
     assert granted(mails, 200) == part
 
 
-def test_codes_may_exceed_the_daily_limit(aws: Aws, clock: FakeClock) -> None:
+def test_normal_messages_may_exceed_the_daily_limit(aws: Aws, clock: FakeClock) -> None:
     mails = budget(aws, clock)
     mails.count(PER_DAY + 5)
     assert granted(mails, 1) == 0
@@ -113,7 +113,7 @@ def test_a_grant_whose_write_the_sdk_repeats_counts_twice_and_is_granted_once(
 
 @pytest.mark.parametrize("hours", [0, 1])
 @pytest.mark.parametrize("used", [0, 15, 40, 41])
-def test_a_settled_grant_counts_only_the_used_recipients_in_the_hour_of_the_grant(
+def test_a_grant_whose_use_was_reported_counts_only_its_used_recipients_in_its_own_hour(
     aws: Aws, clock: FakeClock, used: int, hours: int
 ) -> None:
     mails = budget(aws, clock)
@@ -126,7 +126,7 @@ def test_a_settled_grant_counts_only_the_used_recipients_in_the_hour_of_the_gran
     assert mails.spent()[0] == (PART - used) * hours  # of the second question, if an hour later
 
 
-def test_bulk_gets_no_grant_for_an_hour_after_the_provider_has_closed_the_day(
+def test_bulk_gets_its_next_grant_an_hour_after_the_provider_has_reported_a_used_up_daily_quota(
     aws: Aws, clock: FakeClock
 ) -> None:
     mails = budget(aws, clock)
@@ -149,7 +149,9 @@ def test_while_messages_wait_a_later_message_gets_no_grant_and_an_earlier_messag
     assert mails.spent() == (10, 10)
 
 
-def test_a_message_that_joins_an_open_line_does_not_move_the_line(aws: Aws, clock: FakeClock) -> None:
+def test_a_further_message_that_joins_the_waiting_line_does_not_move_the_line(
+    aws: Aws, clock: FakeClock
+) -> None:
     mails = budget(aws, clock)
     for place in (NOW, NOW + 60, NOW - 60):
         mails.join(place)
@@ -157,7 +159,7 @@ def test_a_message_that_joins_an_open_line_does_not_move_the_line(aws: Aws, cloc
     assert granted(mails, 1, NOW) == 0
 
 
-def test_messages_that_were_put_up_to_the_place_of_a_moved_line_get_a_grant(
+def test_after_the_waiting_line_moves_to_a_time_only_messages_put_by_then_get_a_grant(
     aws: Aws, clock: FakeClock
 ) -> None:
     mails = budget(aws, clock)
@@ -167,13 +169,15 @@ def test_messages_that_were_put_up_to_the_place_of_a_moved_line_get_a_grant(
     assert granted(mails, 1, NOW + 61) == 0
 
 
-def test_a_request_without_a_place_gets_a_grant_although_messages_wait(aws: Aws, clock: FakeClock) -> None:
+def test_a_request_without_a_place_in_the_waiting_line_gets_a_grant_although_messages_wait(
+    aws: Aws, clock: FakeClock
+) -> None:
     mails = budget(aws, clock)
     mails.join(NOW)
     assert granted(mails, 1) == 1
 
 
-def test_the_state_of_a_line_contains_the_current_room_and_the_place_from_which_messages_wait(
+def test_the_state_of_the_waiting_line_has_the_current_room_and_the_place_from_which_messages_wait(
     aws: Aws, clock: FakeClock
 ) -> None:
     mails = budget(aws, clock)
@@ -186,7 +190,9 @@ def test_the_state_of_a_line_contains_the_current_room_and_the_place_from_which_
     assert mails.line() == (0, NOW - 1, 1)
 
 
-def test_a_line_is_closed_unless_a_message_has_joined_since_it_was_read(aws: Aws, clock: FakeClock) -> None:
+def test_the_waiting_line_is_closed_unless_a_message_has_joined_since_the_line_was_read(
+    aws: Aws, clock: FakeClock
+) -> None:
     mails = budget(aws, clock)
     mails.join(NOW)
     seen = mails.line().joined
@@ -197,7 +203,9 @@ def test_a_line_is_closed_unless_a_message_has_joined_since_it_was_read(aws: Aws
     assert granted(mails, 1, NOW) == 1
 
 
-def test_the_first_message_that_joins_a_moved_line_keeps_the_line_open(aws: Aws, clock: FakeClock) -> None:
+def test_the_first_message_that_joins_the_waiting_line_after_its_move_keeps_the_line_open(
+    aws: Aws, clock: FakeClock
+) -> None:
     mails = budget(aws, clock)
     mails.move_line(NOW)
     seen = mails.line().joined
@@ -376,7 +384,7 @@ def keeps_every_hour(mails: Budget, clock: FakeClock) -> bool:
     ],
     ids=["closed", "line", "sums"],
 )
-def test_the_budget_breaks_a_rule_if_its_condition_on_a_closed_day_a_line_or_the_sums_is_weakened(
+def test_the_budget_breaks_a_rule_if_the_condition_that_protects_the_rule_is_weakened(
     aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, name: str, weaker: str, broken: Any
 ) -> None:
     assert not broken(budget(aws, clock), clock)

@@ -42,7 +42,7 @@ def test_a_key_column_named_id_or_event_type_does_not_become_an_attribute(column
     ],
 )
 @pytest.mark.parametrize("size", [1, 2, 1000])
-def test_every_kind_of_line_end_is_accepted(content: bytes, size: int) -> None:
+def test_a_file_may_have_any_line_ends_blank_lines_and_a_byte_order_mark(content: bytes, size: int) -> None:
     names = [each.attributes["name"] for each in recipients_of(csv(content), size)]
     assert names == ["Ann", "Bo"]
 
@@ -187,7 +187,7 @@ def test_an_invalid_line_is_reported_as_a_fault_and_the_other_lines_are_collecte
 @pytest.mark.parametrize(
     "cell", ["=1+1", "@ada", "\tx", "-", "- none -", "-2+3", "+1 guest", "+4930123456", "=", "", "a=b"]
 )
-def test_a_cell_is_text_despite_its_first_character(cell: str) -> None:
+def test_a_cell_that_begins_like_a_spreadsheet_formula_is_read_as_text(cell: str) -> None:
     (only,) = recipients_of(csv(HEADER + f'1,ann@example.com,"{cell}"\n'.encode()))
     assert only.attributes["name"] == cell
 
@@ -282,7 +282,7 @@ def test_every_file_that_the_csv_writer_of_python_writes_is_read_unchanged() -> 
         assert [[each.key, each.attributes["a"], each.attributes["b"]] for each in found] == rows
 
 
-def test_a_cursor_contains_the_header_and_the_version_and_is_small() -> None:
+def test_a_cursor_contains_only_the_position_the_version_the_delimiter_and_the_header_of_its_file() -> None:
     audience = csv(HEADER + b"1,ann@example.com,Ann\n2,bo@example.com,Bo\n")
     found = audience.page(cursor_page(size=1))
     etag = audience.client.content.etag  # type: ignore[attr-defined]

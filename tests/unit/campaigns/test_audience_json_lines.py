@@ -94,7 +94,7 @@ def test_a_fault_does_not_contain_the_text_of_its_line() -> None:
         ('{"id": 1}'.encode("utf-16"), "the file is in UTF-16; save it as UTF-8"),
     ],
 )
-def test_a_file_of_another_kind_stops_the_run(content: bytes, problem: str) -> None:
+def test_a_compressed_file_or_a_file_in_utf_16_stops_the_run(content: bytes, problem: str) -> None:
     with pytest.raises(Invalid) as fault:
         jsonl(content).page(cursor_page())
     assert str(fault.value) == f"audience.location: {problem}"

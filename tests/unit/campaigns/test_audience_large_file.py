@@ -96,7 +96,7 @@ def test_a_large_file_needs_no_more_memory_than_a_file_of_a_tenth_of_its_size() 
     assert whole - tenth < 2
 
 
-def test_a_page_of_a_thousand_lines_takes_a_few_megabytes() -> None:
+def test_a_page_of_a_thousand_lines_takes_less_than_two_megabytes_of_memory() -> None:
     audience, content = csv(Generated(LINES)), Generated(LINES)
     content.read(0, CHUNK_BYTES)  # the data of the test itself are in memory already
     tracemalloc.start()

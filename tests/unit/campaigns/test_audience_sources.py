@@ -35,7 +35,7 @@ def audience_with(audience: AudienceDefinition, aws: Aws) -> Any:
     return audience_of(Modules(), weekly_to(audience))
 
 
-def test_each_kind_of_audience_has_its_class(aws: Aws) -> None:
+def test_the_kind_in_a_campaigns_definition_selects_the_source_of_its_audience(aws: Aws) -> None:
     assert isinstance(audience_with(File(PLACE, "id"), aws), FileAudience)
     assert isinstance(audience_with(Postgresql("app", "SELECT 1 AS id", "id"), aws), PostgresqlAudience)
     with pytest.raises(Invalid, match=r"the campaign's folder has no campaign\.py"):
@@ -50,14 +50,16 @@ def test_a_person_from_a_campaigns_module_has_only_the_attributes_that_the_modul
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
-def test_a_file_in_s3_is_read_by_pages(aws: Aws, size: int) -> None:
+def test_a_file_in_s3_is_read_completely_with_any_size_of_pages(aws: Aws, size: int) -> None:
     lines = [f"{number},p{number}@example.com\n" for number in range(7)]
     aws.s3.put_object(Bucket=BUCKET, Key="lists/people 1%.csv", Body="".join(["id,email\n", *lines]).encode())
     found = recipients_of(audience_with(File(PLACE, "id"), aws), size)
     assert found == [Recipient(str(number), {"email": f"p{number}@example.com"}) for number in range(7)]
 
 
-def test_a_file_without_the_column_of_unless_stops_the_run_and_an_empty_cell_does_not(aws: Aws) -> None:
+def test_a_file_without_the_column_that_unless_names_stops_the_run_and_an_empty_cell_does_not(
+    aws: Aws,
+) -> None:
     unless = Unless("push_id", "push", ("sent",))
     audience = audience_of(Modules(), structs.replace(weekly_to(File(PLACE, "id")), unless=unless))
     aws.s3.put_object(Bucket=BUCKET, Key="lists/people 1%.csv", Body=b"id,push_id\n1,\n")
@@ -85,12 +87,14 @@ def test_a_file_that_was_replaced_during_the_run_stops_the_run(aws: Aws) -> None
 @pytest.mark.parametrize(
     "location", ["https://lists/people.csv", "s3://lists", "s3://lists/", "lists/people.csv", ""]
 )
-def test_a_location_outside_s3_is_refused(aws: Aws, location: str) -> None:
+def test_an_audience_location_that_is_not_an_object_in_s3_is_refused(aws: Aws, location: str) -> None:
     with pytest.raises(Invalid, match=r"audience\.location: .* is not a location in S3; use s3://bucket/key"):
         audience_with(File(location, "id"), aws).page(cursor_page())
 
 
-def test_a_missing_file_is_refused_and_an_outage_is_raised(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_or_forbidden_file_is_refused_and_the_error_of_an_s3_outage_is_raised(
+    aws: Aws, monkeypatch: pytest.MonkeyPatch
+) -> None:
     audience = audience_with(File(f"s3://{BUCKET}/missing", "id"), aws)
     with pytest.raises(Invalid, match=f"s3://{BUCKET}/missing does not exist; put the file there"):
         audience.page(cursor_page())

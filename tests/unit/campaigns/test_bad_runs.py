@@ -61,13 +61,13 @@ def test_fewer_than_one_in_two_hundred_healthy_runs_pauses_itself(people: int) -
     assert 0 < chance_to_exceed(bounced, 0.02, people) + chance_to_exceed(complained, 0.0003, people) < 0.005
 
 
-def test_with_five_complaints_one_in_fifty_healthy_runs_would_pause_itself() -> None:
+def test_with_a_limit_of_five_complaints_one_in_fifty_healthy_runs_would_pause_itself() -> None:
     _, complained = limits_of(STOP_AT, {})
     five = Limit("complained", "", 5, complained.share)
     assert 0.02 < chance_to_exceed(five, 0.0003, LARGEST) < 0.025
 
 
-def test_number_and_share_must_both_be_exceeded() -> None:
+def test_a_run_exceeds_a_limit_only_if_both_the_number_and_the_share_of_bad_messages_are_too_high() -> None:
     random = Random(74)
     for _ in range(5_000):
         bad, good = random.choice([(random.randrange(60), random.randrange(1_200)), (9, 8_991), (20, 380)])
@@ -109,7 +109,9 @@ def bad_campaign(aws: Aws, clock: FakeClock) -> Campaign:
     return Campaign(aws, clock)
 
 
-def test_a_run_pauses_itself_with_its_figures_and_its_alarm(bad_campaign: Campaign, counted: Counted) -> None:
+def test_a_run_whose_bounces_exceed_the_limit_pauses_itself_with_its_figures_and_is_counted(
+    bad_campaign: Campaign, counted: Counted
+) -> None:
     bad_campaign.count(delivered=400, bounced=19, undelivered=30, failed=90)
     assert not bad_campaign.run.paused
     bad_campaign.count(delivered=700, bounced=50, sent=62, failed=90)
@@ -118,7 +120,9 @@ def test_a_run_pauses_itself_with_its_figures_and_its_alarm(bad_campaign: Campai
     assert (bad_campaign.run.phase, counted()["RunsPaused"]) == ("paused", 1)
 
 
-def test_a_paused_run_names_each_of_its_limits(bad_campaign: Campaign) -> None:
+def test_the_reason_of_an_automatic_pause_names_each_limit_that_the_run_exceeded(
+    bad_campaign: Campaign,
+) -> None:
     bad_campaign.count(status="complained", delivered=980, bounced=60, complained=10)
     figures = "of 1,050 accepted messages, 5.71% bounced and 0.95% caused complaints"
     assert bad_campaign.run.paused.endswith(f"by the run itself: {figures}")
@@ -160,7 +164,7 @@ def test_bounces_that_come_after_a_stop_do_not_pause_the_next_start(bad_campaign
     assert not bad_campaign.run.paused
 
 
-def test_a_run_that_somebody_has_started_meanwhile_is_not_paused_for_its_earlier_start(
+def test_a_run_that_was_started_again_meanwhile_is_not_paused_for_bounces_of_its_earlier_start(
     bad_campaign: Campaign,
 ) -> None:
     read = bad_campaign.run
@@ -177,7 +181,7 @@ def test_a_run_that_somebody_has_started_meanwhile_is_not_paused_for_its_earlier
         ("since noon by ada: it was paused by the run itself: again", False),
     ],
 )
-def test_a_pause_by_a_person_never_counts_as_a_pause_by_the_run_itself(
+def test_the_text_of_a_pause_shows_whether_the_run_or_a_person_paused_the_run(
     bad_campaign: Campaign, words: str, *, by_itself: bool
 ) -> None:
     bad_campaign.runs.pause("spring", NAME, words)

@@ -65,7 +65,9 @@ def test_a_dry_run_counts_each_page_and_returns_samples_and_faults() -> None:
     assert (count_dry(cursor=6)["recipients"], count_dry(cursor=6)["cursor"]) == (1, None)
 
 
-def test_samples_are_composed_as_in_a_run_and_no_item_is_written(aws: Aws, clock: FakeClock) -> None:
+def test_a_dry_run_composes_samples_as_a_run_does_and_does_not_write_an_item(
+    aws: Aws, clock: FakeClock
+) -> None:
     Preferences(aws.dynamodb, PREFERENCES, clock).opt_out("p3@example.com", "news", "page")
     client: Any = Meddler(aws.dynamodb)
     drafter = Drafter(

@@ -103,7 +103,7 @@ def test_collect_and_compose_put_the_messages_of_a_campaign_from_a_file_into_the
     assert run["faults"]["L"][0]["S"].startswith("line 4, column email")
 
 
-def test_a_queue_message_that_is_no_chunk_is_counted_and_becomes_a_dead_letter_at_once(
+def test_a_queue_message_without_a_chunk_of_people_is_counted_and_becomes_a_dead_letter_at_once(
     aws: Aws, counted: Counted
 ) -> None:
     unused: Any = None

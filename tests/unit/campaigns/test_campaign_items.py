@@ -41,7 +41,7 @@ def item_of_ada(
     return item_of(CONTRACTS[definition.channel], definition, chunk, recipient, composed)
 
 
-def test_an_item_is_a_message_of_the_bulk_lane_with_the_audiences_key_in_its_id() -> None:
+def test_a_persons_item_is_a_message_of_the_bulk_lane_with_the_persons_key_in_its_id() -> None:
     item = item_of_ada()
     assert item == {
         "id": "weekly#2026-11-18T13:00Z#17",
@@ -76,13 +76,13 @@ def test_a_column_named_like_an_attribute_of_a_mail_has_no_effect(column: str) -
     assert item == item_of_ada()
 
 
-def test_a_column_that_resembles_an_attribute_is_a_variable_unlike_an_attribute_of_a_module() -> None:
+def test_a_name_that_resembles_an_attribute_is_a_variable_as_a_column_and_a_mistake_in_a_module() -> None:
     recipient = structs.replace(ADA, attributes={**ADA.attributes, "timezone": "UTC", "expires": "soon"})
     message = parse(item_of_ada(recipient, sendAt="noon"), CONTRACTS)
     assert (message.audience_columns, message.misspelt()) == (["expires"], {"sendAt": "send_at"})
 
 
-def test_the_address_of_a_recipient_may_be_in_the_column_to() -> None:
+def test_an_audiences_column_named_to_may_contain_the_addresses_of_recipients() -> None:
     assert item_of_ada(Recipient("17", {"to": "ada@example.com"}))["to"] == "ada@example.com"
 
 
@@ -91,7 +91,7 @@ def test_an_empty_cell_of_an_attribute_counts_as_missing() -> None:
     assert item_of_ada(Recipient("17", {**ADA.attributes, **cells})) == {**item_of_ada(), "city": ""}
 
 
-def test_a_campaigns_window_is_in_the_time_zone_of_each_row() -> None:
+def test_a_campaigns_window_applies_in_the_time_zone_of_each_recipient() -> None:
     hours = {"from": "09:00", "to": "20:00", "zone": "Europe/Berlin"}
     item = item_of_ada(
         Recipient("17", {**ADA.attributes, "time_zone": "Asia/Tokyo", "window": "none"}),
@@ -131,7 +131,7 @@ def test_a_message_expires_a_fixed_time_after_its_run() -> None:
     assert item["expires_at"] == "2026-11-20T01:30:00.000Z"
 
 
-def test_chunks_are_bounded_in_recipients_and_in_bytes() -> None:
+def test_chunks_of_an_audience_have_a_limited_number_of_recipients_and_of_bytes() -> None:
     people = [Recipient(str(at), {"story": "x" * 100_000}) for at in range(5)] + [Recipient("small")] * 4
     chunks, faults = chunked(people, 3)
     assert [len(each) for each in chunks] == [2, 2, 3, 2]
@@ -158,7 +158,7 @@ def test_an_empty_page_makes_no_chunk() -> None:
     assert chunked([], 3) == ([], [])
 
 
-def test_the_message_of_a_schedule_starts_the_run_that_is_named_by_its_time() -> None:
+def test_the_queue_message_of_a_schedule_starts_the_run_that_is_named_by_the_scheduled_time() -> None:
     body = '{"campaign": "weekly", "scheduled_at": "2026-11-18T14:00:07+01:00"}'
     assert collect_body(body) == Start(
         "weekly", "2026-11-18T14:00:07+01:00", "2026-11-18T13:00Z", "2026-11-18T14:00:07+01:00"
@@ -180,13 +180,13 @@ def test_pages_and_chunks_are_unchanged_after_encoding_and_decoding() -> None:
 
 
 @pytest.mark.parametrize("name", ["a#b", "", "x" * 41, "two words", "-x", "ü"])
-def test_a_name_with_characters_that_an_id_cannot_contain_is_refused(name: str) -> None:
+def test_a_run_name_that_cannot_be_part_of_a_message_id_is_refused(name: str) -> None:
     with pytest.raises(Malformed):
         checked(name)
 
 
 @pytest.mark.parametrize("wrong", [{"run": ""}, {"run": "x" * 41}, {"scheduled_at": "soon"}, {"start": "s"}])
-def test_a_chunk_or_a_page_without_a_run_is_malformed(wrong: dict[str, str]) -> None:
+def test_a_chunk_or_a_page_with_an_invalid_run_time_or_start_is_malformed(wrong: dict[str, str]) -> None:
     """Waiting does not correct such items: they are dead letters at once."""
     chunk = {"campaign": "weekly", "run": "r", "scheduled_at": AT, "start": 1, "recipients": [], **wrong}
     with pytest.raises(Malformed):
@@ -225,7 +225,7 @@ def test_a_column_with_the_id_of_another_message_becomes_a_condition_at_the_runs
     assert parse(item, CONTRACTS).conditions == (Condition("push-17", "push", ["sent"]),)
 
 
-def test_the_key_column_may_contain_the_ids_of_the_other_messages() -> None:
+def test_the_key_column_may_contain_the_ids_of_the_messages_that_a_condition_refers_to() -> None:
     unless = Unless("id", "push", ("sent",))
     by_id = structs.replace(PUSHED, audience=File("s3://bucket/people.csv", "id"), unless=unless)
     assert item_of_ada(ADA, by_id)["unless"]["id"] == "17"

@@ -35,7 +35,7 @@ def modules(folder: Path, text: str) -> Modules:
     return Modules(folder)
 
 
-def test_both_functions_of_a_campaigns_file_are_called(tmp_path: Path) -> None:
+def test_a_campaigns_python_file_is_loaded_once_and_both_of_its_functions_are_called(tmp_path: Path) -> None:
     own = modules(tmp_path, GOOD)
     assert len(own.recipients(OWN, PAGE).recipients) == 10
     assert own.compose(OWN, PEOPLE) == {"1": {"loads": 1, "of": 2}, "2": {"loads": 1, "of": 2}}
@@ -55,13 +55,15 @@ def test_a_campaign_without_a_file_or_without_compose_composes_no_attributes(tmp
         ("def recipients(page): return []", "recipients: returned list; use Found"),
     ],
 )
-def test_a_module_with_an_invalid_audience_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_a_module_is_refused_if_its_function_recipients_is_missing_or_returns_a_list(
+    tmp_path: Path, text: str, said: str
+) -> None:
     with pytest.raises(Invalid) as fault:
         modules(tmp_path, text).recipients(OWN, PAGE)
     assert said in str(fault.value)
 
 
-def test_an_audience_from_code_needs_a_file() -> None:
+def test_an_audience_from_code_is_refused_if_the_campaign_has_no_python_file() -> None:
     with pytest.raises(Invalid, match=r"no campaign\.py"):
         Modules().recipients(structs.replace(OWN, module=None), PAGE)
 
@@ -89,7 +91,7 @@ def test_an_error_in_a_campaigns_file_is_raised_each_time(tmp_path: Path) -> Non
             own.compose(OWN, PEOPLE)
 
 
-def test_a_connection_is_refused_if_the_stage_has_no_databases() -> None:
+def test_a_database_connection_of_a_module_is_refused_if_the_stage_has_no_databases() -> None:
     for asked in (PAGE, PEOPLE):
         with pytest.raises(LookupError, match="have no database 'app'"):
             asked.connection("app")

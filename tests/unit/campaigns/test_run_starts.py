@@ -109,17 +109,18 @@ def test_the_pages_of_a_stopped_start_are_not_claimed_after_a_later_start(runs: 
     runs.stop(*RUN)
     start_run(runs, start="again")
     assert isinstance(runs.claim(*RUN, "again", 1), PageClaim)
+    assert not isinstance(runs.claim(*RUN, "start", 1), PageClaim)
 
 
 # A lost run
 
 
-def test_the_stop_of_an_unknown_run_that_is_not_lost_writes_no_item(runs: Runs) -> None:
+def test_the_stop_of_an_unknown_run_writes_no_item_if_the_run_is_not_declared_lost(runs: Runs) -> None:
     assert not runs.stop(*RUN)
     assert runs.read(*RUN) is None
 
 
-def test_a_lost_run_is_recorded_as_stopped_above_the_numbers_of_its_starts(
+def test_the_stop_of_a_lost_run_records_a_stopped_run_with_a_number_above_those_of_its_starts(
     runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
     start = start_run(runs)
@@ -142,7 +143,7 @@ def test_a_lost_run_that_was_stopped_has_all_its_counts_at_zero(runs: Runs) -> N
 
 
 @pytest.mark.parametrize("name", ["", "r" * 2_000])
-def test_a_name_that_no_run_can_have_is_that_of_an_unknown_run(runs: Runs, name: str) -> None:
+def test_a_run_whose_name_is_empty_or_too_long_is_unknown(runs: Runs, name: str) -> None:
     assert runs.read("weekly", name) is None
 
 

@@ -84,7 +84,7 @@ def test_a_page_that_another_worker_holds_is_in_progress_for_the_rest_of_the_lea
     assert begun_runs.claim(*RUN, "s-1", 1) == InProgress(LEASE - 20)
 
 
-def test_a_runs_faults_contain_no_address_or_number(begun_runs: Runs) -> None:
+def test_the_faults_of_a_run_contain_addresses_and_numbers_only_in_masked_form(begun_runs: Runs) -> None:
     claim = begun_runs.claim(*RUN, "s-1", 1)
     assert isinstance(claim, PageClaim)
     said = "'ada.lovelace@example,com' is no address, '+1 617 555 1234' is no number"

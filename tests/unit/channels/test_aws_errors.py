@@ -29,7 +29,7 @@ def outcome_of(error: ClientError | BotoCoreError) -> Outcome:
         (client_error("MessageRejected", status=400), Rejected, "no"),
     ],
 )
-def test_without_a_connection_or_credentials_or_by_a_refusal_the_message_was_certainly_not_sent(
+def test_a_message_was_not_sent_if_aws_is_unreachable_or_refuses_it_or_credentials_are_missing(
     error: ClientError | BotoCoreError, kind: type[Outcome], reason: str
 ) -> None:
     outcome = outcome_of(error)

@@ -133,13 +133,13 @@ ROWS = [
 ]
 
 
-def test_the_refusals_of_every_provider_are_driven() -> None:
+def test_these_tests_simulate_every_refusal_that_the_documentation_lists() -> None:
     tables = {name: tables["refusals"] for name, tables in refusals_page.TABLES.items()}
     assert tables == {name: rows for name, (_, rows) in PROVIDERS.items()}
 
 
 @pytest.mark.parametrize(("submit", "row"), ROWS)
-def test_a_refused_message_ends_waits_or_comes_back_by_the_fault_of_its_row(
+def test_a_refused_message_fails_waits_or_is_retried_as_the_fault_in_the_refusal_table_requires(
     make_post: Make, aws: Aws, counted: Counted, submit: Callable[[Row], Outcome], row: Row
 ) -> None:
     outcome = submit(row)
@@ -195,7 +195,7 @@ def feedback(aws: Aws, clock: FakeClock, ledger: Ledger) -> Callable[[str], Mapp
 
 
 @pytest.mark.parametrize("row", twilio_refusals.EVENTS.values(), ids=lambda row: row.code)
-def test_an_undelivered_text_by_twilio_has_the_words_of_its_code_and_rings_for_the_account(
+def test_a_text_undelivered_by_twilio_has_the_reason_of_its_code_and_alarms_if_others_will_fail_too(
     feedback: Callable[[str], Mapping[str, Any]], counted: Counted, row: Row
 ) -> None:
     simulated = SmsNetwork(InboxStore()).submit(SmsOrder(f"+155500{row.code}", "+12025550123", body="Hi"))
@@ -207,7 +207,7 @@ def test_an_undelivered_text_by_twilio_has_the_words_of_its_code_and_rings_for_t
 
 
 @pytest.mark.parametrize("row", aws_refusals.EVENTS.values(), ids=lambda row: row.code)
-def test_an_undelivered_text_by_aws_has_the_words_of_its_event_and_rings_for_the_account(
+def test_a_text_undelivered_by_aws_has_the_reason_of_its_event_and_alarms_if_others_will_fail_too(
     feedback: Callable[[str], Mapping[str, Any]], counted: Counted, row: Row
 ) -> None:
     text = feedback(json.dumps(sms_event(f"TEXT_{row.code}", messageStatusDescription=...)))
@@ -223,7 +223,7 @@ def faxes() -> Iterator[Faxes]:
 
 
 @pytest.mark.parametrize("row", telnyx.EVENTS.values(), ids=lambda row: row.code)
-def test_an_undelivered_fax_by_telnyx_ends_is_attempted_again_or_becomes_a_dead_letter_by_its_reason(
+def test_telnyxs_reason_decides_whether_a_fax_fails_is_attempted_again_or_becomes_a_dead_letter(
     fax_post: FaxMake, aws: Aws, counted: Counted, faxes: Faxes, row: Row
 ) -> None:
     number = f"+1555009{[*telnyx.EVENTS].index(row.code):04}"

@@ -190,7 +190,7 @@ NOT_OURS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("provider", "changes"), NOT_OURS)
-def test_an_entry_that_is_certainly_another_message_lets_the_message_be_sent(
+def test_a_look_up_that_lists_only_another_message_proves_that_the_message_was_not_sent(
     provider: str, changes: dict[str, Any]
 ) -> None:
     entry, judge = MESSAGES[provider]

@@ -67,7 +67,7 @@ class Telegram(Message, frozen=True, kw_only=True):
         return self.to
 
 
-def test_the_preview_of_an_own_channel_shows_the_text(root: Path) -> None:
+def test_the_preview_of_a_message_of_a_custom_channel_shows_its_text(root: Path) -> None:
     telegram = Telegram(id="t", event_type="telegram", to="42", text="The build is green.")
     assert previews(root).look(telegram) == Preview(text="The build is green.")
     fax = message_of("fax", pdf_url="https://files.example/f.pdf")
@@ -75,7 +75,9 @@ def test_the_preview_of_an_own_channel_shows_the_text(root: Path) -> None:
 
 
 @pytest.mark.parametrize("status", [404, 403, 503])
-def test_only_a_proof_that_an_object_is_missing_refuses_a_message(root: Path, aws: Aws, status: int) -> None:
+def test_a_preview_refuses_a_message_only_if_s3_proves_that_its_object_is_missing(
+    root: Path, aws: Aws, status: int
+) -> None:
     error = ClientError({"ResponseMetadata": {"HTTPStatusCode": status}, "Error": {}}, "HeadObject")  # type: ignore[typeddict-item]
     s3 = SimpleNamespace(exceptions=aws.s3.exceptions, head_object=Mock(side_effect=error))
     mail = message_of(subject="Hi", text="Hi", attachments=[{"ref": f"s3://{BUCKET}/a.png"}])
@@ -91,7 +93,7 @@ def test_the_preview_lists_attachments_without_reading_their_objects(root: Path)
     assert preview.attachments == ["logo.png"]
 
 
-def test_a_preview_shows_a_texts_segments_a_pushs_text_and_no_content_of_a_webhook(root: Path) -> None:
+def test_a_preview_shows_a_texts_segments_and_a_pushs_text_but_not_a_webhooks_payload(root: Path) -> None:
     text = previews(root).look(message_of("sms", template="code", code="4711"))
     assert (text.text, text.segments, text.encoding) == ("Your code: 4711", 1, "GSM-7")
     text = previews(root).look(message_of("sms", text="Hello,\r\nit\u2019s " + "a" * 70))
@@ -143,7 +145,7 @@ def test_an_error_in_rendered_content_is_found_by_a_preview_but_not_by_a_check(
     assert str(caught.value).startswith(sentence)
 
 
-def test_the_preview_of_a_fax_requires_a_sender_that_is_a_number_of_the_stage(root: Path) -> None:
+def test_the_check_of_a_fax_requires_a_sender_that_is_a_number_of_the_stage(root: Path) -> None:
     fax = message_of("fax", pdf_url="https://a.example/a.pdf", **{"from": "+12025550199"})
     with pytest.raises(Invalid, match="from: is not among this stage's fax numbers; use one of"):
         previews(root).check(fax)
@@ -184,7 +186,7 @@ def test_the_current_template_version_is_rendered_unless_the_item_names_another(
     assert stage.look(message_of(template="a", template_version=0, name="x")).text == "Hi"
 
 
-def test_the_preview_of_a_text_with_media_has_no_segment_count(root: Path) -> None:
+def test_the_preview_of_a_text_with_media_neither_counts_nor_limits_its_segments(root: Path) -> None:
     media = ["https://a.example/a.png"]
     assert previews(root).look(message_of("sms", media_urls=media)).segments == 0
     previews(root).look(message_of("sms", text="ы" * 1500, media_urls=media))

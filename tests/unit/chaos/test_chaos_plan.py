@@ -30,7 +30,7 @@ def test_a_chaos_plan_is_the_same_for_the_same_seed_and_differs_for_another() ->
     assert plan(1, 500, 20) == plan(1, 500, 20) != plan(2, 500, 20)
 
 
-def test_each_message_is_put_once_and_all_channels_have_their_part() -> None:
+def test_a_chaos_load_has_each_message_once_and_the_planned_share_of_each_channel() -> None:
     load = draw(1, 2000, "http://here")
     assert len({each.key for each in load}) == 2000
     counts = Counter(each.channel for each in load)
@@ -64,13 +64,13 @@ def test_the_first_of_two_mail_providers_refuses_everything_once_and_then_has_it
 
 
 @pytest.mark.parametrize("mail", MAIL)
-def test_the_settings_of_each_provider_of_mails_are_valid(mail: str) -> None:
+def test_the_chaos_stage_has_valid_settings_for_each_choice_of_mail_providers(mail: str) -> None:
     stages = json.loads(CDK_JSON.read_text())["context"]["mailroom"]
     settings = load(merged(stages, {STAGE: MAIL[mail]}), STAGE)
     assert ("resend" in settings.providers("mail")) == (mail != "ses")
 
 
-def test_release_is_stopped_while_messages_wait_for_the_day_and_starts_again() -> None:
+def test_the_function_release_is_stopped_when_the_daily_limit_first_closes_and_starts_again_later() -> None:
     at = {
         kind: [fault.at for fault in plan(3, 1000, 0) if fault.kind == kind]
         for kind in ("day", "stop", "start")
@@ -84,7 +84,7 @@ def test_only_living_workers_of_this_stage_are_killed() -> None:
     assert workers_in(LISTED, 70) == {"send-mail": [71, 74], "send-mail-bulk": [72]}
 
 
-def test_a_run_that_was_cut_off_has_its_providers_troubles_until_its_end() -> None:
+def test_in_a_chaos_run_that_was_cut_off_a_providers_last_trouble_lasts_until_the_end() -> None:
     done = [
         Done("trouble", "ses slow", 110.0),
         Done("calm", "ses", 120.0),

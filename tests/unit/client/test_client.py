@@ -48,7 +48,7 @@ def test_an_order_and_its_message_can_be_put_in_one_transaction(mailroom: Mailro
     assert (aws.item(table=MAILBOX), orders(aws)) == (item(), 1)
 
 
-def test_a_transaction_with_a_used_message_id_fails_whole_and_returns_the_existing_message(
+def test_a_transaction_with_a_used_message_id_writes_nothing_and_returns_the_existing_message(
     mailroom: Mailroom, aws: Aws
 ) -> None:
     mailroom.send(item())
@@ -97,7 +97,7 @@ def test_send_and_entry_refuse_an_invalid_message_and_name_the_invalid_field(
 
 
 @pytest.mark.parametrize("contract", CONTRACTS.values())
-def test_each_attribute_that_the_client_checks_as_a_text_is_a_text_in_every_contract(
+def test_each_attribute_that_the_client_checks_as_a_string_is_a_string_in_every_contract(
     contract: type[Message],
 ) -> None:
     types = get_type_hints(contract)
@@ -138,7 +138,7 @@ def test_without_the_parameter_payload_days_the_client_assumes_the_default_of_th
     assert Mailroom("test").send(large).error.startswith("send_at: is over 75 days ahead")
 
 
-def test_the_client_uses_the_account_and_region_of_the_boto3_session_passed_to_it(aws: Aws) -> None:
+def test_the_client_uses_the_region_of_the_boto3_session_passed_to_it(aws: Aws) -> None:
     mailroom = Mailroom("test", boto3.Session(region_name="us-west-2"))
     assert mailroom.send(item()) == SendResult("m-1", "mail", "failed", "PutItem: ResourceNotFoundException")
 
@@ -230,7 +230,7 @@ def send_later(mailroom: Mailroom, **changes: Any) -> None:
     assert mailroom.send(item(send_at=iso(time.time() + 3600), **changes)).ok
 
 
-def test_a_message_with_a_later_send_at_is_cancelled_and_its_status_changes_at_once(
+def test_a_message_with_a_future_send_at_can_be_cancelled_and_its_status_changes_at_once(
     mailroom: Mailroom, aws: Aws, ledger: Ledger
 ) -> None:
     send_later(mailroom, callback_url="https://shop.example/callback")

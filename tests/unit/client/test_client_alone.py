@@ -59,7 +59,7 @@ def run_alone(script: str, library: Path = LIBRARY) -> str:
     return done.stdout.strip()
 
 
-def test_the_client_refuses_an_invalid_name_time_or_text_if_only_boto3_is_installed() -> None:
+def test_the_client_refuses_an_invalid_name_time_or_string_even_if_only_boto3_is_installed() -> None:
     output = run_alone("""
         from datetime import datetime
         from mailroom.client import Mailroom
@@ -197,7 +197,9 @@ def test_the_only_required_package_of_the_wheel_is_boto3() -> None:
     assert requirement.startswith("boto3>=")
 
 
-def test_the_client_imports_no_package_but_boto3_directly_or_indirectly(tmp_path: Path) -> None:
+def test_the_client_imports_only_boto3_and_the_standard_library_directly_or_indirectly(
+    tmp_path: Path,
+) -> None:
     names = sorted(imported("mailroom.client", set()))
     for file in map(file_of, names):
         copy = tmp_path / file.relative_to(LIBRARY)

@@ -29,7 +29,9 @@ def answered_requests(
 
 
 @pytest.mark.usefixtures("answered_requests")
-def test_a_person_is_looked_up_opted_out_and_opted_in_again(aws: Aws, clock: FakeClock) -> None:
+def test_the_client_reads_a_persons_choices_and_opts_the_person_out_and_in_again(
+    aws: Aws, clock: FakeClock
+) -> None:
     mailroom = Mailroom("test", api_url=URL)
     assert mailroom.person(NUMBER)["topics"][0]["state"] == "in"
     (out,) = mailroom.choose(NUMBER, {"news": {"state": "out"}})["topics"]
@@ -53,13 +55,13 @@ def test_a_request_is_signed_for_the_api_and_encodes_the_recipient(
 
 
 @pytest.mark.usefixtures("answered_requests")
-def test_a_refusal_is_raised_with_the_problem_of_the_api() -> None:
+def test_a_refusal_by_the_api_is_raised_with_the_problem_that_the_api_returned() -> None:
     with pytest.raises(ApiRefused, match=r"422: topics\.typo") as refused:
         Mailroom("test", api_url=URL).choose(NUMBER, {"typo": {"state": "out"}})
     assert refused.value.answer["errors"][0]["field"] == "topics.typo"
 
 
-def test_a_response_of_the_gateway_is_raised_with_its_message(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_response_of_api_gateway_is_raised_with_its_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         URLLib3Session, "send", lambda *_: Response(403, json.dumps({"message": "Forbidden"}))
     )
@@ -67,7 +69,7 @@ def test_a_response_of_the_gateway_is_raised_with_its_message(monkeypatch: pytes
         Mailroom("test", api_url=URL).person(NUMBER)
 
 
-def test_the_url_of_the_api_is_read_from_the_parameter_of_the_stage(
+def test_the_client_reads_the_url_of_the_api_once_from_the_parameter_of_the_stage(
     answered_requests: list[AWSPreparedRequest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names: list[str] = []

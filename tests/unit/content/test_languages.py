@@ -118,7 +118,9 @@ def templates_in_languages(aws: Aws, shelf: Shelf) -> Templates:
     return Templates(root, Payloads(aws.s3, BUCKET))
 
 
-def test_a_version_is_rendered_with_its_own_parts_only(aws: Aws, templates_in_languages: Templates) -> None:
+def test_a_published_template_version_is_rendered_only_with_the_parts_of_that_version(
+    aws: Aws, templates_in_languages: Templates
+) -> None:
     publish(
         aws, 7, "{% include '_x/body.txt' %} seven", **{"_x/body.txt": "shared", "a/fr/subject.txt": "Fr"}
     )
@@ -137,7 +139,7 @@ def test_a_message_with_an_unknown_template_version_is_refused(
         Templates(shelf.root).render("a", {}, version=9)
 
 
-def test_a_version_is_read_once_and_the_number_of_versions_in_memory_is_bounded(
+def test_a_template_version_is_read_once_and_the_number_of_versions_in_memory_is_bounded(
     aws: Aws, templates_in_languages: Templates
 ) -> None:
     for number in range(1, MAX_COMPILED + 11):

@@ -52,7 +52,9 @@ def test_a_small_item_stays_unchanged_and_needs_no_bucket(aws: Aws) -> None:
     assert Oversize(aws.s3, never).lightened(image) is image
 
 
-def test_the_content_of_a_large_item_is_moved_and_its_addressing_stays(oversize: Oversize) -> None:
+def test_the_content_of_a_large_item_is_moved_to_the_payload_bucket_and_its_addressing_stays(
+    oversize: Oversize,
+) -> None:
     light = lightened(oversize, text=LARGE, cc="b@x.example", topic="news", lane="bulk")
     assert light.keys() == {"id", "event_type", "to", "cc", "topic", "lane", "payload_ref"}
 
@@ -77,13 +79,17 @@ def test_a_sender_reads_the_whole_item_that_was_put(
     assert type(parse(whole, CONTRACTS)) is type(parse(large, CONTRACTS))
 
 
-def test_equal_content_has_the_same_name_in_any_order_of_attributes(oversize: Oversize) -> None:
+def test_equal_large_content_gets_the_same_payload_reference_in_any_order_of_attributes(
+    oversize: Oversize,
+) -> None:
     light = oversize.lightened(image_of({**item(), "a": LARGE, "b": 1}))
     assert oversize.lightened(image_of({"b": 1, "a": LARGE, **item()})) == light
     assert lightened(oversize, a=LARGE + "y", b=1)["payload_ref"] != plain(light)["payload_ref"]
 
 
-def test_the_content_of_an_item_whose_json_is_too_large_for_a_queue_is_moved(oversize: Oversize) -> None:
+def test_content_whose_json_is_too_large_for_a_queue_is_moved_to_the_payload_bucket(
+    oversize: Oversize,
+) -> None:
     assert "payload_ref" in lightened(oversize, text="\x01" * 200_000)
     assert "payload_ref" not in lightened(oversize, text="x" * 200_000)
 
@@ -98,7 +104,7 @@ def test_the_content_of_an_item_whose_json_is_too_large_for_a_queue_is_moved(ove
         ({"rows": [0] * MAX_PAYLOAD_VALUES}, "has 150003 values of content, counted by commas and brackets"),
     ],
 )
-def test_a_large_item_that_cannot_be_divided_is_refused_with_a_remedy(
+def test_a_large_item_whose_content_cannot_be_moved_is_refused_with_the_reason(
     oversize: Oversize, aws: Aws, changes: dict[str, Any], problem: str
 ) -> None:
     with pytest.raises(Invalid, match=problem) as caught:
@@ -106,7 +112,7 @@ def test_a_large_item_that_cannot_be_divided_is_refused_with_a_remedy(
     assert caught.value.field == "item"
 
 
-def test_the_attributes_that_dispatch_reads_stay_in_the_item() -> None:
+def test_the_attributes_that_dispatch_reads_are_never_moved_out_of_a_large_item() -> None:
     assert set(ROUTING) <= KEPT_ATTRIBUTES | {"payload_ref"}
     assert {name for contract in CONTRACTS.values() for name in contract.addressing} <= KEPT_ATTRIBUTES
     assert set(ROUTING) == DELIVERY_ATTRIBUTES.keys()
@@ -139,7 +145,7 @@ def test_a_valid_large_item_can_be_sent_with_any_attribute_about_its_delivery(
 
 
 @pytest.mark.parametrize("name", ["lane", "attempt"])
-def test_an_attribute_that_may_not_be_null_is_refused_in_a_large_item(
+def test_a_large_item_with_null_in_an_attribute_that_may_not_be_null_is_refused(
     validator: Validator, name: str
 ) -> None:
     with pytest.raises(Invalid) as caught:
@@ -173,7 +179,7 @@ def test_a_small_item_may_wait_longer_than_large_content_is_stored(bounded: Over
 
 @pytest.mark.parametrize("send_at", [..., None, "soon", 5, iso(NOW), iso(NOW - 300 * DAY)])
 @pytest.mark.parametrize("lifetime", [90 * DAY, DAY])
-def test_an_item_that_does_not_wait_is_divided_however_short_its_content_is_stored(
+def test_large_content_of_an_item_that_does_not_wait_is_moved_however_soon_the_bucket_deletes_it(
     aws: Aws, clock: FakeClock, lifetime: int, send_at: Any
 ) -> None:
     brief = Oversize(aws.s3, lambda: BUCKET, lifetime, clock=clock)
@@ -184,7 +190,7 @@ def test_large_content_may_wait_for_any_time_in_a_bucket_without_deletion(oversi
     assert "payload_ref" in lightened(oversize, text=LARGE, send_at=iso(NOW + 300 * DAY))
 
 
-def test_json_is_canonical_and_contains_all_digits() -> None:
+def test_the_json_of_large_content_is_canonical_and_contains_all_digits_of_numbers() -> None:
     value = {"b": Decimal("1.10"), "a": [None, True, "ü\n"], "c": {"z": 1, "y": Decimal("1E+100")}}
     assert encoded(value) == '{"a":[null,true,"ü\\n"],"b":1.10,"c":{"y":1E+100,"z":1}}'
     assert decode(encoded(value)) == value

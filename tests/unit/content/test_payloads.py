@@ -34,7 +34,9 @@ def put_payload(aws: Aws, content: bytes | dict[str, Any], key: str = "runs/7.js
 
 
 @pytest.mark.parametrize("key", ["a", "runs/7.json", "with space/ü.pdf", "k" * 1024])
-def test_a_reference_into_the_bucket_has_a_key(payloads: Payloads, key: str) -> None:
+def test_the_key_of_a_payload_reference_is_the_part_after_the_payload_bucket(
+    payloads: Payloads, key: str
+) -> None:
     assert payloads.key("payload_ref", f"s3://{BUCKET}/{key}") == key
 
 
@@ -51,7 +53,7 @@ def test_a_reference_into_the_bucket_has_a_key(payloads: Payloads, key: str) -> 
         "file:///etc/passwd",
     ],
 )
-def test_a_reference_outside_the_bucket_is_refused(payloads: Payloads, ref: str) -> None:
+def test_a_reference_that_is_not_a_key_in_the_payload_bucket_is_refused(payloads: Payloads, ref: str) -> None:
     with pytest.raises(Invalid) as caught:
         payloads.key("payload_ref", ref)
     expected = f"payload_ref: {ref!r} is outside the payload bucket; use s3://{BUCKET}/key"
@@ -221,7 +223,7 @@ def test_every_channel_lists_the_attributes_that_contain_its_recipients() -> Non
     }
 
 
-def test_an_addressing_attribute_of_another_channel_is_an_ordinary_variable(
+def test_a_payload_may_contain_an_addressing_attribute_of_another_channel_as_a_variable(
     aws: Aws, payloads: Payloads
 ) -> None:
     put_payload(aws, {"url": "https://shop.example/42", "platform": "web"})

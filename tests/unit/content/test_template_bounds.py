@@ -46,7 +46,7 @@ WORK = f"template: a/body.txt:1 failed: it takes over {FUEL:,} steps of work; lo
         "{{ debug() }}",
     ],
 )
-def test_a_template_cannot_reach_internals_or_change_its_variables(shelf: Shelf, source: str) -> None:
+def test_a_template_cannot_reach_python_internals_or_change_its_variables(shelf: Shelf, source: str) -> None:
     variables: dict[str, Any] = {"x": "text", "names": ["a"], "user": {"b": 1}, "price": 9.5}
     with pytest.raises(Invalid):
         shelf.text(source, **variables)
@@ -132,13 +132,13 @@ def test_a_template_with_endless_recursion_a_huge_number_or_a_panic_is_refused_w
     assert len(problem) < 300
 
 
-def test_an_output_over_its_limit_is_refused(shelf: Shelf) -> None:
+def test_a_template_whose_output_is_over_the_limit_is_refused(shelf: Shelf) -> None:
     problem = shelf.problem("{% for _ in range(11) %}{{ long }}{% endfor %}", long="é" * 50_000)
     assert problem == f"template: a/body.txt writes 1,100,000 bytes; write at most {MAX_RENDERED_BYTES:,}"
     assert 11 * 100_000 > MAX_RENDERED_BYTES > MAX_VARIABLES_BYTES
 
 
-def test_the_largest_variables_can_be_written_eight_times(shelf: Shelf) -> None:
+def test_a_template_may_write_the_largest_allowed_variables_eight_times(shelf: Shelf) -> None:
     text = shelf.text("{{ long }}" * 8, long="y" * MAX_VARIABLES_BYTES)
     assert text == "y" * 8 * MAX_VARIABLES_BYTES
 

@@ -29,7 +29,7 @@ def test_the_error_about_a_missing_variable_in_an_expression_names_the_variable(
 
 
 @pytest.mark.parametrize("user", [{}, {"first": "Ada"}, []])
-def test_the_error_about_a_missing_part_of_a_variable_names_the_path_of_the_part(
+def test_the_error_about_a_missing_entry_of_a_variable_names_the_path_of_the_entry(
     shelf: Shelf, user: object
 ) -> None:
     problem = shelf.problem("{{ user.name }}", user=user)

@@ -77,7 +77,9 @@ def test_a_filter_renders_a_value_or_fails_with_the_name_of_the_part(name: str, 
 @pytest.mark.parametrize("name", [name for name in FILTERS if name not in LENIENT])
 @pytest.mark.parametrize("variable", ["order", "order.lines", "order['lines']"])
 @pytest.mark.parametrize("use", ["{{{{ {} }}}}", "{{% for x in {} %}}{{% endfor %}}", "{{% set x = {} %}}"])
-def test_a_missing_variable_fails_before_any_filter(name: str, variable: str, use: str) -> None:
+def test_a_missing_variable_is_reported_even_if_a_filter_is_applied_to_it(
+    name: str, variable: str, use: str
+) -> None:
     variables = {} if variable == "order" else {"order": {"number": 7}}
     with pytest.raises(Invalid) as caught:
         rendered_text(use.format(f"{variable}|{of(name)}"), **variables)
@@ -162,7 +164,7 @@ def test_a_number_is_written_with_all_its_digits(number: Any, written: str) -> N
 
 
 @pytest.mark.parametrize("number", [Decimal("12.5"), 12.5])
-def test_a_number_may_be_used_in_arithmetic_regardless_of_its_source(number: Any) -> None:
+def test_a_decimal_and_a_float_have_the_same_results_in_the_arithmetic_of_a_template(number: Any) -> None:
     source = (
         "{{ n * 1.5 }} {{ n + 0.5 }} {{ n > 12 }} {{ n == 12.5 }} {{ [n, 1]|sum }} {{ n|round|int }} {{ -n }}"
     )

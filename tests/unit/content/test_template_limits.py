@@ -27,7 +27,7 @@ def render(source: str, **variables: Any) -> str:
 
 
 @pytest.mark.process
-def test_no_operation_with_extreme_operands_ends_its_function_or_exceeds_the_limits() -> None:
+def test_template_operations_with_extreme_operands_stay_within_the_limits_of_time_and_memory() -> None:
     for seed in range(60):
         source, variables = drawn(seed)
         # The CPU time is that of processes, which do not count the time for which they wait.
@@ -35,7 +35,7 @@ def test_no_operation_with_extreme_operands_ends_its_function_or_exceeds_the_lim
         assert (seconds <= 1.5, megabytes <= 40) == (True, True), (seed, seconds, megabytes, result, source)
 
 
-def test_the_machine_draws_each_operation_of_the_engine() -> None:
+def test_the_random_templates_use_each_filter_test_and_method_of_the_template_engine() -> None:
     sources = " ".join(drawn_source(seed)[0] for seed in range(2000))
     undrawn = [name for name in (*FILTERS, *TESTS, *METHODS) if name not in sources]
     assert undrawn == []
@@ -78,7 +78,7 @@ def test_the_machine_draws_each_operation_of_the_engine() -> None:
         ),
     ],
 )
-def test_a_rendering_that_takes_too_much_is_refused_with_the_limits(
+def test_a_rendering_that_takes_too_much_time_or_memory_is_refused_with_the_limits(
     source: str, variables: dict[str, Any]
 ) -> None:
     with pytest.raises(TemplateFault) as caught:
@@ -153,7 +153,7 @@ def test_threads_get_the_results_of_their_own_processes() -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize("work", ["time", "memory", "exit", "error"])
-def test_work_that_ends_its_process_is_an_error_of_the_work(
+def test_work_that_ends_its_process_or_exceeds_a_limit_raises_an_error_in_the_caller(
     work: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def endless() -> bytes:
@@ -169,7 +169,9 @@ def test_work_that_ends_its_process_is_an_error_of_the_work(
     assert ("ValueError" in capfd.readouterr().err) == (work == "error")
 
 
-def test_a_process_that_cannot_be_created_leaves_no_file_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_files_are_closed_if_a_process_for_work_cannot_be_created(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def refused() -> int:
         raise BlockingIOError
 

@@ -20,7 +20,7 @@ def write(root: Path, content: bytes, name: str = "a/body.txt") -> None:
 
 
 @pytest.mark.parametrize("absolute", [True, False])
-def test_a_byte_order_mark_is_dropped_and_line_ends_are_normalized(
+def test_the_byte_order_mark_of_a_template_file_is_dropped_and_its_line_ends_are_normalized(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, absolute: bool
 ) -> None:
     write(tmp_path, BOM + b"Dear {{ name }}\r\n\r\nBye\rAda \xc3\xa9")
@@ -33,7 +33,7 @@ def test_a_byte_order_mark_is_dropped_and_line_ends_are_normalized(
     assert engine.part("a/body.txt").source == "Dear {{ name }}\n\nBye\nAda é"
 
 
-def test_examples_are_no_templates_and_a_folder_of_templates_may_have_the_name_examples(
+def test_the_examples_of_a_template_are_not_parts_and_a_template_may_be_named_examples(
     tmp_path: Path,
 ) -> None:
     for name in ("a/body.txt", "a/examples/body.txt", "examples/body.txt"):
@@ -71,7 +71,7 @@ def test_a_change_of_a_template_file_takes_effect_within_a_second(shelf: Shelf) 
     assert templates.names() == ["a", "b"]
 
 
-def test_the_files_of_a_checkout_are_looked_at_once_a_second_and_read_if_one_has_changed(
+def test_template_files_are_read_again_only_if_one_of_them_has_changed(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shelf.put("a", subject="Hello", text="{{ name }}")
@@ -111,7 +111,9 @@ def test_a_part_of_any_suffix_is_found_in_a_folder_a_bundle_and_a_published_vers
     assert engine.render("a/body.html", {"x": "<"}) == "<&lt;>"
 
 
-def test_a_part_is_escaped_as_the_file_that_uses_it(shelf: Shelf) -> None:
+def test_a_variable_in_an_included_part_is_escaped_as_in_the_file_that_includes_the_part(
+    shelf: Shelf,
+) -> None:
     shelf.put("a", text="{% include '_parts/body.html' %}", html="{% include '_parts/body.txt' %}")
     shelf.put("_parts", text="{{ x }}", html="{{ x }}")
     engine = engine_of(shelf.root)
@@ -119,7 +121,7 @@ def test_a_part_is_escaped_as_the_file_that_uses_it(shelf: Shelf) -> None:
     assert engine.render("a/body.txt", {"x": "<"}) == "<"
 
 
-def test_a_binary_file_that_no_template_uses_causes_no_fault(shelf: Shelf) -> None:
+def test_a_binary_file_is_reported_as_a_fault_only_if_a_template_uses_it(shelf: Shelf) -> None:
     shelf.put("a", text="Hello")
     write(shelf.root, b"\x89PNG\xff", "_layout/logo.png")
     assert [*engine_of(shelf.root).faults()] == []
@@ -169,7 +171,9 @@ def test_the_variables_of_a_template_include_the_variables_of_all_its_parts(shel
     assert used == {"base", "seen", "foot", "name", "lines", "items"}
 
 
-def test_a_condition_may_select_among_constant_parts(shelf: Shelf) -> None:
+def test_the_variables_of_a_template_include_those_of_all_parts_that_a_condition_selects_among(
+    shelf: Shelf,
+) -> None:
     shelf.put("a", text="{% include '_parts/body.txt' if wide else '_parts/body.html' %}")
     shelf.put("_parts", text="{{ one }}", html="{{ two }}")
     assert engine_of(shelf.root).variables("a/body.txt") == {"wide", "one", "two"}
@@ -237,7 +241,7 @@ def test_an_ordinary_expression_of_a_template_is_accepted(
 @pytest.mark.parametrize(
     "code", ["{{ x . y | length }}", "{{ {'a': {'b': 1}}|tojson }}{{ x['y'] |length }}", "{{ x [0]|e }}"]
 )
-def test_a_missing_variable_is_found_whatever_the_blanks_and_brackets_around_it(code: str) -> None:
+def test_a_missing_variable_is_reported_whatever_blanks_and_brackets_are_around_it(code: str) -> None:
     with pytest.raises(TemplateFault) as caught:
         engine_of({"a.txt": code}).render("a.txt", values_of({"x": {}}))
     assert caught.value.field.startswith("x")

@@ -8,7 +8,7 @@ from mailroom.content.templates import FILES, Content, Templates, engine_of
 from tests.support.unit.shelf import OURS, Shelf
 
 
-def test_a_template_has_a_subject_and_one_or_two_bodies(shelf: Shelf) -> None:
+def test_a_template_renders_its_subject_its_html_body_and_its_text_body(shelf: Shelf) -> None:
     shelf.put("a", subject=" To {{ name }}\n", html="<p>{{ name }}</p>", text="Dear {{ name }}")
     assert shelf.render(name="Theo") == Content("To Theo", "<p>Theo</p>", "Dear Theo")
 
@@ -47,7 +47,7 @@ def test_a_template_can_write_numbers_nested_attributes_and_entries_of_lists(she
     assert shelf.text(source, **variables) == "9.9 Theo b 42"
 
 
-def test_a_rendering_leaves_no_variables_for_the_next_rendering(shelf: Shelf) -> None:
+def test_a_rendering_does_not_leave_its_variables_for_the_next_rendering(shelf: Shelf) -> None:
     shelf.put("a", subject="Hello", text="{% if first is defined %}{{ first }}{% else %}none{% endif %}")
     templates = Templates(shelf.root)
     assert templates.render("a", {"first": "Theo"}).text == "Theo"

@@ -56,7 +56,7 @@ def put_story(aws: Aws, size: int) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="large.json", Body=body)
 
 
-def test_a_payload_over_the_limit_of_template_variables_is_refused_by_its_length_and_when_it_is_read(
+def test_a_payload_over_the_limit_of_template_variables_is_refused_when_checked_and_when_read(
     aws: Aws,
 ) -> None:
     message, payloads = parse(templated(payload_ref=REF), CONTRACTS), Payloads(aws.s3, BUCKET)

@@ -95,7 +95,9 @@ def test_a_mail_without_a_template_and_content_is_bound_to_the_default_template(
     assert unbound(parse(bare_item(), CONTRACTS)) == "default"
 
 
-def test_dispatch_queues_a_message_with_the_current_version(aws: Aws, clock: FakeClock) -> None:
+def test_dispatch_queues_a_message_with_the_current_version_of_its_template(
+    aws: Aws, clock: FakeClock
+) -> None:
     choose(aws, welcome=7)
     dispatcher = dispatcher_of(aws, clock, versions=CurrentVersions(aws.s3, TEMPLATES, clock))
     assert not dispatcher.dispatch(numbered(bare_item(template="welcome")))

@@ -89,7 +89,7 @@ def test_the_cause_of_an_unsent_dead_letter_has_the_recorded_error_and_the_next_
     assert cause({"status": "sending", "trouble": trouble}) == Cause(trouble["code"], sentence)
 
 
-def test_the_cause_of_a_start_that_eventbridge_scheduler_could_not_send_has_the_error() -> None:
+def test_the_cause_of_a_campaign_start_that_eventbridge_scheduler_could_not_send_has_the_error() -> None:
     start = Subject("campaign", detail="weekly, run 2026-11-18T13:00Z")
     failed = cause({}, start, queue="collect-dlq", undelivered="AccessDenied: no")
     assert failed.code == "undelivered"
@@ -130,9 +130,7 @@ def test_a_dead_lettered_provider_event_has_the_cause_unrecorded() -> None:
         ("audience-dlq", "uncomposed", "no person gets a second message"),
     ],
 )
-def test_the_cause_of_a_campaigns_dead_letter_has_the_run_and_the_next_step(
-    queue: str, code: str, words: str
-) -> None:
+def test_the_cause_of_a_campaigns_dead_letter_depends_on_its_queue(queue: str, code: str, words: str) -> None:
     failed = cause({}, Subject("campaign", detail="weekly, run r"), queue)
     assert failed.code == code
     assert words in failed.message

@@ -49,7 +49,7 @@ def test_a_later_pass_over_marked_messages_only_reads_the_ledger(office: Office)
     assert office.marked("mail-dlq") == 23
 
 
-def test_every_dead_letter_is_still_in_the_queue_and_visible_after_a_check(office: Office) -> None:
+def test_every_dead_letter_is_still_in_the_queue_and_visible_after_a_pass(office: Office) -> None:
     office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(23)))
     office.put("fax-dlq.fifo", {"fax_id": "f-1"}, {"fax_id": "f-2"})
     assert office.look()["fax-dlq.fifo"] == 2
@@ -57,7 +57,7 @@ def test_every_dead_letter_is_still_in_the_queue_and_visible_after_a_check(offic
     assert not {name for name in office.sqs.names() if name.startswith(("delete", "send", "purge"))}
 
 
-def test_dead_letters_stay_hidden_during_a_check_so_that_each_is_received_once(
+def test_dead_letters_stay_hidden_during_a_pass_so_that_each_is_received_once(
     office: Office,
 ) -> None:
     hidden: list[int] = []
@@ -79,7 +79,7 @@ def test_the_visibility_timeout_of_a_dead_letter_exceeds_the_functions_remaining
     assert {arguments["VisibilityTimeout"] for arguments in receives} == {42 + 30}
 
 
-def test_a_check_ends_if_sqs_returns_the_same_dead_letter_repeatedly(office: Office, log: Log) -> None:
+def test_a_pass_ends_if_sqs_returns_the_same_dead_letter_repeatedly(office: Office, log: Log) -> None:
     received: list[str] = []
 
     def receive(real: Callable[..., Any], **arguments: Any) -> Any:
@@ -102,7 +102,7 @@ def test_a_check_ends_if_sqs_returns_the_same_dead_letter_repeatedly(office: Off
     assert len(set(received)) == 1 + SEEN_AGAIN
 
 
-def test_a_dead_letter_queue_is_read_until_a_receive_returns_no_letter(
+def test_a_pass_reaches_the_end_of_a_dead_letter_queue_only_if_a_receive_returns_nothing(
     office: Office,
 ) -> None:
     office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(12)))

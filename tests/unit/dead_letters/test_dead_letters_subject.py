@@ -117,7 +117,9 @@ def test_a_dead_lettered_provider_event_is_identified_by_the_message_it_refers_t
         {"source": "resend", "event": {"data": {"tags": {"correlation": "!"}}}},
     ],
 )
-def test_a_dead_lettered_event_about_no_message_is_identified_without_a_key(body: Any) -> None:
+def test_a_dead_lettered_event_without_a_valid_message_reference_is_identified_without_a_key(
+    body: Any,
+) -> None:
     assert subject_in("feedback-dlq", body) == Subject("event")
 
 

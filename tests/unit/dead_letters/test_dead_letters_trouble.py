@@ -29,7 +29,7 @@ def refuse_message(id_: str) -> Callable[..., Any]:
     return call
 
 
-def test_a_message_that_cannot_be_marked_delays_no_other_and_is_marked_by_the_next_pass(
+def test_a_message_that_cannot_be_marked_does_not_delay_others_and_is_marked_by_the_next_pass(
     office: Office, log: Log, counted: Counted
 ) -> None:
     office.put_claimed("mail-dlq", 12)
@@ -45,7 +45,7 @@ def test_a_message_that_cannot_be_marked_delays_no_other_and_is_marked_by_the_ne
 
 
 @pytest.mark.parametrize("call", ["batch_get_item", "receive_message"])
-def test_a_queue_that_cannot_be_looked_through_delays_no_other_queue(office: Office, call: str) -> None:
+def test_a_queue_that_cannot_be_inspected_does_not_delay_other_queues(office: Office, call: str) -> None:
     office.put_claimed("mail-dlq", 1)
     office.put_claimed("mail-bulk-dlq", 1)
     office.meddle(**{call: failing(DOWN)})
@@ -91,7 +91,9 @@ def test_a_pass_reserves_time_to_make_every_received_letter_visible_again(office
     assert office.look("mail-dlq", remaining=lambda: int(spare * 1000)) == {"mail-dlq": 20}
 
 
-def test_a_queue_with_many_dead_letters_does_not_prevent_the_look_at_other_queues(office: Office) -> None:
+def test_a_queue_with_many_dead_letters_does_not_prevent_the_inspection_of_other_queues(
+    office: Office,
+) -> None:
     office.put_claimed("mail-dlq", 60)
     office.put_claimed("webhook-dlq", 3)
     office.look(remaining=ticking(DEAD_LETTERS_KEPT_BACK_SECONDS + 90, 1))

@@ -116,7 +116,7 @@ def test_a_look_up_proves_that_a_message_was_not_sent_only_for_the_account_that_
     assert first.has + second.has == ["m-1"], "sent twice"
 
 
-def test_a_message_whose_earlier_claim_names_no_account_is_submitted_without_a_look_up(
+def test_a_message_whose_earlier_claim_does_not_name_an_account_is_submitted_without_a_look_up(
     make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     """A look-up could find another program's fax to that number, or its text with the same words."""
@@ -150,7 +150,7 @@ def test_a_message_that_may_have_been_sent_fails_as_outcome_unknown_even_if_late
     assert judge(stored, force=False).twice, "it is resent without a word"
 
 
-def test_a_dead_letter_with_a_try_of_unknown_outcome_has_that_cause_and_its_advice_warns_of_a_second_message(
+def test_cause_and_advice_of_a_dead_letter_report_an_earlier_try_that_may_have_sent_the_message(
     make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     crash(ledger, clock)  # the worker dies after the provider accepted the message
@@ -179,7 +179,7 @@ def test_the_ledger_item_of_a_message_released_many_times_with_an_unknown_outcom
     assert sizes[45] == sizes[1], sizes
 
 
-def test_a_look_up_does_not_have_to_search_the_account_of_a_released_try(
+def test_a_look_up_does_not_have_to_search_an_account_that_refused_the_message(
     make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     """The try at A is in doubt, and B refused its try. If the message is not found at A, it was never

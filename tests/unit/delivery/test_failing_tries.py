@@ -22,7 +22,7 @@ def prepare(_message: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_try_without_an_answer_is_counted(
+def test_each_failing_try_is_counted_at_the_time_that_the_model_of_tries_predicts(
     make_post: Make, clock: FakeClock, counted: Counted, kind: str
 ) -> None:
     worker = {

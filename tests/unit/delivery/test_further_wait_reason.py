@@ -26,7 +26,9 @@ class Holiday(WaitReason):
         return dict.fromkeys(of_topic, OVER) if moment < OVER else {}
 
 
-def test_release_has_a_line_for_each_reason_to_wait_of_a_bulk_lane(make_post: Make) -> None:
+def test_the_function_release_has_a_delay_rule_for_each_reason_to_wait_of_a_bulk_lane(
+    make_post: Make,
+) -> None:
     assert {reason.name for reason in make_post(bulk=True).delivery.reasons} == release.DELAYED_SINCE.keys()
 
 

@@ -37,7 +37,7 @@ def test_a_mail_takes_no_more_function_calls_than_its_ceiling() -> None:
 
 
 @pytest.mark.parametrize("level", ["mail", "local"])
-def test_a_warm_sender_opens_no_file_for_a_mail_in_a_bundle_or_in_the_local_stage(level: str) -> None:
+def test_a_warm_sender_does_not_open_a_file_for_a_mail_in_a_bundle_or_in_the_local_stage(level: str) -> None:
     assert counted.interpreter(level)["files"] == 0
 
 

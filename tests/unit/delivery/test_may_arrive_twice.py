@@ -57,7 +57,7 @@ def test_a_message_may_have_arrived_twice_only_if_the_outcome_of_an_earlier_try_
     assert may_have_arrived_twice(aws.item()) is twice
 
 
-def test_a_message_found_at_one_of_two_accounts_may_have_arrived_twice(
+def test_a_message_tried_at_two_accounts_and_found_at_one_may_have_arrived_twice(
     make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     crash(ledger, clock, account=ANOTHER)
@@ -78,7 +78,7 @@ def test_a_message_that_was_not_sent_again_has_not_arrived_twice(
     assert not may_have_arrived_twice(aws.item())
 
 
-def test_a_message_whose_resend_crashed_and_whose_event_came_may_have_arrived_twice(
+def test_a_message_with_two_crashed_tries_and_a_delivery_event_may_have_arrived_twice(
     ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     for _ in range(2):
@@ -87,7 +87,7 @@ def test_a_message_whose_resend_crashed_and_whose_event_came_may_have_arrived_tw
     assert may_have_arrived_twice(aws.item())
 
 
-def test_a_message_that_was_sent_at_once_has_not_arrived_twice_although_its_event_came_first(
+def test_a_message_with_one_try_has_not_arrived_twice_even_if_its_event_precedes_its_completion(
     ledger: Ledger, aws: Aws
 ) -> None:
     claim = claimed(ledger)
@@ -97,7 +97,7 @@ def test_a_message_that_was_sent_at_once_has_not_arrived_twice_although_its_even
 
 
 @pytest.mark.parametrize("arrived", [False, True])
-def test_a_message_that_is_resent_after_it_arrived_may_have_arrived_twice_when_it_is_accepted(
+def test_a_resent_message_may_have_arrived_twice_only_if_it_had_arrived_before_the_resend(
     ledger: Ledger, aws: Aws, *, arrived: bool
 ) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")

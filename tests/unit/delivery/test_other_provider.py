@@ -44,7 +44,7 @@ def moved(aws: Aws) -> list[str]:
 
 
 @pytest.mark.parametrize("refusal", [THROTTLED, PAUSED])
-def test_a_message_that_the_provider_did_not_send_moves_at_the_last_of_its_tries(
+def test_a_message_moves_to_the_other_provider_at_the_last_try_that_its_provider_refuses(
     first: Begin, aws: Aws, counted: Counted, refusal: Outcome
 ) -> None:
     worker = first(refusal)
@@ -59,7 +59,7 @@ def test_a_message_that_the_provider_did_not_send_moves_at_the_last_of_its_tries
     assert not {"startedAt", "unsettled_tries"} & row.keys()
 
 
-def test_a_message_moves_after_the_seconds_and_comes_back_in_time_for_them(
+def test_a_retry_delay_ends_when_the_message_may_move_to_the_other_provider(
     first: Begin, aws: Aws, clock: FakeClock
 ) -> None:
     worker = first(Retry("asks for an hour", 3_600))
@@ -84,7 +84,7 @@ def test_a_record_without_the_time_of_its_first_receive_moves_at_the_last_of_its
     ("outcome", "status"),
     [(Rejected("no such address"), "failed"), (Sent("p-1"), "sent"), (FULL, "scheduled")],
 )
-def test_a_message_that_has_an_outcome_or_waits_for_the_day_does_not_move(
+def test_a_message_with_an_outcome_or_a_wait_for_the_daily_quota_does_not_move(
     first: Begin, aws: Aws, outcome: Outcome, status: str
 ) -> None:
     assert first(outcome).handle(item(), receives=TRIES) == {}
@@ -102,7 +102,7 @@ def test_a_message_with_a_try_of_unknown_outcome_does_not_move_after_a_later_ref
     assert not moved(aws)
 
 
-def test_a_message_that_the_other_provider_may_have_moves_without_a_submit(
+def test_a_message_moves_without_a_submit_if_the_other_provider_may_have_sent_it(
     first: Begin, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
     crash(ledger, clock, account="other/1 for tester@example.com")
@@ -127,7 +127,7 @@ def test_a_redriven_message_that_moves_to_the_provider_of_its_tries_is_submitted
     assert fallback.submitted == ["m-1"]
 
 
-def test_a_held_message_names_the_provider_that_may_have_it(
+def test_the_error_of_a_held_message_names_the_provider_that_may_have_sent_it(
     first: Begin, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
     crash(ledger, clock, account="fake/1")
@@ -136,7 +136,7 @@ def test_a_held_message_names_the_provider_that_may_have_it(
     assert error["message"].endswith("; ask fake, and resend the message if it never arrived")
 
 
-def test_with_the_setting_a_used_up_day_moves_messages_at_once_whether_submitted_or_not(
+def test_a_used_up_daily_quota_moves_all_messages_at_once_if_the_setting_when_day_used_up_is_on(
     first: Begin, aws: Aws
 ) -> None:
     worker = first(FULL, when_day_used_up=True)
@@ -146,7 +146,9 @@ def test_with_the_setting_a_used_up_day_moves_messages_at_once_whether_submitted
     assert len(moved(aws)) == 10
 
 
-def test_credentials_that_cannot_be_read_move_a_message(first: Begin, aws: Aws) -> None:
+def test_a_message_moves_to_the_other_provider_if_the_credentials_cannot_be_read(
+    first: Begin, aws: Aws
+) -> None:
     worker = first(Sent("p-1"))
     worker.adapter.refusal = Misconfigured("no secret")
     assert worker.handle(item(), receives=TRIES) == {}
@@ -165,7 +167,7 @@ def test_a_message_whose_request_cannot_be_built_does_not_move(
     assert (worker.submitted, moved(aws)) == ([], [])
 
 
-def test_a_moved_record_keeps_its_body_and_times_and_is_not_taken_for_a_new_one(
+def test_a_record_that_moves_to_the_other_provider_keeps_its_body_and_its_times(
     first: Begin, aws: Aws
 ) -> None:
     first(THROTTLED).handle(item(order=42), receives=TRIES)
@@ -177,7 +179,7 @@ def test_a_moved_record_keeps_its_body_and_times_and_is_not_taken_for_a_new_one(
     assert attributes == {PUT_AT: str(int(NOW)), DUE_AT: str(int(NOW))}
 
 
-def test_a_record_that_cannot_be_sent_to_the_other_queue_comes_back_and_its_neighbours_move(
+def test_a_record_that_cannot_be_moved_goes_back_to_its_queue_and_the_others_of_its_batch_move(
     first: Begin, aws: Aws
 ) -> None:
     worker = first(THROTTLED)
@@ -210,7 +212,7 @@ def test_after_several_refusals_only_single_messages_are_submitted_until_the_pro
     assert not moved(aws)
 
 
-def test_a_campaign_that_the_first_provider_refuses_moves_and_does_not_wait_for_it(
+def test_bulk_messages_refused_by_the_first_provider_move_to_the_other_instead_of_waiting(
     first: Begin, aws: Aws, counted: Counted
 ) -> None:
     worker = first(PAUSED, bulk=True)
@@ -223,7 +225,7 @@ def test_a_campaign_that_the_first_provider_refuses_moves_and_does_not_wait_for_
     assert "WaitsForProvider" not in counted()
 
 
-def test_without_a_fallback_every_message_is_submitted_to_its_provider(make_post: Make) -> None:
+def test_a_sender_without_a_fallback_submits_every_message_despite_repeated_refusals(make_post: Make) -> None:
     worker = make_post(THROTTLED)
     worker.handle(*(item(id=f"m-{at}") for at in range(8)))
     assert len(worker.submitted) == 8
@@ -237,7 +239,7 @@ def test_a_sender_of_the_fallback_retries_and_does_not_send_messages_back(make_p
     assert not aws.bodies("first")
 
 
-def test_a_used_up_day_stops_no_bulk_lane_whose_messages_move_to_the_other_provider(
+def test_a_used_up_daily_quota_does_not_stop_a_bulk_lane_that_moves_to_the_other_provider(
     first: Begin, aws: Aws, clock: FakeClock
 ) -> None:
     days = [("0001-01-01", 10)]

@@ -77,7 +77,7 @@ def test_a_run_that_stays_paused_does_not_delay_another_run_that_is_resumed(
         assert release_ids(waiting)[queued:] == [message.id for message in messages[name]]
 
 
-def test_a_message_that_was_cancelled_during_a_pause_leaves_no_content_after_the_pause(
+def test_the_content_of_a_message_cancelled_during_a_pause_is_deleted_after_the_pause(
     waiting: Waiting, runs: Runs, paused_people: PeopleOf
 ) -> None:
     messages = paused_people("r")

@@ -49,11 +49,11 @@ def test_the_time_of_the_mailbox_put_is_read_from_the_attribute_of_the_queue_rec
     assert put_at(queue_record(str(int(NOW) - 7))) == int(NOW) - 7
 
 
-def test_the_time_when_a_record_was_queued_is_used_if_the_put_at_attribute_is_missing() -> None:
+def test_the_time_of_the_mailbox_put_defaults_to_the_time_at_which_the_record_was_queued() -> None:
     assert put_at(queue_record(SentTimestamp="1795251600250")) == 1795251600.25
 
 
-def test_a_message_that_has_waited_has_a_time_from_which_its_delay_counts() -> None:
+def test_only_the_queue_record_of_a_message_that_has_waited_has_a_due_time() -> None:
     assert due_at(waited_record(NOW - 60, NOW - 7)) == NOW - 7
     assert due_at(queue_record(str(int(NOW)), SentTimestamp=str(NOW_MS))) is None
 

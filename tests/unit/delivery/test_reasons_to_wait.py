@@ -211,7 +211,7 @@ def used_up(post: Make, *says: Any, **changes: Any) -> Post:
     return bulk
 
 
-def test_bulk_above_the_fallbacks_own_day_is_tried_later_and_takes_nothing_from_the_first_providers_day(
+def test_bulk_messages_over_the_fallbacks_budget_wait_and_do_not_use_the_first_providers_budget(
     make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     first = OtherProvider(name="other", queue_url="https://sqs.example/mail-bulk")
@@ -223,7 +223,7 @@ def test_bulk_above_the_fallbacks_own_day_is_tried_later_and_takes_nothing_from_
 
 
 @pytest.mark.parametrize("refusal", [None, Misconfigured("no secret")])
-def test_a_campaign_that_moves_to_a_second_provider_uses_nothing_of_the_first_providers_day(
+def test_bulk_messages_that_move_to_a_second_provider_do_not_use_the_first_providers_budget(
     make_post: Make, aws: Aws, clock: FakeClock, refusal: Misconfigured | None
 ) -> None:
     aws.urls["second"] = aws.sqs.create_queue(QueueName="second")["QueueUrl"]
@@ -293,7 +293,7 @@ def test_a_message_that_is_twice_in_a_batch_waits_once(make_post: Make, aws: Aws
 
 
 @pytest.mark.parametrize(("seconds", "granted"), [(1, 2), (0.9, 11)])
-def test_bulk_requests_a_second_of_its_rate_only_if_two_batches_come_within_a_second(
+def test_bulk_reserves_budget_for_one_second_of_its_rate_only_if_two_batches_come_within_a_second(
     make_post: Make, aws: Aws, clock: FakeClock, seconds: float, granted: int
 ) -> None:
     bulk = lane(make_post, bulk=True, pace_seconds=0.1)
@@ -303,7 +303,7 @@ def test_bulk_requests_a_second_of_its_rate_only_if_two_batches_come_within_a_se
     assert spent(aws, clock) == (granted, granted)
 
 
-def test_a_mail_to_more_recipients_than_bulks_part_of_the_day_fails_and_others_are_sent(
+def test_a_mail_to_more_recipients_than_bulks_part_of_the_daily_budget_fails_and_others_are_sent(
     make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     bulk = lane(make_post, bulk=True, per_day=(("0001-01-01", 20),))
@@ -358,7 +358,7 @@ def test_a_message_that_cannot_be_held_goes_back_to_its_queue(
 
 
 @pytest.mark.parametrize("bulk", [True, False])
-def test_after_the_provider_reports_its_daily_quota_as_used_up_the_message_waits_and_bulk_messages_stop(
+def test_a_daily_quota_reported_as_used_up_makes_the_message_wait_and_stops_bulk_messages(
     make_post: Make, aws: Aws, clock: FakeClock, counted: Counted, bulk: bool
 ) -> None:
     sender = lane(make_post, Sent("p-1"), DayUsedUp("Daily message quota exceeded."), bulk=bulk)
@@ -385,7 +385,7 @@ def test_reserved_daily_budget_is_not_used_after_the_provider_reports_its_quota_
     assert bulk.submitted == ["m-0", "m-1"]
 
 
-def test_bulk_without_a_daily_limit_submits_one_batch_a_quarter_of_an_hour_while_the_quota_is_used_up(
+def test_bulk_without_a_daily_limit_tries_one_batch_every_15_minutes_while_the_quota_is_used_up(
     make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     bulk = lane(make_post, *[DayUsedUp("quota")] * 4, Sent("p-1"), bulk=True, per_day=())
@@ -465,7 +465,7 @@ def test_a_message_with_an_unknown_outcome_fails_as_outcome_unknown_and_does_not
     assert (bulk.submitted, aws.item()["error"]["code"]) == ([], "outcome_unknown")
 
 
-def test_a_resend_of_a_message_with_an_unknown_outcome_uses_the_days_budget(
+def test_a_further_try_of_a_message_with_an_unknown_outcome_uses_the_days_budget(
     make_post: Make, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
     crash(ledger, clock)
@@ -586,7 +586,7 @@ def batch(name: str, many: int = 10) -> list[Item]:
 
 
 @pytest.mark.parametrize("batches", [6, 30])
-def test_if_the_provider_refuses_a_campaign_nearly_all_messages_are_postponed_and_few_dead_lettered(
+def test_if_the_provider_refuses_all_bulk_messages_few_are_submitted_and_the_others_wait(
     make_post: Make, aws: Aws, clock: FakeClock, counted: Counted, batches: int
 ) -> None:
     bulk = unlimited(make_post, REFUSED)
@@ -603,6 +603,7 @@ def test_a_message_that_the_provider_refused_is_retried_while_new_bulk_messages_
     bulk.handle(*batch("n"))
     assert len(bulk.handle(*batch("n"), receives=2)) == 10
     assert len(bulk.submitted) == 20
+    assert (bulk.handle(item(id="new")), len(bulk.submitted)) == ({}, 20)
 
 
 def test_after_the_one_hour_stop_a_single_refusal_by_the_provider_stops_bulk_messages_again(
@@ -645,7 +646,7 @@ def test_repeated_refusals_of_one_message_do_not_stop_bulk_messages(make_post: M
     assert len(bulk.handle(item(id="another"))) == 1, "it was submitted, and refused as well"
 
 
-def test_a_message_that_waits_for_the_provider_keeps_its_place(
+def test_a_message_that_waits_for_the_provider_keeps_the_time_of_its_put(
     make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     bulk = lane(make_post, REFUSED, bulk=True)
@@ -664,7 +665,7 @@ def test_refusals_by_the_provider_never_stop_messages_outside_the_bulk_lane(
     assert len(codes.submitted) == 30
 
 
-def test_the_rest_of_a_grant_that_was_returned_is_not_used_by_the_next_batch(
+def test_reserved_budget_that_a_batch_has_returned_is_not_used_by_the_next_batch(
     make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     aws.urls["second"] = aws.sqs.create_queue(QueueName="second")["QueueUrl"]
@@ -684,7 +685,7 @@ def test_a_bulk_message_shortly_after_its_send_at_waits_for_its_window(
     assert (bulk.submitted, due_of(aws, clock)["m-1"][0]) == ([], OUTSIDE_WINDOW)
 
 
-def test_a_message_that_was_put_exactly_at_the_place_of_the_line_needs_capacity_as_well(
+def test_a_message_put_at_the_place_of_the_line_waits_behind_a_larger_one_over_the_budget(
     make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     bulk = used_up(make_post)
@@ -695,13 +696,15 @@ def test_a_message_that_was_put_exactly_at_the_place_of_the_line_needs_capacity_
     assert {*line_of(aws, clock)} >= {"old", "new"}
 
 
-def test_a_copy_of_a_message_that_waits_for_the_day_is_not_submitted(make_post: Make, aws: Aws) -> None:
+def test_the_second_copy_of_a_message_that_waits_for_the_daily_quota_is_not_submitted(
+    make_post: Make, aws: Aws
+) -> None:
     codes = lane(make_post, DayUsedUp("454"), Sent("p-1"), bulk=False)
     assert codes.handle(item(), item()) == {}
     assert (codes.submitted, aws.item()["status"]) == (["m-1"], "scheduled")
 
 
-def test_a_used_up_day_stops_bulk_messages_even_if_the_sent_ones_cannot_be_counted(
+def test_a_used_up_daily_quota_stops_bulk_messages_even_if_sent_messages_cannot_be_counted(
     make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     def no_count(real: Callable[..., Any], **request: Any) -> Any:

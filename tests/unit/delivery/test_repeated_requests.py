@@ -37,7 +37,7 @@ def after_a_crash(make_post: Make, ledger: Ledger, clock: FakeClock) -> Again:
 
 
 @pytest.mark.parametrize("on_unknown", ["hold", "resend"])
-def test_after_a_crash_the_identical_request_is_submitted_again_with_its_idempotency_key(
+def test_after_a_workers_crash_the_identical_request_is_repeated_for_each_value_of_on_unknown(
     after_a_crash: Again, aws: Aws, counted: Counted, on_unknown: str
 ) -> None:
     worker = after_a_crash(on_unknown=on_unknown)
@@ -47,7 +47,7 @@ def test_after_a_crash_the_identical_request_is_submitted_again_with_its_idempot
     assert counted() == {"Repeated": 1, "Sent": 1}
 
 
-def test_repeats_of_an_identical_request_do_not_wait_for_the_resend_delays(
+def test_the_number_of_resend_delays_does_not_limit_the_repeats_of_an_identical_request(
     after_a_crash: Again, clock: FakeClock
 ) -> None:
     worker = after_a_crash(ConnectionResetError("gone"), on_unknown="resend", resend_delays=())
@@ -76,7 +76,7 @@ def reason_of_hold(worker: Post, aws: Aws, **changes: str) -> str:
 
 
 @pytest.mark.parametrize("changes", [{"until": NOW + LEASE}, {"account": "keyed/2"}])
-def test_a_message_whose_idempotency_key_has_expired_or_is_of_another_account_is_held_and_not_repeated(
+def test_a_message_is_held_if_its_idempotency_key_has_expired_or_belongs_to_another_account(
     after_a_crash: Again, aws: Aws, changes: dict[str, Any]
 ) -> None:
     assert "on_unknown: hold" in reason_of_hold(after_a_crash(**changes, on_unknown="hold"), aws)

@@ -112,7 +112,7 @@ def test_a_mail_to_allowed_recipients_is_not_redirected(
     assert "redirected_to" not in aws.item("m-1").keys() | aws.item("m-2").keys()
 
 
-def test_opt_outs_of_the_original_recipients_apply_to_a_redirected_mail(
+def test_a_redirected_mail_obeys_the_opt_outs_of_its_original_recipients_and_not_of_its_new_one(
     make_post: Make, list_: Suppressions, aws: Aws, clock: FakeClock
 ) -> None:
     preferences = Preferences(aws.dynamodb, PREFERENCES, clock)
@@ -139,7 +139,7 @@ def test_a_message_is_suppressed_if_the_recipient_it_is_redirected_to_is_suppres
     ("outcome", "status"),
     [(Rejected("no such", gone=True), "failed"), (Rejected("21610", opted_out=True), "suppressed")],
 )
-def test_a_rejected_redirected_message_adds_no_recipient_to_the_suppression_list(
+def test_a_redirected_message_that_is_rejected_does_not_add_a_recipient_to_the_suppression_list(
     make_post: Make, list_: Suppressions, aws: Aws, outcome: Rejected, status: str
 ) -> None:
     make_post(outcome, suppressions=list_, recipients_only=[], redirect_to=TESTERS).handle(item(to=ADA))
@@ -147,7 +147,7 @@ def test_a_rejected_redirected_message_adds_no_recipient_to_the_suppression_list
     assert list_.find("mail", [ADA, TESTERS]) == {}
 
 
-def test_a_look_up_without_the_redirect_does_not_search_for_a_try_that_was_redirected(
+def test_a_redirected_message_of_unknown_outcome_is_held_if_the_redirect_was_removed_meanwhile(
     make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     lost = ConnectionResetError("gone")
@@ -160,7 +160,7 @@ def test_a_look_up_without_the_redirect_does_not_search_for_a_try_that_was_redir
     assert (second.submitted, aws.item()["error"]["code"]) == ([], "outcome_unknown")
 
 
-def test_a_redirected_message_that_waits_is_listed_with_its_original_recipients(
+def test_the_ledger_item_of_a_redirected_message_that_waits_has_its_original_recipients(
     make_post: Make, list_: Suppressions, aws: Aws
 ) -> None:
     worker = make_post(DayUsedUp("454"), suppressions=list_, recipients_only=[], redirect_to=TESTERS)
@@ -169,7 +169,7 @@ def test_a_redirected_message_that_waits_is_listed_with_its_original_recipients(
     assert (waiting["status"], waiting["to"], waiting["wait"]["recipients"]) == ("scheduled", [ADA, EVE], 2)
 
 
-def test_a_resend_after_the_redirect_was_removed_is_recorded_as_sent_to_the_original_recipient(
+def test_a_message_resent_after_the_redirect_was_removed_is_sent_to_its_original_recipient(
     make_post: Make, list_: Suppressions, aws: Aws, ledger: Ledger
 ) -> None:
     make_post(suppressions=list_, recipients_only=[], redirect_to=TESTERS).handle(item(to=ADA))
@@ -187,7 +187,7 @@ class Room(Message, frozen=True, kw_only=True):
 
 
 @pytest.mark.parametrize(("only", "status"), [(None, "sent"), ([], "suppressed")])
-def test_a_message_without_recipients_is_suppressed_in_a_stage_that_restricts_recipients(
+def test_a_message_without_recipients_is_suppressed_only_in_a_stage_that_restricts_recipients(
     aws: Aws, clock: FakeClock, only: list[str] | None, status: str
 ) -> None:
     adapter: Any = FakeAdapter(Sent("p-1"))
@@ -266,7 +266,7 @@ def test_a_fax_is_sent_only_to_the_stages_allowed_numbers(fax_post: FaxMake, aws
     assert again.line.submits == 1
 
 
-def test_a_busy_fax_is_not_dialled_again_if_its_number_is_no_longer_allowed(
+def test_a_fax_whose_line_was_busy_is_suppressed_if_its_number_is_no_longer_allowed(
     fax_post: FaxMake, aws: Aws
 ) -> None:
     fax_post(FakeLine(BUSY)).handle(fax_body())

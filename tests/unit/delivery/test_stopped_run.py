@@ -100,7 +100,7 @@ def test_a_message_of_a_stopped_run_that_may_have_been_sent_ends_with_an_unknown
     assert (ended["status"], ended["error"]["code"]) == ("failed", "outcome_unknown")
 
 
-def test_a_message_of_an_earlier_start_is_cancelled_and_a_message_of_the_later_start_is_sent(
+def test_if_a_stopped_run_is_started_again_only_messages_of_its_earlier_start_are_cancelled(
     make_post: Make, aws: Aws, runs: Runs, stopped_messages: list[Item]
 ) -> None:
     again = item(**of_run(start_run(runs, start="again"), "ada"))
@@ -123,7 +123,7 @@ def test_a_message_of_a_stopped_run_does_not_use_the_daily_limit(
     ("errors", "tables"),
     [pytest.param(0, [2], id="read together"), pytest.param(1, [2, 1], id="the call fails")],
 )
-def test_a_batch_reads_suppressions_and_runs_in_one_call_and_separately_if_that_call_fails(
+def test_a_batch_reads_suppressions_and_runs_in_one_call_and_runs_alone_if_that_call_fails(
     make_post: Make, aws: Aws, clock: FakeClock, stopped_messages: list[Item], errors: int, tables: list[int]
 ) -> None:
     throttled = failing(*[client_error("ProvisionedThroughputExceededException")] * errors)
@@ -139,7 +139,7 @@ def test_a_batch_reads_suppressions_and_runs_in_one_call_and_separately_if_that_
     assert not any("ConsistentRead" in read[SUPPRESSIONS] for read in reads if SUPPRESSIONS in read)
 
 
-def test_a_message_without_a_start_belongs_to_no_run_even_if_its_id_looks_like_one(
+def test_a_message_without_a_campaign_start_is_sent_even_if_it_has_the_id_of_a_stopped_runs_message(
     make_post: Make, aws: Aws, stopped_messages: list[Item]
 ) -> None:
     client = Meddler(aws.dynamodb)
@@ -164,7 +164,7 @@ def test_a_message_whose_run_cannot_be_read_waits_and_other_messages_are_sent(
 
 
 @pytest.mark.parametrize("changes", [{}, {"runs_table": "not-deployed"}], ids=["no name", "no table"])
-def test_a_message_of_a_run_waits_if_its_sender_has_no_table_of_runs(
+def test_a_message_of_a_run_waits_if_its_sender_lacks_the_table_of_runs(
     make_post: Make, aws: Aws, runs: Runs, changes: dict[str, Any]
 ) -> None:
     message = item(**of_run(start_run(runs), "ada"))
@@ -245,7 +245,7 @@ def test_a_due_message_waits_for_its_run_if_the_run_cannot_be_read(waiting: Wait
     assert len(waiting.sent) == 1
 
 
-def test_messages_of_an_unknown_run_wait_until_the_run_answers(
+def test_messages_of_an_unknown_run_wait_until_the_run_can_be_read(
     waiting: Waiting, runs: Runs, timed: Timed
 ) -> None:
     run = start_run(runs)
@@ -264,7 +264,7 @@ def test_messages_of_an_unknown_run_wait_until_the_run_answers(
     assert len(timed()["RunUnknown"]) == 1
 
 
-def test_messages_of_a_lost_run_end_as_cancelled_if_an_operator_stops_the_run(
+def test_messages_of_a_run_that_its_table_lost_are_cancelled_if_an_operator_stops_the_run(
     waiting: Waiting, runs: Runs
 ) -> None:
     message = mail_of(start_run(runs), "ada")

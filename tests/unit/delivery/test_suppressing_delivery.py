@@ -129,7 +129,7 @@ def test_an_opt_out_at_the_provider_suppresses_the_message_and_its_recipient(
     assert counted() == {"Suppressed": 1}
 
 
-def test_a_message_rejected_for_its_content_adds_no_recipient_to_the_suppression_list(
+def test_a_message_rejected_for_its_content_does_not_add_its_recipient_to_the_suppression_list(
     make_post: Make, list_: Suppressions
 ) -> None:
     make_post(Rejected("too long"), suppressions=list_).handle(item(to=ADA))

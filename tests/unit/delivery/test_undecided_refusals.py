@@ -17,7 +17,7 @@ UNDECIDED = Rejected("no number can send to this destination", undecided=True)
 SENT = Sent("p-1")
 
 
-def test_the_first_undecided_refusal_of_a_message_is_retried(
+def test_a_message_is_retried_after_its_first_undecided_refusal(
     make_post: Make, aws: Aws, counted: Counted
 ) -> None:
     assert make_post(UNDECIDED).handle(item()) == {"r-0": 4}
@@ -38,7 +38,7 @@ def test_a_message_fails_if_others_were_accepted_between_its_three_undecided_ref
     assert aws.item()["error"] == {"code": "rejected", "message": UNDECIDED.reason}
 
 
-def test_a_fault_of_the_configuration_that_ends_and_returns_fails_no_message(
+def test_messages_are_sent_after_a_fault_of_the_configuration_that_ended_once_and_returned(
     make_post: Make, aws: Aws, counted: Counted
 ) -> None:
     ids = ["m-1", "m-2", "m-3"]
@@ -51,7 +51,7 @@ def test_a_fault_of_the_configuration_that_ends_and_returns_fails_no_message(
     assert counted()["Retried"] == 6
 
 
-def test_without_newer_evidence_an_undecided_refusal_is_a_fault_of_the_configuration(
+def test_a_second_undecided_refusal_after_the_latest_acceptance_counts_as_a_misconfiguration(
     make_post: Make, aws: Aws, counted: Counted
 ) -> None:
     worker = make_post(SENT, UNDECIDED, UNDECIDED)
@@ -62,7 +62,7 @@ def test_without_newer_evidence_an_undecided_refusal_is_a_fault_of_the_configura
     assert counted() == {"Sent": 1, "Retried": 1, "Misconfigured": 1}
 
 
-def test_the_messages_of_a_deleted_pool_do_not_fail_although_earlier_ones_were_accepted(
+def test_messages_do_not_fail_if_all_submits_since_their_first_undecided_refusal_are_refused(
     make_post: Make, aws: Aws
 ) -> None:
     ids = ["m-1", "m-2", "m-3"]
@@ -73,7 +73,7 @@ def test_the_messages_of_a_deleted_pool_do_not_fail_although_earlier_ones_were_a
     assert [aws.item(id_)["status"] for id_ in ids] == ["sending"] * 3
 
 
-def test_a_message_that_is_accepted_at_its_second_try_leaves_no_refusal_on_record(
+def test_a_message_that_is_accepted_at_its_second_try_after_an_undecided_refusal_is_sent(
     make_post: Make, aws: Aws
 ) -> None:
     worker = make_post(UNDECIDED, SENT)
@@ -109,7 +109,7 @@ def during(worker: Post, monkeypatch: pytest.MonkeyPatch, message: Item) -> None
     monkeypatch.setattr(worker.adapter, "submit", overlapped)
 
 
-def test_an_acceptance_during_the_second_refused_submit_is_no_evidence(
+def test_an_acceptance_during_the_second_refused_submit_does_not_count_against_the_message(
     make_post: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = make_post(UNDECIDED, SENT, UNDECIDED)
@@ -118,7 +118,7 @@ def test_an_acceptance_during_the_second_refused_submit_is_no_evidence(
     assert worker.handle(item(), receives=2) == {"r-0": 20}
 
 
-def test_an_acceptance_whose_submit_began_before_the_first_refusal_is_no_evidence(
+def test_an_acceptance_whose_submit_began_before_the_first_refusal_does_not_count_against_a_message(
     make_post: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = make_post(UNDECIDED, SENT, UNDECIDED)
@@ -127,7 +127,7 @@ def test_an_acceptance_whose_submit_began_before_the_first_refusal_is_no_evidenc
     assert worker.handle(item(), receives=2) == {"r-0": 20}
 
 
-def test_acceptances_before_a_second_fault_of_the_configuration_are_no_evidence(
+def test_a_message_is_retried_if_only_one_of_its_three_undecided_refusals_followed_an_acceptance(
     make_post: Make, aws: Aws, counted: Counted
 ) -> None:
     worker = make_post(UNDECIDED, UNDECIDED, SENT, UNDECIDED)
@@ -139,7 +139,7 @@ def test_acceptances_before_a_second_fault_of_the_configuration_are_no_evidence(
     assert counted() == {"Sent": 1, "Retried": 2, "Misconfigured": 1}
 
 
-def test_a_destination_that_the_own_provider_cannot_reach_goes_to_the_fallback(
+def test_a_message_to_a_destination_that_its_provider_cannot_reach_goes_to_the_fallback_provider(
     make_post: Make, aws: Aws
 ) -> None:
     queue = aws.sqs.create_queue(QueueName="fallback")["QueueUrl"]
@@ -152,9 +152,11 @@ def test_a_destination_that_the_own_provider_cannot_reach_goes_to_the_fallback(
     assert worker.handle(item(), receives=3) == {}
     assert "completedAt" not in aws.item()
     assert aws.item()["trouble"] == {"code": "other_provider", "message": UNDECIDED.reason}
+    (moved,) = aws.sqs.receive_message(QueueUrl=queue)["Messages"]
+    assert '"m-1"' in moved["Body"]
 
 
-def test_a_sender_forgets_the_oldest_undecided_refusals() -> None:
+def test_a_sender_forgets_the_oldest_undecided_refusal_if_it_has_more_than_the_maximum() -> None:
     refusals = UndecidedRefusals()
     keys = [Key(f"m-{at}", "mail") for at in range(MOST_UNDECIDED + 1)]
     for key in keys:
@@ -239,7 +241,7 @@ def drawn(chance: random.Random) -> FaultyAccount:
 DRAWN = [drawn(random.Random(seed)) for seed in range(300)]
 
 
-def test_no_message_is_rejected_while_every_submit_since_its_refusal_before_the_latest_was_refused() -> None:
+def test_a_message_is_rejected_only_if_another_was_accepted_between_its_latest_two_refusals() -> None:
     for world in DRAWN:
         for message in world.condemned:
             *_, before, latest = world.refused(message)
@@ -249,7 +251,7 @@ def test_no_message_is_rejected_while_every_submit_since_its_refusal_before_the_
             )
 
 
-def test_a_valid_message_is_rejected_only_after_three_refusals_by_faults_of_the_account() -> None:
+def test_a_valid_message_is_rejected_only_if_three_separate_faults_of_the_account_refused_it() -> None:
     condemned = [(world, message) for world in DRAWN for message in world.condemned]
     for world, message in condemned:
         if message % 2 == 1:
@@ -258,7 +260,7 @@ def test_a_valid_message_is_rejected_only_after_three_refusals_by_faults_of_the_
 
 
 @pytest.mark.parametrize("threads", range(1, 7))
-def test_a_bad_destination_is_rejected_at_its_third_refusal_for_any_number_of_threads(
+def test_a_message_to_a_bad_destination_is_rejected_at_its_third_refusal_for_any_number_of_threads(
     threads: int,
 ) -> None:
     world, chance = FaultyAccount(threads), random.Random(threads)

@@ -80,7 +80,7 @@ def test_a_message_that_may_have_been_sent_fails_as_outcome_unknown_even_if_its_
     assert "unless: mail other is delivered" in aws.item()["error"]["message"]
 
 
-def test_all_conditions_of_a_message_are_read_in_one_call_and_other_messages_need_no_read(
+def test_one_call_reads_each_ledger_item_that_a_messages_conditions_name_and_reads_it_once(
     make_post: Make, aws: Aws
 ) -> None:
     dynamodb = Meddler(aws.dynamodb)

@@ -24,7 +24,7 @@ def test_a_malformed_queue_record_is_retried_at_once_and_the_rest_of_the_batch_i
     assert lines_about(log(), "not a message")[0]["message_id"] == "r-1"
 
 
-def test_while_the_ledger_is_down_no_message_is_sent_and_all_are_retried(
+def test_while_the_ledger_is_down_messages_are_retried_and_not_sent(
     aws: Aws, clock: FakeClock, counted: Counted
 ) -> None:
     dynamodb = Meddler(
@@ -43,7 +43,7 @@ def test_the_metrics_of_a_batch_exclude_earlier_batches(make_post: Make, counted
     assert counted() == {"Sent": 2}
 
 
-def test_every_log_line_about_a_message_has_the_messages_key_and_no_address(
+def test_every_log_line_about_a_message_has_the_messages_key_and_omits_its_address(
     make_post: Make, log: Log, ledger: Ledger, clock: FakeClock
 ) -> None:
     crash(ledger, clock)
@@ -72,7 +72,7 @@ def test_a_log_line_written_after_a_message_was_handled_omits_the_messages_key(
     assert [line.get("id") for line in log()] == ["m-1", None]
 
 
-def test_records_received_before_are_handled_after_new_records(make_post: Make) -> None:
+def test_records_that_were_received_more_often_are_handled_later(make_post: Make) -> None:
     worker = make_post()
     assert worker.handle(*(item(id=f"m-{at}") for at in range(4)), receives=[3, 1, 2, 1]) == {}
     assert worker.submitted == ["m-1", "m-3", "m-2", "m-0"]

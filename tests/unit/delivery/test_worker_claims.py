@@ -38,6 +38,7 @@ def test_first_attempts_of_a_batch_are_claimed_in_one_call(aws: Aws, clock: Fake
 def test_the_only_valid_message_of_a_batch_is_claimed_by_a_single_update(aws: Aws, clock: FakeClock) -> None:
     worker, client = post_with_meddler(aws, clock)
     worker.handle(MAILS[0], "not json", item(id="m-9", to="wrong\n"))
+    assert worker.submitted == ["m-0"]
     assert TOGETHER not in client.names()
 
 
@@ -82,7 +83,7 @@ def test_a_message_that_another_worker_has_claimed_is_retried_and_the_rest_of_th
 
 
 @pytest.mark.parametrize("done", [True, False], ids=["and has claimed", "and has not"])
-def test_if_the_call_that_claims_a_batch_fails_each_message_is_claimed_by_a_separate_call_and_sent_once(
+def test_each_message_of_a_batch_is_sent_once_if_the_call_that_claims_the_batch_fails(
     aws: Aws, clock: FakeClock, log: Log, done: bool
 ) -> None:
     def timed_out(real: Any, **request: Any) -> None:
@@ -106,7 +107,7 @@ def test_the_reason_why_a_batch_could_not_be_claimed_in_one_call_is_logged(
     assert [(line["message"], line["reasons"]) for line in log()] == [("not all claimed in one call", [code])]
 
 
-def test_slow_credentials_are_loaded_once_before_the_batch(aws: Aws, clock: FakeClock) -> None:
+def test_slow_credentials_are_loaded_once_for_all_messages_of_a_batch(aws: Aws, clock: FakeClock) -> None:
     class SlowAccount(FakeAdapter):
         read = 0
 
@@ -124,7 +125,7 @@ def test_slow_credentials_are_loaded_once_before_the_batch(aws: Aws, clock: Fake
     assert len(worker.submitted) == 10
 
 
-def test_unused_claims_of_a_batch_are_released_before_the_functions_time_is_over(
+def test_a_batch_whose_preparations_and_ledger_calls_are_slow_ends_before_the_functions_deadline(
     aws: Aws, clock: FakeClock
 ) -> None:
     def slow(real: Any, **request: Any) -> Any:

@@ -121,7 +121,7 @@ def test_the_ledger_is_not_read_for_new_records_or_for_a_single_record(
     assert "batch_get_item" not in [name for name, _ in client.calls]
 
 
-def test_a_message_that_cuts_off_each_of_its_functions_delays_no_other_message_twice(
+def test_a_message_that_cuts_off_each_of_its_functions_delays_each_other_message_at_most_once(
     aws: Aws, clock: FakeClock, ledger: Ledger, make_post: Make
 ) -> None:
     """The queue is modelled here: a function that dies makes its records visible again after a while."""

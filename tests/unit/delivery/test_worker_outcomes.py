@@ -14,6 +14,7 @@ def test_a_sent_message_is_completed_in_the_ledger_and_leaves_the_queue(
     assert make_post().handle(item()) == {}
     stored = aws.item()
     assert (stored["status"], stored["provider"], stored["provider_id"]) == ("sent", "fake", "p-1")
+    assert "completedAt" in stored
     assert counted() == {"Sent": 1}
 
 

@@ -57,7 +57,7 @@ def test_an_expired_message_fails_and_is_not_sent(make_post: Make, aws: Aws, cou
     assert counted() == {"Expired": 1}
 
 
-def test_a_message_that_expires_a_millisecond_later_is_sent(make_post: Make) -> None:
+def test_a_message_is_sent_one_millisecond_before_it_expires(make_post: Make) -> None:
     worker = make_post()
     worker.handle(item(expires_at=iso(NOW + 0.001)))
     assert worker.submitted == ["m-1"]
@@ -98,7 +98,7 @@ def test_a_message_that_the_channels_adapter_finds_invalid_fails_with_the_reason
     assert (worker.submitted, counted()) == ([], {"Rejected": 1})
 
 
-def test_a_message_is_released_and_retried_after_an_aws_error_before_it_is_submitted(
+def test_after_an_aws_error_before_the_submit_the_claim_is_released_and_the_message_is_retried(
     make_post: Make, aws: Aws
 ) -> None:
     def prepare(message: Mail) -> None:

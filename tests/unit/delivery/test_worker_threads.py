@@ -70,7 +70,9 @@ def test_messages_submitted_at_the_same_time_by_threads_each_get_their_own_outco
     assert lines_about(log(), "rejected")[0]["id"] == "m-3"
 
 
-def test_the_account_is_opened_once_for_a_batch_before_its_threads_begin(aws: Aws, clock: FakeClock) -> None:
+def test_the_session_of_a_batch_is_opened_once_by_the_thread_that_starts_the_others(
+    aws: Aws, clock: FakeClock
+) -> None:
     adapter, openers = Together(4), list[int]()
     opened = adapter.open
     adapter.open = lambda: openers.append(get_ident()) or opened()  # type: ignore[method-assign, func-returns-value]

@@ -8,7 +8,7 @@ from tests.support.unit.shared import Aws, FakeClock, claimed, item
 
 
 @pytest.mark.parametrize(("gap", "least"), [(0, 15_000), (20, 20_000)])
-def test_a_message_is_not_submitted_if_the_remaining_time_might_be_too_short_for_it_or_the_gap_after_it(
+def test_a_message_is_submitted_only_if_time_remains_for_its_submit_and_for_the_gap_after_it(
     make_post: Make, aws: Aws, gap: float, least: int
 ) -> None:
     worker = make_post(pace_seconds=gap)
@@ -18,7 +18,7 @@ def test_a_message_is_not_submitted_if_the_remaining_time_might_be_too_short_for
     assert worker.submitted == ["m-1"]
 
 
-def test_a_message_is_not_submitted_if_waiting_for_the_gap_before_it_would_use_up_the_remaining_time(
+def test_a_message_is_not_submitted_if_the_gap_before_it_would_use_up_the_remaining_time(
     make_post: Make,
 ) -> None:
     worker = make_post(pace_seconds=5)

@@ -57,7 +57,7 @@ def test_a_message_that_the_look_up_finds_after_a_crash_is_recorded_and_not_subm
 
 
 @pytest.mark.parametrize("account", [ANY_ACCOUNT, "another/account"])
-def test_a_message_that_the_look_up_does_not_find_after_a_crash_is_submitted_if_its_channel_has_no_accounts(
+def test_a_channel_without_accounts_submits_a_message_again_if_the_look_up_does_not_find_it(
     make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, account: str | None
 ) -> None:
     """A webhook may come twice: its receiver drops the second one by its id."""
@@ -67,7 +67,7 @@ def test_a_message_that_the_look_up_does_not_find_after_a_crash_is_submitted_if_
     assert (worker.submitted, aws.item()["provider_id"]) == (["m-1"], "p-1")
 
 
-def test_if_on_unknown_is_resend_a_message_whose_look_up_is_inconclusive_after_a_crash_is_sent_again(
+def test_if_on_unknown_is_resend_a_message_is_sent_again_after_an_inconclusive_look_up(
     make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted, log: Log
 ) -> None:
     crash(ledger, clock)
@@ -105,7 +105,7 @@ def test_a_message_is_submitted_four_times_at_growing_intervals_if_the_providers
     assert stored["unsettled_tries"][0].startswith(f"{NOW_MS} ")
 
 
-def test_a_message_of_unknown_outcome_without_resends_left_is_received_again_at_once_and_not_submitted(
+def test_a_message_of_unknown_outcome_returns_to_the_queue_at_once_if_it_may_not_be_resent_again(
     make_post: Make, ledger: Ledger, clock: FakeClock
 ) -> None:
     crash(ledger, clock)
@@ -136,7 +136,7 @@ def test_a_try_that_a_look_up_did_not_find_is_not_looked_up_again(
     assert (worker.submitted, worker.adapter.looked_up) == (["m-1"], [])
 
 
-def test_if_on_unknown_is_hold_a_message_whose_look_up_is_inconclusive_after_a_crash_fails_with_advice(
+def test_if_on_unknown_is_hold_a_message_fails_with_advice_after_an_inconclusive_look_up(
     make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted
 ) -> None:
     crash(ledger, clock)
@@ -213,7 +213,7 @@ def test_invalid_credentials_are_reported_as_a_configuration_error_before_and_af
         (TimeoutError("ada@example.com"), "TimeoutError"),
     ],
 )
-def test_an_outages_error_is_recorded_in_the_ledger_item_and_in_the_cause_of_the_dead_letter(
+def test_the_error_behind_an_unknown_outcome_is_in_the_ledger_item_and_in_the_dead_letters_cause(
     make_post: Make, aws: Aws, error: Exception, cause: str
 ) -> None:
     make_post(error).handle(item())
@@ -274,7 +274,7 @@ def test_an_error_that_proves_that_the_message_was_not_sent_releases_the_claim(
     assert aws.item()["trouble"] == trouble
 
 
-def test_an_error_after_the_submit_keeps_the_claim_whatever_it_is(
+def test_the_claim_is_kept_after_any_error_that_follows_the_submit(
     make_post: Make, aws: Aws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = make_post(ConnectionResetError("gone"))

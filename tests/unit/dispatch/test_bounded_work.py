@@ -139,7 +139,7 @@ def test_a_mail_with_far_too_many_recipients_is_refused_before_each_address_is_r
 
 
 @pytest.mark.parametrize("piece", [*PIECES, "a", "a.", "+", "x:/", "1", "+1(", "http://a"])
-def test_the_work_on_a_providers_text_is_bounded_by_its_length(piece: str) -> None:
+def test_the_work_to_redact_a_providers_text_is_bounded_by_the_length_of_the_text(piece: str) -> None:
     readers: list[Callable[[str], object]] = [
         redact,
         lambda text: masked(f"{text} v@example.com"),

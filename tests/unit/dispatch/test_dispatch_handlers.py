@@ -16,7 +16,7 @@ from tests.support.unit.shared import BUDGETS, LEDGER, MAILBOX, Aws, image, item
 @pytest.mark.parametrize(
     ("name", "variable"), [*zip(HANDLERS, ("ROUTES", "CONTENTS_TABLE", "QUEUE_URL"), strict=True)]
 )
-def test_a_handler_without_a_variable_does_not_start_and_names_the_variable(
+def test_a_handler_without_an_environment_variable_fails_at_its_start_and_names_the_variable(
     load: Load, monkeypatch: pytest.MonkeyPatch, name: str, variable: str
 ) -> None:
     monkeypatch.delenv(variable)
@@ -90,7 +90,7 @@ def test_release_queues_due_messages_and_cancels_messages_whose_item_was_deleted
     assert aws.item("b")["status"] == "cancelled"
 
 
-def test_release_clears_the_time_of_a_channels_line_if_the_line_is_empty(load: Load, aws: Aws) -> None:
+def test_release_closes_the_waiting_line_of_a_channel_if_it_is_empty(load: Load, aws: Aws) -> None:
     Budget(aws.dynamodb, BUDGETS, "mail", [("0001-01-01", 1)]).join(time.time())
     load("release")({"line": "mail"}, lambda_context())
     (found,) = [each for each in aws.dynamodb.scan(TableName=BUDGETS)["Items"] if each["name"]["S"] == "mail"]

@@ -34,7 +34,7 @@ def test_an_item_becomes_a_queue_message_with_its_channel_and_type(dispatcher: D
         ({"text": ..., "subject": ..., "template": "welcome"}, "template"),
     ],
 )
-def test_the_attribute_type_contains_the_kind_of_content(
+def test_the_attribute_named_type_of_a_queue_message_is_its_kind_of_content(
     dispatcher: Dispatcher, aws: Aws, changes: dict[str, Any], kind: str
 ) -> None:
     dispatcher.dispatch(numbered(item(**changes)))
@@ -47,7 +47,7 @@ def test_bulk_messages_have_a_queue_of_their_own(dispatcher: Dispatcher, aws: Aw
     assert sorted(each["id"] for each in aws.bodies()) == ["b", "c"]
 
 
-def test_a_hundred_items_take_ten_calls_and_keep_their_order(
+def test_a_hundred_items_are_queued_in_ten_calls_and_in_their_order(
     aws: Aws, clock: FakeClock, counted: Counted
 ) -> None:
     client = Meddler(aws.sqs)
@@ -92,7 +92,9 @@ def test_a_character_that_sqs_refuses_reaches_the_queue_escaped(
     assert not {"\ufffe", "\uffff", "\0"} & set(found["Body"])
 
 
-def test_a_message_of_300_kilobytes_is_dispatched(dispatcher: Dispatcher, aws: Aws) -> None:
+def test_messages_that_together_exceed_the_size_of_an_sqs_batch_are_all_queued(
+    dispatcher: Dispatcher, aws: Aws
+) -> None:
     assert (
         dispatcher.dispatch(numbered(*(item(id=f"m-{each}", text="x" * 300_000) for each in range(4))))
         == set()
@@ -112,7 +114,7 @@ def test_a_send_at_within_two_minutes_becomes_the_delay_of_the_queue_message(
 
 
 @pytest.mark.parametrize("wait", [121, 86_400, 365 * 86_400])
-def test_a_message_with_a_later_send_at_waits_in_the_ledger_and_in_no_queue(
+def test_a_message_with_a_send_at_over_two_minutes_ahead_waits_in_the_ledger_and_is_not_queued(
     dispatcher: Dispatcher, aws: Aws, counted: Counted, wait: float
 ) -> None:
     assert dispatcher.dispatch(numbered(item(send_at=iso_after(wait))), {"100": NOW - 5}) == set()
@@ -142,7 +144,7 @@ def test_a_ttl_is_accepted_if_the_item_is_not_read_back_after_the_ttl(
     assert "Refused" not in counted()
 
 
-def test_messages_of_a_batch_are_held_in_one_call_for_every_twenty_five_messages(
+def test_the_waits_of_a_batch_are_written_to_the_ledger_in_one_call_for_every_25_messages(
     aws: Aws, clock: FakeClock, counted: Counted
 ) -> None:
     client = Meddler(aws.dynamodb)
@@ -159,7 +161,7 @@ def test_a_message_that_is_dispatched_twice_waits_once(dispatcher: Dispatcher, a
     assert found["waits_at"] == {"N": str(int(NOW) + 3600)}
 
 
-def test_a_cancelled_message_does_not_wait_again_if_its_record_is_repeated(
+def test_a_message_that_was_cancelled_before_its_dispatch_does_not_wait_for_its_send_at(
     dispatcher: Dispatcher, aws: Aws, ledger: Ledger
 ) -> None:
     assert ledger.cancel(KEY)
@@ -167,7 +169,7 @@ def test_a_cancelled_message_does_not_wait_again_if_its_record_is_repeated(
     assert (aws.item()["status"], "wait" in aws.item()) == ("cancelled", False)
 
 
-def test_an_outage_of_the_ledger_returns_only_the_records_of_messages_that_are_to_wait(
+def test_in_an_outage_of_the_ledger_dispatch_returns_only_records_of_messages_that_have_to_wait(
     aws: Aws, clock: FakeClock, log: Log
 ) -> None:
     down = Meddler(aws.dynamodb, batch_execute_statement=failing(client_error("ThrottlingException")))
@@ -182,7 +184,7 @@ def test_an_outage_of_the_ledger_returns_only_the_records_of_messages_that_are_t
 
 
 @pytest.mark.parametrize("attempt", [1, 2])
-def test_a_composed_item_is_queued_with_its_start_even_if_it_is_a_later_attempt(
+def test_a_campaigns_item_is_queued_with_its_campaign_start_even_if_it_is_a_later_attempt(
     dispatcher: Dispatcher, aws: Aws, attempt: int
 ) -> None:
     composed = item(id="weekly#r#ada", campaign_start=START, attempt=attempt)
@@ -190,7 +192,7 @@ def test_a_composed_item_is_queued_with_its_start_even_if_it_is_a_later_attempt(
     assert aws.bodies() == [composed]
 
 
-def test_a_composed_item_of_a_later_attempt_waits_for_its_send_at(
+def test_a_campaigns_item_of_a_later_attempt_waits_for_its_send_at(
     dispatcher: Dispatcher, ledger: Ledger, aws: Aws
 ) -> None:
     composed = item(id="weekly#r#ada", campaign_start=START, attempt=2, send_at=iso_after(3600))

@@ -108,7 +108,7 @@ def test_a_due_fax_is_queued_without_a_delay(
     assert entries_in(sqs, "fax-retry") == []
 
 
-def test_a_scheduled_fax_has_its_callback_url_in_the_ledger_for_the_case_of_a_cancellation(
+def test_the_cancellation_of_a_scheduled_fax_is_reported_to_its_callback_url(
     make_dispatcher: MakeDispatcher, fax_ledger: Ledger, aws: Aws
 ) -> None:
     assert (
@@ -123,7 +123,7 @@ def test_a_scheduled_fax_has_its_callback_url_in_the_ledger_for_the_case_of_a_ca
 
 
 @pytest.mark.parametrize("given", [fax_item, item], ids=["fax", "mail"])
-def test_a_callback_over_http_is_refused(
+def test_a_message_with_a_callback_url_over_http_is_refused(
     make_dispatcher: MakeDispatcher, aws: Aws, given: Callable[..., Item]
 ) -> None:
     refused = given(callback_url="http://app.example/faxes")
@@ -133,7 +133,7 @@ def test_a_callback_over_http_is_refused(
     assert (aws.receive("fax.fifo"), aws.receive()) == ([], [])
 
 
-def test_a_callback_over_http_is_accepted_if_the_stage_allows_it(
+def test_a_fax_with_a_callback_url_over_http_is_queued_if_the_stage_allows_http(
     make_dispatcher: MakeDispatcher, aws: Aws
 ) -> None:
     dispatcher = make_dispatcher(callbacks=UrlPolicy(schemes=["https", "http"], ports=[]))
@@ -167,7 +167,9 @@ def test_a_fax_for_a_stage_without_fax_is_refused(aws: Aws, dispatcher: Dispatch
     assert ledger_item(aws)["error"]["message"] == "event_type: 'fax' is not allowed here; use mail"
 
 
-def test_the_attribute_not_before_is_refused(make_dispatcher: MakeDispatcher, aws: Aws) -> None:
+def test_a_fax_with_the_reserved_attribute_not_before_is_refused(
+    make_dispatcher: MakeDispatcher, aws: Aws
+) -> None:
     assert make_dispatcher().dispatch(numbered(fax_item(send_at=iso_after(60), not_before=2**40))) == set()
     assert ledger_item(aws)["error"]["message"] == "not_before: is reserved for Mailroom; use send_at"
     assert (aws.receive("fax-retry"), aws.receive("fax.fifo")) == ([], [])

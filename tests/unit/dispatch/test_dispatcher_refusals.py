@@ -123,7 +123,7 @@ def test_an_invalid_item_fails_with_its_reason_and_does_not_stop_other_items(
     assert counted() == {"Dispatched": 2, "Refused": 1}
 
 
-def test_an_unconfigured_lane_is_refused(aws: Aws, clock: FakeClock) -> None:
+def test_a_message_in_an_unconfigured_lane_is_refused(aws: Aws, clock: FakeClock) -> None:
     assert dispatcher_of(aws, clock, lanes="normal").dispatch(numbered(item(lane="bulk"))) == set()
     assert aws.item()["error"]["message"] == "lane: 'bulk' is not set up for mail; use normal"
 
@@ -152,7 +152,7 @@ def test_the_ledger_item_of_a_refused_item_contains_its_recipient_and_its_callba
     )
 
 
-def test_a_sent_item_is_not_refused_if_its_record_is_repeated(
+def test_a_sent_message_stays_sent_if_its_record_is_repeated_after_its_expires_at(
     dispatcher: Dispatcher, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
@@ -169,7 +169,9 @@ def test_an_item_without_a_key_is_logged_and_does_not_stop_other_items(
     assert len(aws.receive()) == 1
 
 
-def test_a_condition_on_a_channel_that_the_stage_lacks_is_refused(dispatcher: Dispatcher, aws: Aws) -> None:
+def test_an_item_whose_unless_names_a_channel_that_the_stage_lacks_is_refused(
+    dispatcher: Dispatcher, aws: Aws
+) -> None:
     unless = {"id": "code-17", "event_type": "sms", "status": "delivered"}
     dispatcher.dispatch(numbered(item(send_at=iso_after(3600), unless=[unless])))
     assert aws.item()["error"] == {

@@ -21,7 +21,7 @@ def test_only_the_entry_that_sqs_refuses_is_returned_as_failed(aws: Aws, clock: 
     assert sorted(each["id"] for each in aws.bodies()) == ["a", "c"]
 
 
-def test_an_outage_of_one_queue_does_not_stop_another_queue(
+def test_an_outage_of_one_queue_does_not_stop_the_messages_for_another_queue(
     aws: Aws, clock: FakeClock, counted: Counted
 ) -> None:
     def down(real: Callable[..., Any], **arguments: Any) -> Any:
@@ -36,7 +36,7 @@ def test_an_outage_of_one_queue_does_not_stop_another_queue(
     assert counted()["Dispatched"] == 1
 
 
-def test_only_the_refusal_that_the_ledger_cannot_record_is_returned_as_failed(
+def test_only_the_item_whose_refusal_the_ledger_cannot_record_is_returned_as_failed(
     aws: Aws, clock: FakeClock, log: Log
 ) -> None:
     dynamodb = Meddler(
@@ -50,7 +50,7 @@ def test_only_the_refusal_that_the_ledger_cannot_record_is_returned_as_failed(
     assert (log()[0]["id"], log()[0]["event_type"]) == ("a", "mail")
 
 
-def test_dispatch_writes_no_ledger_item_for_a_message_that_is_queued_at_once(
+def test_dispatch_does_not_call_dynamodb_for_a_message_that_is_queued_at_once(
     aws: Aws, clock: FakeClock
 ) -> None:
     dynamodb = Meddler(aws.dynamodb)

@@ -74,7 +74,7 @@ class RecipeStage:
 
 
 @pytest.mark.parametrize("receipt", [None, "sent", "delivered", "undelivered", "bounced"])
-def test_the_reminder_of_an_order_is_cancelled_if_its_receipt_was_sent(
+def test_the_reminder_of_an_order_is_cancelled_only_if_the_receipt_of_the_order_was_sent(
     waiting: Waiting, make_post: Make, monkeypatch: pytest.MonkeyPatch, receipt: Status | None
 ) -> None:
     stage = RecipeStage(waiting, make_post, {})

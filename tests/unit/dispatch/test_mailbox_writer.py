@@ -23,7 +23,7 @@ def test_a_put_with_if_new_false_replaces_the_stored_item(writer: MailboxWriter,
     assert aws.item(table=MAILBOX)["text"] == "No"
 
 
-def test_an_equal_item_in_another_form_is_the_same_item(writer: MailboxWriter) -> None:
+def test_a_put_of_an_equal_item_in_another_form_gets_the_state_existed(writer: MailboxWriter) -> None:
     writer.put(item(n=1.0, many={"a", "b"}))
     assert writer.put(item(n=Decimal("1.00"), many={"b", "a"})).state == "existed"
     assert writer.put(item(n=1, many={"a", "b"})).state == "existed"
@@ -66,13 +66,15 @@ def test_a_producers_item_with_the_start_of_a_campaigns_run_is_refused(
     assert aws.dynamodb.scan(TableName=MAILBOX)["Count"] == 0
 
 
-def test_an_item_of_another_start_of_the_run_is_the_same_item(composing: MailboxWriter) -> None:
+def test_a_put_of_an_equal_item_of_another_start_of_its_run_gets_the_state_existed(
+    composing: MailboxWriter,
+) -> None:
     assert composing.put(composed_item(1)).state == "accepted"
     assert composing.put(composed_item(2)).state == "existed"
     assert composing.put(composed_item(2, text="No")).state == "conflict"
 
 
-def test_an_item_of_a_later_start_replaces_an_item_of_an_earlier_start(
+def test_an_item_of_a_runs_later_start_replaces_the_item_of_an_earlier_start(
     composing: MailboxWriter, aws: Aws
 ) -> None:
     composing.put(composed_item(1))
@@ -84,7 +86,7 @@ def test_an_item_of_a_later_start_replaces_an_item_of_an_earlier_start(
 
 
 @pytest.mark.parametrize(("text", "state"), [("Yes", "existed"), ("No", "conflict")])
-def test_an_item_of_the_same_start_stays_and_is_returned_to_be_queued(
+def test_a_stored_item_of_the_same_start_of_a_run_is_not_replaced_and_is_returned_to_be_queued(
     composing: MailboxWriter, aws: Aws, text: str, state: str
 ) -> None:
     composing.put(composed_item(2, text="Yes"))
@@ -94,7 +96,9 @@ def test_an_item_of_the_same_start_stays_and_is_returned_to_be_queued(
     assert queued["text"] == "Yes"
 
 
-def test_an_item_of_a_later_start_is_accepted_if_the_mailbox_lacks_an_item(composing: MailboxWriter) -> None:
+def test_a_replacement_of_a_runs_item_is_accepted_if_the_mailbox_lacks_the_item(
+    composing: MailboxWriter,
+) -> None:
     result, queued = composing.replace(composed_item(2))
     assert (result.state, queued) == ("accepted", None)
 
@@ -102,7 +106,7 @@ def test_an_item_of_a_later_start_is_accepted_if_the_mailbox_lacks_an_item(compo
 @pytest.mark.parametrize(
     "stored", [composed_item(3), item(id="weekly#r#ada")], ids=["newer", "of a producer"]
 )
-def test_an_item_of_a_newer_start_or_of_a_producer_is_not_replaced(
+def test_an_item_of_a_runs_newer_start_or_of_a_producer_is_not_replaced(
     composing: MailboxWriter, aws: Aws, stored: dict[str, Any]
 ) -> None:
     composing.put(stored)
@@ -122,7 +126,9 @@ def test_a_replacement_during_an_outage_gets_the_state_failed(
     assert composing.replace(composed_item(2))[0].state == "failed"
 
 
-def test_a_large_item_keeps_its_start_beside_its_content(aws: Aws, clock: FakeClock) -> None:
+def test_an_item_whose_content_is_moved_to_s3_keeps_its_campaign_start_in_the_mailbox(
+    aws: Aws, clock: FakeClock
+) -> None:
     oversize = Oversize(aws.s3, lambda: BUCKET, clock=clock)
     writer = MailboxWriter(aws.dynamodb, MAILBOX, oversize=oversize, clock=clock, composes=True)
     assert writer.put(composed_item(1, text="x" * 420_000)).state == "accepted"
@@ -172,7 +178,7 @@ def test_a_put_during_an_outage_gets_the_state_failed_instead_of_refused(
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-def test_many_items_are_put_with_results_in_their_order(writer: MailboxWriter, workers: int) -> None:
+def test_the_results_of_many_puts_have_the_order_of_their_items(writer: MailboxWriter, workers: int) -> None:
     items = [item(id=f"m-{number}") for number in range(20)]
     writer.put(items[7])
     states = [written.state for written in writer.put_all([*items, item(v=object())], workers)]
@@ -219,12 +225,16 @@ def test_an_item_without_a_ttl_is_the_same_as_the_stored_item_with_any_ttl(
 
 
 @pytest.mark.parametrize("ttl", [None, 0])
-def test_a_mailbox_may_store_items_without_a_ttl(aws: Aws, ttl: float | None) -> None:
+def test_a_writer_whose_ttl_is_missing_or_zero_stores_items_without_a_ttl(
+    aws: Aws, ttl: float | None
+) -> None:
     MailboxWriter(aws.dynamodb, MAILBOX, ttl).put(item())
     assert "ttl" not in aws.item(table=MAILBOX)
 
 
-def test_a_repeated_transaction_commits_once_and_returns_its_own_message(aws: Aws, clock: FakeClock) -> None:
+def test_a_repeated_transaction_is_cancelled_and_returns_the_item_that_its_first_call_stored(
+    aws: Aws, clock: FakeClock
+) -> None:
     """The second entry has another ttl, so its condition decides, and not the token of the first call."""
     writer = MailboxWriter(aws.dynamodb, MAILBOX, 3600, clock=clock)
     key = {"campaign": {"S": "order"}, "run": {"S": "42"}}

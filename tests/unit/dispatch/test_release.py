@@ -54,7 +54,7 @@ def test_a_message_is_queued_within_two_minutes_of_its_send_at_with_a_delay_to_t
     assert [entry.get("DelaySeconds") for entry in waiting.sent] == [delay]
 
 
-def test_a_message_with_a_later_send_at_keeps_waiting(waiting: Waiting) -> None:
+def test_a_message_with_a_send_at_over_two_minutes_ahead_keeps_waiting(waiting: Waiting) -> None:
     schedule(waiting, due=NOW + 121)
     waiting.release_due()
     assert (waiting.sent, waiting.marked) == ([], ["m-1"])
@@ -63,7 +63,7 @@ def test_a_message_with_a_later_send_at_keeps_waiting(waiting: Waiting) -> None:
 @pytest.mark.parametrize(
     ("reason", "lane", "queue"), [(OUTSIDE_WINDOW, "normal", "mail"), (PROVIDER_REFUSES, "bulk", "mail-bulk")]
 )
-def test_a_message_goes_to_its_lane_with_its_stored_content(
+def test_a_due_message_is_put_into_the_queue_of_its_lane_with_its_stored_content(
     waiting: Waiting, reason: str, lane: str, queue: str
 ) -> None:
     waiting.hold(mail(lane=lane, subject="For Ada"), reason, NOW + 30, put_at=NOW - 60)
@@ -76,7 +76,7 @@ def test_a_message_goes_to_its_lane_with_its_stored_content(
 
 
 @pytest.mark.parametrize(("reason", "since"), [(OUTSIDE_WINDOW, NOW + 30), (PROVIDER_REFUSES, NOW - 60)])
-def test_a_delay_counts_from_the_opening_of_the_window_or_else_from_the_put(
+def test_the_delay_of_a_message_counts_from_the_opening_of_its_window_or_else_from_its_put(
     waiting: Waiting, reason: str, since: float
 ) -> None:
     waiting.hold("m-1", reason, NOW + 30, put_at=NOW - 60)
@@ -164,7 +164,7 @@ def test_a_message_whose_lane_was_removed_fails_with_its_reason(waiting: Waiting
     assert (waiting.marked, waiting.held) == ([], [])
 
 
-def test_a_message_that_is_cancelled_during_its_wait_leaves_neither_mark_nor_content(
+def test_a_message_that_is_cancelled_during_its_wait_loses_its_wait_and_its_stored_content(
     waiting: Waiting,
 ) -> None:
     waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
@@ -179,7 +179,9 @@ def test_a_message_that_is_cancelled_during_its_wait_leaves_neither_mark_nor_con
 
 
 @pytest.mark.parametrize("reason", [SEND_AT, OUTSIDE_WINDOW])
-def test_a_stale_row_of_the_index_changes_no_handed_over_message(waiting: Waiting, reason: str) -> None:
+def test_a_stale_row_of_the_index_does_not_change_a_message_that_was_already_queued(
+    waiting: Waiting, reason: str
+) -> None:
     waiting.hold("m-1", reason, NOW)
     waiting.aws.put(MAILBOX, **item(send_at=iso(NOW)))
     pages: list[Any] = []
@@ -199,7 +201,7 @@ def test_a_stale_row_of_the_index_changes_no_handed_over_message(waiting: Waitin
     assert (waiting.aws.item(), waiting.sent) == (before, [])
 
 
-def test_a_message_that_a_worker_has_claimed_since_is_not_cancelled_by_a_deleted_item(
+def test_a_message_that_a_worker_has_claimed_is_not_cancelled_if_its_mailbox_item_is_missing(
     waiting: Waiting,
 ) -> None:
     waiting.hold("m-1", SEND_AT, NOW)
@@ -235,7 +237,9 @@ def test_the_messages_of_a_channel_that_was_removed_by_mistake_are_sent_after_it
     assert [json.loads(entry["MessageBody"])["id"] for entry in waiting.sent] == ["t-1"]
 
 
-def test_a_round_for_a_channel_that_has_returned_ends_no_message(waiting: Waiting) -> None:
+def test_a_round_for_a_removed_channel_that_has_returned_leaves_its_messages_waiting(
+    waiting: Waiting,
+) -> None:
     waiting.channels = ("mail", "sms")
     for id_ in ("t-1", "t-2", "t-3"):
         waiting.hold(of_text(id_), DAY_USED_UP, NOW, lines_up=True)
@@ -262,7 +266,7 @@ def test_the_messages_of_a_removed_channel_end_as_failed_after_a_day(waiting: Wa
     )
 
 
-def test_a_message_outside_its_window_fails_at_its_opening_if_its_channel_was_removed(
+def test_a_message_of_a_removed_channel_fails_when_its_window_opens(
     waiting: Waiting,
 ) -> None:
     waiting.hold(of_text("t-1"), OUTSIDE_WINDOW, NOW)
@@ -271,7 +275,7 @@ def test_a_message_outside_its_window_fails_at_its_opening_if_its_channel_was_re
     assert (waiting.sent, waiting.marked, waiting.held) == ([], [], [])
 
 
-def test_a_message_of_a_removed_channel_that_was_claimed_meanwhile_only_loses_its_mark(
+def test_a_claimed_message_of_a_removed_channel_does_not_fail_and_loses_only_its_wait(
     waiting: Waiting,
 ) -> None:
     had_sms(waiting)
@@ -311,7 +315,7 @@ def test_a_message_with_unreadable_content_keeps_waiting_and_does_not_block_othe
     ]
 
 
-def test_an_invalid_message_is_handed_over_to_its_worker_which_reports_the_fault(waiting: Waiting) -> None:
+def test_an_invalid_message_that_becomes_due_is_queued_for_its_worker(waiting: Waiting) -> None:
     waiting.hold(mail(to="nobody"), OUTSIDE_WINDOW, NOW)
     waiting.release_due()
     assert [json.loads(entry["MessageBody"])["to"] for entry in waiting.sent] == ["nobody"]
@@ -325,7 +329,7 @@ def sharing(id_: str, count: int) -> list[str]:
     return [*islice((other for other in ids if crc32(other.encode()) % SHARDS == shard), count)]
 
 
-def test_a_message_that_sqs_refuses_keeps_its_mark_and_its_content(waiting: Waiting) -> None:
+def test_a_message_that_sqs_refuses_keeps_its_wait_and_its_stored_content(waiting: Waiting) -> None:
     waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
     waiting.hold(mail("m-2", lane="bulk"), OUTSIDE_WINDOW, NOW)
 
@@ -341,7 +345,7 @@ def test_a_message_that_sqs_refuses_keeps_its_mark_and_its_content(waiting: Wait
     assert [each["id"] for each in waiting.aws.bodies("mail-bulk")] == ["m-2"]
 
 
-def test_a_round_with_too_little_time_left_hands_over_no_message(waiting: Waiting) -> None:
+def test_a_round_with_too_little_time_left_leaves_due_messages_waiting(waiting: Waiting) -> None:
     waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
     waiting.release_due(lambda: 15_000)
     assert (waiting.sent, waiting.marked) == ([], ["m-1"])
@@ -350,7 +354,9 @@ def test_a_round_with_too_little_time_left_hands_over_no_message(waiting: Waitin
 # The lease
 
 
-def test_a_round_does_nothing_if_another_round_has_the_lease(waiting: Waiting, log: Log) -> None:
+def test_a_round_only_logs_its_part_if_another_round_has_the_lease_of_that_part(
+    waiting: Waiting, log: Log
+) -> None:
     waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
     parts = [*(f"due#{shard}" for shard in range(8)), "line#mail"]
     for part in parts:

@@ -47,7 +47,9 @@ def test_the_messages_that_were_put_first_are_released_first_within_the_daily_li
     assert not is_closed(waiting)
 
 
-def test_a_smaller_message_does_not_overtake_a_larger_message_in_the_line(waiting: Waiting) -> None:
+def test_a_message_to_one_recipient_does_not_overtake_a_message_to_several_in_the_waiting_line(
+    waiting: Waiting,
+) -> None:
     waiting.limit(3)
     waiting.line_up("a", "b", to=["a@example.com", "b@example.com"])
     waiting.hold(mail("c", lane="bulk"), DAY_USED_UP, NOW, put_at=NOW, lines_up=True)
@@ -78,7 +80,9 @@ def test_a_lane_gets_at_most_two_minutes_of_its_pace_minus_the_messages_in_its_q
     assert not is_closed(waiting)
 
 
-def test_an_empty_line_is_closed_so_that_every_message_may_use_the_daily_limit(waiting: Waiting) -> None:
+def test_an_empty_waiting_line_is_closed_so_that_every_message_may_use_the_daily_limit(
+    waiting: Waiting,
+) -> None:
     waiting.limit(10)
     waiting.line_up("a", "b")
     waiting.release_line()
@@ -86,7 +90,7 @@ def test_an_empty_line_is_closed_so_that_every_message_may_use_the_daily_limit(w
     assert waiting.budget.ask(1, NOW).recipients == 1
 
 
-def test_a_message_that_joins_a_line_during_the_last_round_is_released_before_the_line_closes(
+def test_a_message_that_joins_the_waiting_line_during_a_round_is_released_before_the_line_closes(
     waiting: Waiting,
 ) -> None:
     def joined(real: Any, **arguments: Any) -> Any:
@@ -105,7 +109,7 @@ def test_a_message_that_joins_a_line_during_the_last_round_is_released_before_th
     assert is_closed(waiting)
 
 
-def test_no_message_is_released_and_the_line_stays_open_if_the_daily_limit_is_used_up(
+def test_messages_stay_in_the_open_waiting_line_while_the_daily_limit_is_used_up(
     waiting: Waiting,
 ) -> None:
     waiting.limit(2)
@@ -115,7 +119,7 @@ def test_no_message_is_released_and_the_line_stays_open_if_the_daily_limit_is_us
     assert (ids_sent(waiting), waiting.marked, is_closed(waiting)) == ([], ["a"], False)
 
 
-def test_a_line_without_its_mark_is_opened_again_if_messages_wait_in_it(waiting: Waiting) -> None:
+def test_a_closed_waiting_line_is_opened_again_if_messages_still_wait_in_it(waiting: Waiting) -> None:
     waiting.limit(2)
     waiting.budget.ask(2)
     waiting.hold(mail(lane="bulk"), DAY_USED_UP, NOW, put_at=NOW - 60, lines_up=True)
@@ -137,7 +141,7 @@ def test_a_message_with_more_recipients_than_the_daily_limit_is_released_to_its_
     assert waiting.marked == []
 
 
-def test_messages_that_wait_for_a_removed_limit_are_released(waiting: Waiting) -> None:
+def test_messages_in_the_waiting_line_are_released_if_the_daily_limit_was_removed(waiting: Waiting) -> None:
     waiting.limit(1)
     waiting.line_up("a", "b")
     waiting.settings = type(waiting.settings)(per_second=1000)
@@ -145,7 +149,9 @@ def test_messages_that_wait_for_a_removed_limit_are_released(waiting: Waiting) -
     assert ids_sent(waiting) == ["a", "b"]
 
 
-def test_messages_in_a_line_fail_with_their_reason_if_the_lane_was_removed(waiting: Waiting) -> None:
+def test_messages_in_the_waiting_line_fail_with_the_reason_if_their_lane_was_removed(
+    waiting: Waiting,
+) -> None:
     waiting.limit(10)
     waiting.line_up("a")
     waiting.lanes = "normal"
@@ -154,7 +160,7 @@ def test_messages_in_a_line_fail_with_their_reason_if_the_lane_was_removed(waiti
     assert (waiting.marked, is_closed(waiting)) == ([], True)
 
 
-def test_the_delay_of_a_message_that_waited_for_the_day_or_for_its_run_counts_from_its_release(
+def test_the_delay_of_a_message_counts_from_its_release_if_the_daily_limit_or_a_paused_run_held_it(
     waiting: Waiting,
 ) -> None:
     waiting.line_up("a")
@@ -165,7 +171,9 @@ def test_the_delay_of_a_message_that_waited_for_the_day_or_for_its_run_counts_fr
     assert due == [str(int(NOW + 30))] * 2
 
 
-def test_a_due_bulk_message_joins_the_line_at_the_place_of_its_put(waiting: Waiting) -> None:
+def test_a_due_bulk_message_joins_the_waiting_line_before_messages_that_were_put_later(
+    waiting: Waiting,
+) -> None:
     waiting.limit(1)
     waiting.line_up("b", "c")
     waiting.hold(
@@ -177,14 +185,14 @@ def test_a_due_bulk_message_joins_the_line_at_the_place_of_its_put(waiting: Wait
     assert ids_sent(waiting) == ["a"]
 
 
-def test_a_bulk_message_does_not_join_the_line_before_its_time(waiting: Waiting) -> None:
+def test_a_bulk_message_does_not_join_the_waiting_line_before_it_is_due(waiting: Waiting) -> None:
     waiting.hold(mail(lane="bulk"), OUTSIDE_WINDOW, NOW + 60, window=FORENOON, lines_up=True)
     waiting.release_due()
     waiting.release_line()
     assert (ids_sent(waiting), waiting.marked) == ([], ["m-1"])
 
 
-def test_a_message_that_was_cancelled_in_the_line_does_not_count_against_the_daily_limit(
+def test_a_message_that_was_cancelled_in_the_waiting_line_does_not_count_against_the_daily_limit(
     waiting: Waiting,
 ) -> None:
     waiting.limit(1)
@@ -197,7 +205,7 @@ def test_a_message_that_was_cancelled_in_the_line_does_not_count_against_the_dai
 # Windows
 
 
-def test_a_message_keeps_its_place_in_the_line_during_a_closed_window(waiting: Waiting) -> None:
+def test_a_message_keeps_its_place_in_the_waiting_line_while_its_window_is_closed(waiting: Waiting) -> None:
     waiting.limit(1)
     waiting.line_up("a", window=AFTERNOON)
     waiting.hold(mail("b", lane="bulk"), DAY_USED_UP, NOW, put_at=NOW - 900, lines_up=True)
@@ -213,7 +221,7 @@ def test_a_message_keeps_its_place_in_the_line_during_a_closed_window(waiting: W
     assert waiting.marked == ["c"]
 
 
-def test_a_message_whose_window_closes_while_it_waits_for_the_day_waits_for_its_recipients_next_opening(
+def test_a_message_whose_window_closes_while_it_is_in_the_waiting_line_waits_for_the_next_opening(
     waiting: Waiting, make_post: Make
 ) -> None:
     waiting.limit(1)
@@ -253,7 +261,7 @@ def test_a_message_with_an_unknown_time_zone_is_released_to_its_worker(waiting: 
     assert ids_sent(waiting) == ["a"]
 
 
-def test_a_round_that_runs_out_of_time_among_closed_windows_ends_and_leaves_the_line_open(
+def test_a_round_that_runs_out_of_time_among_closed_windows_leaves_the_waiting_line_open(
     waiting: Waiting,
 ) -> None:
     waiting.limit(10)
@@ -337,7 +345,7 @@ class TenMillion:
         return {"Responses": {CONTENTS: [{**key, "body": body} for key in RequestItems[CONTENTS]["Keys"]]}}
 
 
-def test_ten_million_messages_behind_closed_windows_add_no_reads_to_a_round(waiting: Waiting) -> None:
+def test_ten_million_messages_with_closed_windows_do_not_add_reads_to_a_round(waiting: Waiting) -> None:
     index = TenMillion("lines_up", NOW + 5 * HOUR)
     waiting.clock.advance(MINUTE)
     waiting.limit(1)
@@ -351,7 +359,7 @@ def test_ten_million_messages_behind_closed_windows_add_no_reads_to_a_round(wait
     assert waiting.dynamodb.names().count("query") == 5 * SHARDS
 
 
-def test_a_round_reads_one_page_of_each_shard_if_ten_million_messages_are_in_the_line(
+def test_a_round_reads_one_page_of_each_shard_if_ten_million_messages_are_in_the_waiting_line(
     waiting: Waiting,
 ) -> None:
     index = TenMillion("line#mail", NOW - HOUR)
@@ -362,7 +370,9 @@ def test_a_round_reads_one_page_of_each_shard_if_ten_million_messages_are_in_the
     assert index.read <= 100 + SHARDS * PAGE
 
 
-def test_ten_million_messages_whose_windows_open_at_once_delay_no_other_due_message(waiting: Waiting) -> None:
+def test_ten_million_messages_whose_windows_open_at_once_do_not_delay_another_due_message(
+    waiting: Waiting,
+) -> None:
     index = TenMillion("lines_up", NOW - 60)
     waiting.clock.advance(MINUTE)
     waiting.hold("c", OUTSIDE_WINDOW, NOW)

@@ -52,7 +52,7 @@ def once_with_sms(waiting: Waiting) -> None:
 # Which rounds are started
 
 
-def test_a_minute_without_work_starts_no_round_writes_nothing_and_reports_that_nothing_is_late(
+def test_in_a_minute_without_work_release_only_reads_and_reports_a_lateness_of_zero(
     waiting: Waiting, timed: Timed
 ) -> None:
     waiting.hold("m-1", OUTSIDE_WINDOW, NOW + HOUR)
@@ -61,7 +61,7 @@ def test_a_minute_without_work_starts_no_round_writes_nothing_and_reports_that_n
     assert timed()["ReleaseLate"] == [0]
 
 
-def test_a_minute_without_work_reads_each_list_once(waiting: Waiting) -> None:
+def test_in_a_minute_without_work_release_reads_each_list_once(waiting: Waiting) -> None:
     waiting.release_minute()
     calls = [call for name, call in waiting.dynamodb.calls if name == "query"]
     lists = [call["ExpressionAttributeValues"][":list"]["S"] for call in calls]
@@ -79,7 +79,7 @@ def test_a_round_is_started_for_the_shard_of_a_due_message(waiting: Waiting, *, 
     assert len(waiting.sent) == 1
 
 
-def test_each_shard_with_a_due_message_has_a_round(waiting: Waiting) -> None:
+def test_release_starts_a_round_for_each_shard_with_a_due_message(waiting: Waiting) -> None:
     for id_ in IDS:
         waiting.hold(id_, OUTSIDE_WINDOW, NOW)
     assert shards(waiting.release_minute()) == [*range(SHARDS)]
@@ -88,20 +88,20 @@ def test_each_shard_with_a_due_message_has_a_round(waiting: Waiting) -> None:
 
 
 @pytest.mark.parametrize("reason", [DAY_USED_UP, PAUSED, RUN_UNKNOWN])
-def test_a_round_is_started_for_the_channel_of_a_message_that_waits_for_the_day_or_its_run(
+def test_a_round_is_started_for_the_channel_of_a_message_that_waits_for_the_daily_limit_or_its_run(
     waiting: Waiting, reason: str
 ) -> None:
     waiting.hold(mail(lane="bulk"), reason, NOW, lines_up=True)
     assert waiting.release_minute() == [LINE]
 
 
-def test_a_round_is_started_for_a_channel_whose_line_is_open_without_messages(waiting: Waiting) -> None:
+def test_a_round_is_started_for_a_channel_whose_waiting_line_is_empty_but_open(waiting: Waiting) -> None:
     waiting.budget.join(NOW)
     assert waiting.release_minute() == [LINE]
     assert waiting.release_minute() == []
 
 
-def test_a_round_ends_the_messages_of_a_removed_channel_even_if_it_starts_after_the_first_minute(
+def test_a_round_fails_the_messages_of_a_removed_channel_even_if_it_runs_in_the_next_minute(
     waiting: Waiting,
 ) -> None:
     once_with_sms(waiting)
@@ -114,7 +114,7 @@ def test_a_round_ends_the_messages_of_a_removed_channel_even_if_it_starts_after_
     assert waiting.aws.item("t-1", "sms")["status"] == "failed"
 
 
-def test_one_row_of_each_list_is_read_before_the_rounds(waiting: Waiting) -> None:
+def test_release_reads_at_most_one_row_of_each_list_to_decide_which_rounds_to_start(waiting: Waiting) -> None:
     for id_ in IDS:
         waiting.hold(id_, OUTSIDE_WINDOW, NOW)
     waiting.release().handle({"parts": "all"}, plenty)
@@ -122,7 +122,7 @@ def test_one_row_of_each_list_is_read_before_the_rounds(waiting: Waiting) -> Non
 
 
 @pytest.mark.parametrize("event", [{"shard": 0}, {"removed": "sms", "shard": 0}, LINE])
-def test_a_round_of_release_invokes_no_further_function(waiting: Waiting, event: dict[str, Any]) -> None:
+def test_a_round_of_release_does_not_invoke_another_function(waiting: Waiting, event: dict[str, Any]) -> None:
     for id_ in IDS:
         waiting.hold(id_, OUTSIDE_WINDOW, NOW)
     waiting.line_up("1", "2")
@@ -135,7 +135,7 @@ def test_a_round_of_release_invokes_no_further_function(waiting: Waiting, event:
 
 
 @pytest.mark.parametrize("lines_up", [False, True])
-def test_the_lateness_is_that_of_the_oldest_due_message_of_all_shards(
+def test_the_reported_lateness_is_that_of_the_oldest_due_message_of_all_shards(
     waiting: Waiting, timed: Timed, *, lines_up: bool
 ) -> None:
     for id_ in IDS:

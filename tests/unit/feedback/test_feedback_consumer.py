@@ -64,7 +64,7 @@ def _send_text(ledger: Ledger, id_: str = "s-1") -> None:
     ledger.complete(claim, "twilio", "SM1")
 
 
-def test_the_ledger_gets_a_delivery_event_with_its_times(
+def test_a_delivery_event_is_recorded_in_the_ledger_with_its_time(
     consumer_desk: Desk, ledger: Ledger, aws: Aws
 ) -> None:
     _sent(ledger)
@@ -74,7 +74,7 @@ def test_the_ledger_gets_a_delivery_event_with_its_times(
     assert row["deliveredAt"] == row["sentAt"] + 2000
 
 
-def test_an_account_at_fault_for_a_failed_delivery_is_logged_and_counted(
+def test_a_failed_delivery_by_a_fault_of_the_account_is_logged_and_counted_as_a_misconfiguration(
     consumer_desk: Desk, ledger: Ledger, aws: Aws, log: Log, counted: Counted
 ) -> None:
     _send_text(ledger)
@@ -86,7 +86,7 @@ def test_an_account_at_fault_for_a_failed_delivery_is_logged_and_counted(
     assert counted()["Misconfigured"] == 1
 
 
-def test_a_recipient_at_fault_for_a_failed_delivery_does_not_count_as_a_misconfiguration(
+def test_a_failed_delivery_by_a_fault_of_the_recipient_does_not_count_as_a_misconfiguration(
     consumer_desk: Desk, ledger: Ledger, counted: Counted
 ) -> None:
     _send_text(ledger)
@@ -187,7 +187,7 @@ def test_a_repeated_callback_does_not_undo_an_operators_removal_from_the_suppres
     assert consumer_desk.list.find("sms", [NUMBER]) == {}
 
 
-def test_a_stop_puts_its_sender_on_the_suppression_list_and_a_later_start_removes_it(
+def test_a_stop_text_puts_its_sender_on_the_suppression_list_and_a_later_start_text_removes_it(
     consumer_desk: Desk, aws: Aws, counted: Counted
 ) -> None:
     assert consumer_desk.handle(bodies.keyword_text("stop")) == []
@@ -212,7 +212,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize(("sender", "to"), FORMS)
-def test_a_stop_suppresses_all_spellings_of_the_number_until_a_start(
+def test_a_stop_text_suppresses_all_spellings_of_its_number_until_a_start_text(
     consumer_desk: Desk, aws: Aws, sender: str, to: str
 ) -> None:
     addressee = Addressee(sms_in("US")(id="s-1", event_type="sms", to=to, text="Hi").recipient)
@@ -224,7 +224,7 @@ def test_a_stop_suppresses_all_spellings_of_the_number_until_a_start(
 
 
 @pytest.mark.parametrize(("sender", "to"), FORMS)
-def test_a_start_ends_an_opt_out_reported_for_another_spelling_of_the_number(
+def test_a_start_text_ends_an_opt_out_that_was_reported_for_another_spelling_of_its_number(
     consumer_desk: Desk, aws: Aws, ledger: Ledger, sender: str, to: str
 ) -> None:
     message = sms_in("US")(id="s-1", event_type="sms", to=to, text="Hi")
@@ -258,7 +258,7 @@ def _suppressions_down_once(aws: Aws) -> Meddler:
 
 
 @pytest.mark.parametrize("wish", ["stop", "start"])
-def test_a_stop_or_start_that_cannot_be_recorded_is_retried_and_all_others_are_recorded(
+def test_a_stop_or_start_text_that_cannot_be_recorded_is_retried_and_other_events_are_recorded(
     aws: Aws, clock: FakeClock, ledger: Ledger, log: Log, wish: str
 ) -> None:
     _sent(ledger)
@@ -289,7 +289,7 @@ def test_a_complaint_about_several_recipients_suppresses_none_of_them(
         bodies.keyword_text("stop", number=""),
     ],
 )
-def test_a_malformed_or_foreign_record_is_retried_at_once_and_all_others_are_recorded(
+def test_a_malformed_or_foreign_record_is_retried_at_once_and_the_rest_of_the_batch_is_recorded(
     consumer_desk: Desk, ledger: Ledger, aws: Aws, log: Log, record: str
 ) -> None:
     _sent(ledger)
@@ -325,7 +325,7 @@ def test_a_bounce_is_retried_and_suppresses_the_recipient_after_the_first_suppre
     assert list(desk.list.find("mail", [ADA])) == [ADA]
 
 
-def test_an_event_is_retried_near_the_functions_deadline(
+def test_records_that_are_reached_near_the_functions_deadline_are_retried_and_not_recorded(
     consumer_desk: Desk, ledger: Ledger, aws: Aws
 ) -> None:
     for id_ in ("m-1", "m-2"):
@@ -403,7 +403,7 @@ def test_a_canary_is_counted_only_if_its_provider_has_delivered_it(
         (("Delivery", "Send", "Delivery"), 1),
     ],
 )
-def test_a_mail_is_counted_when_its_provider_has_delivered_it(
+def test_a_mail_is_counted_once_as_delivered_if_its_provider_has_delivered_it(
     consumer_desk: Desk, ledger: Ledger, counted: Counted, kinds: tuple[str, ...], mails: int
 ) -> None:
     _sent(ledger)

@@ -109,7 +109,9 @@ def test_an_event_about_another_programs_mail_is_dropped_and_logged_and_counted_
     assert counted() == {"EventsUncorrelated": 1}
 
 
-def test_an_event_without_a_message_id_is_dropped_even_if_other_fields_are_missing(counted: Counted) -> None:
+def test_an_event_that_does_not_name_its_message_is_dropped_even_if_other_fields_are_missing(
+    counted: Counted,
+) -> None:
     bare = ses_example("notice_of_bounce")
     for name in ("headersTruncated", "headers", "commonHeaders"):
         del bare["mail"][name]

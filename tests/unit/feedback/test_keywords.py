@@ -103,7 +103,9 @@ def test_a_text_received_at_an_aws_number_has_the_time_of_its_notification() -> 
     ]
 
 
-def test_an_inbound_text_without_a_keyword_yields_no_stop_or_start(counted: Counted, log: Log) -> None:
+def test_a_text_without_a_keyword_to_an_aws_number_is_ignored_counted_and_not_logged(
+    counted: Counted, log: Log
+) -> None:
     assert items_of(two_way("Where is my parcel?")) == []
     assert (counted(), log()) == ({"TextsIgnored": 1}, [])
 

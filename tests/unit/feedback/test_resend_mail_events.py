@@ -77,7 +77,7 @@ def one(kind: str, **changes: Any) -> Event:
         ),
     ],
 )
-def test_each_type_of_resend_event_is_read_like_the_corresponding_event_of_ses(
+def test_each_type_of_event_of_the_provider_resend_is_read_with_its_status_and_facts(
     kind: str, data: dict[str, Any], status: str | None, facts: dict[str, Any], suppress: str | None
 ) -> None:
     sent = one(kind, id_="order 7 / ä", attempt=3, **data)
@@ -87,18 +87,20 @@ def test_each_type_of_resend_event_is_read_like_the_corresponding_event_of_ses(
 
 
 @pytest.mark.parametrize("kind", ["email.bounced", "email.complained", "email.delivered"])
-def test_a_resend_event_about_a_mail_to_several_recipients_only_marks_the_mail_as_sent(kind: str) -> None:
+def test_an_event_of_the_provider_resend_about_several_recipients_only_marks_their_mail_as_sent(
+    kind: str,
+) -> None:
     tags = {**resend_event()["data"]["tags"], "several": "true"}
     sent = one(kind, tags=tags, bounce=BOUNCE)
     assert (sent.status, sent.suppress, sent.several) == ("sent", None, True)
 
 
-def test_a_resend_event_about_another_programs_mail_is_logged_and_dropped(log: Log) -> None:
+def test_an_event_of_the_provider_resend_about_another_programs_mail_is_logged_and_dropped(log: Log) -> None:
     assert events("email.delivered", tags={"category": "welcome"}) == []
     assert "not Mailroom's" in log()[-1]["message"]
 
 
-def test_a_resend_event_of_an_unknown_type_is_logged_and_dropped(log: Log) -> None:
+def test_an_event_of_the_provider_resend_with_an_unknown_type_is_logged_and_dropped(log: Log) -> None:
     assert events("email.scheduled") == []
     assert log()[-1]["kind"] == "email.scheduled"
 
@@ -112,6 +114,6 @@ def test_a_resend_event_of_an_unknown_type_is_logged_and_dropped(log: Log) -> No
         {"source": "resend", "event": resend_event("email.bounced")},
     ],
 )
-def test_a_resend_event_with_an_invalid_field_is_malformed(body: dict[str, Any]) -> None:
+def test_an_event_of_the_provider_resend_with_an_invalid_field_is_malformed(body: dict[str, Any]) -> None:
     with pytest.raises(Malformed):
         read(msgspec.json.encode(body).decode(), ())

@@ -23,7 +23,7 @@ def resend_webhooks(clock: FakeClock) -> ResendDoor:
     return ResendDoor(clock)
 
 
-def test_a_signed_resend_event_is_queued_without_the_recipients_address(
+def test_a_signed_event_of_the_provider_resend_is_queued_without_the_recipients_address(
     resend_webhooks: ResendDoor, counted: Counted
 ) -> None:
     assert (
@@ -54,7 +54,7 @@ def test_a_signed_resend_event_is_queued_without_the_recipients_address(
         webhook_request(resend_event(), at=NOW + 301),
     ],
 )
-def test_a_resend_webhook_without_a_valid_and_recent_signature_is_refused(
+def test_a_webhook_without_a_valid_and_recent_signature_is_refused(
     resend_webhooks: ResendDoor, request_: Any, counted: Counted
 ) -> None:
     assert resend_webhooks.answers(request_) == 401
@@ -86,7 +86,7 @@ def test_a_webhook_body_over_the_size_limit_is_refused(resend_webhooks: ResendDo
 @pytest.mark.parametrize(
     "text", ["", "no JSON", "{}", '{"webhook_secret": ""}', '{"webhook_secret": "whsec_not/base64!!!!!!!!!"}']
 )
-def test_with_an_invalid_secret_the_response_is_a_server_error_so_that_resend_retries(
+def test_while_the_secret_is_invalid_a_webhook_gets_a_server_error_so_that_its_sender_retries(
     clock: FakeClock, text: str, log: Log
 ) -> None:
     assert ResendDoor(clock, text).answers(webhook_request(resend_event())) == 500
@@ -94,7 +94,7 @@ def test_with_an_invalid_secret_the_response_is_a_server_error_so_that_resend_re
     assert not text or text not in str(log())
 
 
-def test_while_sqs_or_the_secret_is_unavailable_the_response_makes_resend_retry(
+def test_while_sqs_or_the_secret_is_unavailable_a_webhook_gets_a_server_error(
     resend_webhooks: ResendDoor,
 ) -> None:
     resend_webhooks.secrets.trouble = DENIED
@@ -104,7 +104,7 @@ def test_while_sqs_or_the_secret_is_unavailable_the_response_makes_resend_retry(
     assert resend_webhooks.answers(webhook_request(resend_event())) == 503
 
 
-def test_the_handler_puts_an_event_of_a_resend_webhook_into_the_feedback_queue(
+def test_the_handler_puts_an_event_from_a_webhook_of_the_provider_resend_into_the_feedback_queue(
     load: Load, aws: Aws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     created = boto3.client("secretsmanager").create_secret(Name="mailroom-test-resend", SecretString=SECRET)

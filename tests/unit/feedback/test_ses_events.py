@@ -159,7 +159,9 @@ def test_the_subtype_of_a_complaint_is_recorded_if_ses_reports_one() -> None:
 
 
 @pytest.mark.parametrize("subtype", ["General", "MailboxFull", "MessageTooLarge", "ContentRejected"])
-def test_a_transient_bounce_makes_the_mail_undelivered_and_suppresses_no_recipient(subtype: str) -> None:
+def test_a_transient_bounce_makes_the_mail_undelivered_and_does_not_suppress_its_recipient(
+    subtype: str,
+) -> None:
     sent = one_event(bounce(bounced("ada@example.com"), bounceType="Transient", bounceSubType=subtype))
     assert (sent.status, sent.suppress, sent.detail) == ("undelivered", None, f"soft bounce ({subtype})")
     assert sent.facts["undeliveredAt"] == AT["bounce"]

@@ -297,7 +297,7 @@ def test_every_callback_is_refused_while_the_secret_cannot_be_read(
     assert twilio_callbacks.answers(callback_request()) == 204
 
 
-def test_with_an_empty_secret_all_callbacks_are_refused(
+def test_callbacks_get_a_server_error_while_the_secret_lacks_a_current_value(
     twilio_callbacks: CallbacksDoor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def none(_: CachedSecret) -> None:

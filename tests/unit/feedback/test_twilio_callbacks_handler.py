@@ -29,7 +29,7 @@ def test_the_handler_puts_a_twilio_callback_into_the_feedback_queue(
 
 
 @pytest.mark.process
-def test_the_callback_handler_imports_only_the_request_validator_of_twilios_library() -> None:
+def test_the_callback_handler_does_not_import_twilios_rest_client_or_the_libraries_that_it_needs() -> None:
     script = (
         "import sys; import mailroom.providers.twilio.callbacks; "
         "print([name for name in ('twilio.rest', 'requests', 'aiohttp', 'jwt') if name in sys.modules])"

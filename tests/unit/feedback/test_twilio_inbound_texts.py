@@ -193,7 +193,7 @@ def test_the_log_contains_only_the_id_and_the_keyword_of_a_text(
 INBOUND = {"date_created": "Sat, 21 Nov 2026 09:00:00 +0000", "direction": "inbound"}
 
 
-def test_the_look_up_of_a_texts_creation_time_uses_the_login_of_the_account() -> None:
+def test_the_look_up_of_a_texts_creation_time_authenticates_with_the_api_key_of_the_account() -> None:
     with scripted(Answer(200, INBOUND)) as server:
         account = TwilioAccount(ACCOUNT, TOKEN, "SK1", "key-secret")
         assert message_created(account, server.url + "/", SID) == NOW

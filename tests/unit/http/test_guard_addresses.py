@@ -146,7 +146,7 @@ def test_an_address_that_embeds_another_address_is_refused_whatever_networks_are
         ("fd12::/16", ["fd12::1"], ["fd13::1", "10.0.0.1"]),
     ],
 )
-def test_only_the_addresses_of_a_listed_network_are_allowed(
+def test_a_private_address_is_allowed_only_if_it_is_in_an_allowed_network(
     network: str, inside: list[str], outside: list[str]
 ) -> None:
     for each in inside:

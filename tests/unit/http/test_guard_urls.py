@@ -180,7 +180,7 @@ def test_a_host_that_is_not_a_dns_name_is_refused(host: str) -> None:
     )
 
 
-def test_the_longest_name_and_the_longest_url_are_valid() -> None:
+def test_the_longest_host_name_and_the_longest_url_are_valid_and_a_longer_url_is_refused() -> None:
     name = ".".join(["a" * 49] * 5) + ".aaa"
     assert len(name) == 253
     assert GUARD.read(f"https://{name}/").host == name

@@ -31,7 +31,7 @@ def test_a_refusal_rejects_the_message_only_if_its_code_is_on_the_providers_list
 
 
 @pytest.mark.parametrize("status", [204, 301, 303, 408, 500, 502, 503, 504])
-def test_a_response_with_any_other_status_leaves_the_outcome_unknown(status: int) -> None:
+def test_a_response_whose_status_is_not_a_refusal_leaves_the_outcome_unknown(status: int) -> None:
     with pytest.raises(OutcomeUnknown, match="why"):
         refusal(status, {}, "why", own=True)
 

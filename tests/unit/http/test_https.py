@@ -70,7 +70,7 @@ def test_the_response_has_the_status_that_the_server_sent(code: int) -> None:
         "\r\nhello",
     ],
 )
-def test_a_broken_body_does_not_change_the_status(rest: str) -> None:
+def test_a_broken_response_body_does_not_change_the_status_of_the_response(rest: str) -> None:
     with serving(saying(f"HTTP/1.1 200 OK\r\n{rest}".encode())) as server:
         assert post_to_server(server).status == 200
 
@@ -100,7 +100,9 @@ def test_a_redirect_is_returned_as_the_response_and_is_not_followed(code: int) -
         ("Sat, 99 Nov 2026 09:00:00 GMT", 0),
     ],
 )
-def test_retry_after_is_seconds_or_a_date(header: str, seconds: float) -> None:
+def test_the_header_retry_after_may_be_seconds_or_a_date_and_an_invalid_value_counts_as_zero(
+    header: str, seconds: float
+) -> None:
     with serving(status(429, f"Retry-After: {header}")) as server:
         headers = post_to_server(server).headers
     assert seconds_until(headers["retry-after"], headers, FakeClock()()) == seconds

@@ -72,7 +72,7 @@ def test_a_host_that_is_an_ip_address_is_accepted_with_a_certificate_for_that_ad
         ("late.example", "late.example", "late.example", "certificate has expired"),
     ],
 )
-def test_a_server_with_an_invalid_certificate_gets_no_request(
+def test_a_request_is_not_sent_to_a_server_with_an_invalid_certificate(
     certificates: Path, presented: str, trusted: str | None, host: str, reason: str
 ) -> None:
     with serving(status(200), server_tls(certificates / f"{presented}.pem")) as server:
@@ -84,14 +84,14 @@ def test_a_server_with_an_invalid_certificate_gets_no_request(
 
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1 is deprecated")
-def test_versions_before_tls_1_2_are_refused(certificates: Path) -> None:
+def test_a_server_that_only_supports_tls_versions_before_1_2_is_refused(certificates: Path) -> None:
     file = certificates / "hooks.example.pem"
     with serving(status(200), server_tls(file, highest=ssl.TLSVersion.TLSv1_1)) as server:
         assert failure_over_tls(server, "hooks.example", file).startswith("does not accept TLS: ")
     assert server.requests == []
 
 
-def test_a_server_without_tls_gets_no_request() -> None:
+def test_a_request_is_not_sent_to_a_server_without_tls() -> None:
     with serving(lambda sock: sock.sendall(b"HTTP/1.1 200 OK\r\n\r\n")) as server:
         target = RequestTarget("https", "hooks.example", server.port, "/", ("127.0.0.1",))
         with pytest.raises(RequestFailed):
@@ -99,7 +99,7 @@ def test_a_server_without_tls_gets_no_request() -> None:
     assert b"POST" not in b"".join(server.requests)
 
 
-def test_an_endless_handshake_delays_a_request_only_until_the_deadline() -> None:
+def test_an_unanswered_tls_handshake_delays_a_request_only_until_the_deadline() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         target = RequestTarget("https", "hooks.example", listener.getsockname()[1], "/", ("127.0.0.1",))
         with pytest.raises(RequestFailed, match="did not answer in time"):

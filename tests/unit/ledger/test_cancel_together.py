@@ -60,7 +60,7 @@ def test_ten_messages_are_cancelled_in_one_call(aws: Aws, clock: FakeClock) -> N
     assert ledger.claim(mail("m-7")) == Completed()
 
 
-def test_a_message_that_comes_twice_is_cancelled_once(ledger: Ledger, aws: Aws) -> None:
+def test_a_message_that_is_twice_in_one_call_is_cancelled_once(ledger: Ledger, aws: Aws) -> None:
     assert cancel(ledger, mail(), mail()) == ["m-1"]
     assert aws.item()["attempts"] == 1
 
@@ -71,9 +71,7 @@ def test_a_message_whose_claim_was_released_is_cancelled(ledger: Ledger, aws: Aw
     assert (aws.item()["status"], "trouble" in aws.item()) == ("cancelled", False)
 
 
-def test_a_later_attempt_is_cancelled_after_the_end_of_the_attempt_before_it(
-    ledger: Ledger, aws: Aws
-) -> None:
+def test_only_the_next_attempt_of_a_reopened_message_is_cancelled(ledger: Ledger, aws: Aws) -> None:
     ledger.fail(claimed(ledger), "rejected", "no")
     assert ledger.reopen(KEY, aws.item()) == 2
     assert cancel(ledger, mail(attempt=1)) == []
@@ -129,7 +127,7 @@ def has_a_later_attempt(ledger: Ledger, _clock: FakeClock) -> None:
         has_a_later_attempt,
     ],
 )
-def test_a_message_that_is_claimed_may_have_been_sent_or_has_ended_is_unchanged_and_others_are_cancelled(
+def test_cancelling_skips_only_a_message_that_is_claimed_may_have_been_sent_or_has_ended(
     ledger: Ledger, aws: Aws, clock: FakeClock, becomes: Any
 ) -> None:
     becomes(ledger, clock)
@@ -138,7 +136,7 @@ def test_a_message_that_is_claimed_may_have_been_sent_or_has_ended_is_unchanged_
     assert aws.item() == before
 
 
-def test_a_worker_that_claims_a_message_meanwhile_keeps_its_claim(
+def test_a_worker_that_claims_a_message_during_its_cancellation_keeps_its_claim(
     ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     claimed(ledger, mail("m-0"))
@@ -158,7 +156,7 @@ def test_a_worker_that_claims_a_message_meanwhile_keeps_its_claim(
 # Messages that wait
 
 
-def test_waiting_messages_are_cancelled_in_one_call_and_lose_their_marks(aws: Aws, clock: FakeClock) -> None:
+def test_waiting_messages_are_cancelled_in_one_call_and_lose_their_waits(aws: Aws, clock: FakeClock) -> None:
     ledger, client = watched(aws, clock)
     for number in range(10):
         hold(ledger, mail(f"m-{number}"), reason=OUTSIDE_WINDOW)
@@ -173,7 +171,7 @@ def test_waiting_messages_are_cancelled_in_one_call_and_lose_their_marks(aws: Aw
     assert not {*MARK} & found.keys()
 
 
-def test_a_message_that_waits_again_is_claimed_or_has_ended_is_not_cancelled_by_an_old_row(
+def test_an_old_index_row_does_not_cancel_a_message_that_waits_anew_is_claimed_or_has_ended(
     ledger: Ledger, aws: Aws
 ) -> None:
     for id_ in ("again", "claimed", "cancelled", "waits"):

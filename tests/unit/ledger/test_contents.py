@@ -82,7 +82,7 @@ DUE, EXPIRY, DAY = NOW + 3_600, "2026-11-28T09:00:00Z", 86_400
         ({"expires_at": EXPIRY, "campaign_start": CampaignStart("spring", "r", 1)}, True, 7),
     ],
 )
-def test_a_content_expires_a_month_after_the_end_of_its_wait(
+def test_a_stored_content_expires_a_month_after_the_latest_possible_end_of_its_wait(
     contents: Contents, aws: Aws, attributes: dict[str, Any], days: float, *, lines_up: bool
 ) -> None:
     wait = Wait(mail(**attributes), OUTSIDE_WINDOW, DUE, "v", lines_up=lines_up)

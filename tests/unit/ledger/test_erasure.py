@@ -122,7 +122,7 @@ def test_the_error_of_an_erased_ledger_item_keeps_its_code_and_loses_its_message
 
 
 @pytest.mark.parametrize("attempts", [0, 1])
-def test_the_status_of_an_erased_message_has_as_many_attempts_as_before_its_erasure(
+def test_an_erased_message_has_as_many_attempts_as_before_its_erasure(
     erasure: Erasure, ledger: Ledger, aws: Aws, attempts: int
 ) -> None:
     if attempts:
@@ -134,7 +134,7 @@ def test_the_status_of_an_erased_message_has_as_many_attempts_as_before_its_eras
     assert of_ledger(aws.item()).attempts == attempts
 
 
-def test_erasing_a_ledger_item_causes_no_callback_and_no_retry(
+def test_the_erasure_of_a_ledger_item_does_not_cause_a_callback_or_a_retry(
     erasure: Erasure, ledger: Ledger, aws: Aws
 ) -> None:
     send_to_ada(ledger)
@@ -177,7 +177,7 @@ def test_the_ledger_item_of_an_unfinished_message_is_not_erased(
     assert aws.item()["to"] == ADA
 
 
-def test_no_late_event_claim_reopening_or_second_erasure_changes_an_erased_ledger_item(
+def test_an_erased_ledger_item_is_not_changed_by_a_late_event_claim_reopening_or_second_erasure(
     erasure: Erasure, ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     send_to_ada(ledger)

@@ -26,7 +26,7 @@ def test_a_claim_cannot_be_handed_back_before_its_submit_is_checkpointed(ledger:
     assert aws.item()["startedAt"] == NOW_MS
 
 
-def test_a_message_whose_failed_attempt_will_be_retried_has_the_status_retrying_and_no_claim(
+def test_a_message_whose_failed_attempt_will_be_retried_has_the_status_retrying_and_is_unclaimed(
     ledger: Ledger, aws: Aws
 ) -> None:
     claim = claimed(ledger)

@@ -34,7 +34,7 @@ def test_the_latest_result_of_each_callback_is_stored_under_the_callbacks_name(
     }
 
 
-def test_the_result_of_a_callback_changes_no_other_attribute_of_the_message(
+def test_storing_the_result_of_a_callback_does_not_change_another_attribute_of_the_ledger_item(
     fax_ledger: Ledger, aws: Aws, clock: FakeClock, claim: Claimed
 ) -> None:
     before = entry(aws)

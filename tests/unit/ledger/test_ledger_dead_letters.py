@@ -11,7 +11,7 @@ from tests.support.unit.verbs import OWN_VERBS
 ENDING = ("complete", "fail")
 
 
-def test_marking_a_message_as_a_dead_letter_changes_only_the_mark_its_keys_the_update_time_and_the_ttl(
+def test_marking_a_message_as_a_dead_letter_changes_only_its_mark_index_keys_update_time_and_ttl(
     ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     claimed(ledger)
@@ -61,12 +61,14 @@ def test_a_sent_or_failed_message_is_not_marked_as_a_dead_letter(ledger: Ledger,
     assert aws.item() == done
 
 
-def test_marking_an_unknown_message_as_a_dead_letter_creates_no_ledger_item(ledger: Ledger, aws: Aws) -> None:
+def test_marking_an_unknown_message_as_a_dead_letter_does_not_create_a_ledger_item(
+    ledger: Ledger, aws: Aws
+) -> None:
     ledger.dead_lettered(KEY)
     assert aws.item() == {}
 
 
-def test_a_recorded_trouble_is_kept_by_later_claims_and_by_releases_that_record_no_trouble(
+def test_later_claims_and_releases_without_a_trouble_keep_the_recorded_trouble(
     ledger: Ledger, aws: Aws
 ) -> None:
     """A fax that waits for its turn in an outage would lose the cause for its dead letter."""
@@ -90,7 +92,7 @@ def test_a_claim_that_has_ended_can_be_neither_released_nor_marked_with_an_unkno
     assert aws.item() == before
 
 
-def test_recording_the_error_of_an_unknown_outcome_changes_no_other_attribute(
+def test_recording_the_error_of_an_unknown_outcome_changes_only_the_trouble_of_the_ledger_item(
     ledger: Ledger, aws: Aws
 ) -> None:
     claim = claimed(ledger)

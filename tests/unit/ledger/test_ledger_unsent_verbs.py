@@ -46,7 +46,7 @@ def test_a_mailbox_item_with_any_invalid_attribute_but_a_valid_key_is_recorded_a
     assert not {"to", "callback_url", "template"} & set(stored)
 
 
-def test_an_invalid_item_with_the_name_of_a_template_is_in_the_templates_list(
+def test_the_ledger_item_of_an_invalid_mailbox_item_contains_the_name_of_its_template(
     ledger: Ledger, aws: Aws
 ) -> None:
     ledger.refuse(item(to="nobody", template="prices"), "invalid", "no")
@@ -81,7 +81,9 @@ def test_a_due_message_whose_mailbox_item_was_deleted_fails_as_content_gone_inst
     assert ledger.claim(mail()) == Completed()
 
 
-def test_cancelling_or_failing_an_unknown_message_creates_no_ledger_item(ledger: Ledger, aws: Aws) -> None:
+def test_cancelling_or_failing_an_unknown_message_does_not_create_a_ledger_item(
+    ledger: Ledger, aws: Aws
+) -> None:
     assert not ledger.cancel(KEY, "the item was deleted", since=0, version="v-1")
     assert not ledger.lose(KEY, "v-1", "the item is gone")
     assert aws.item() == {}

@@ -14,7 +14,7 @@ A, B = "twilio/AC1", "aws/own"
 
 @pytest.mark.parametrize("verb", ["hand_back", "retry_later"])
 @pytest.mark.parametrize("crashes", [0, 2])
-def test_hand_back_and_retry_later_remove_all_tries_of_unknown_outcome(
+def test_a_handed_back_or_retried_claim_removes_all_tries_of_unknown_outcome(
     ledger: Ledger, clock: FakeClock, aws: Aws, verb: str, crashes: int
 ) -> None:
     for _ in range(crashes):

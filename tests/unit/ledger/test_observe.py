@@ -121,7 +121,9 @@ def test_the_providers_reason_is_stored_as_the_error_until_a_delivery_event_remo
     assert "error" not in aws.item()
 
 
-def test_a_delivery_event_removes_a_held_message_from_the_index_of_failures(ledger: Ledger, aws: Aws) -> None:
+def test_a_delivery_event_removes_a_message_of_unknown_outcome_from_the_index_of_failures(
+    ledger: Ledger, aws: Aws
+) -> None:
     ledger.fail(claimed(ledger), "outcome_unknown", "ask the provider")
     observe(ledger, [ses_event(KEY, "delivered")])
     assert aws.item()["status"] == "delivered"
@@ -142,7 +144,7 @@ def test_a_message_that_fails_at_the_provider_enters_the_index_of_failures_with_
     assert not aws.item().keys() & set(FAILURE_KEYS)
 
 
-def test_a_later_failure_of_a_message_replaces_its_place_in_the_index_in_the_same_shard(
+def test_a_later_failure_of_a_message_replaces_its_entry_in_the_same_shard_of_the_failure_index(
     ledger: Ledger, aws: Aws
 ) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
@@ -164,7 +166,7 @@ def test_a_sent_event_removes_the_dead_letter_mark_and_the_recorded_trouble(ledg
 
 
 @pytest.mark.parametrize("erased", [False, True])
-def test_facts_of_a_message_that_is_resent_or_erased_before_they_are_written_are_dropped(
+def test_details_of_an_event_are_dropped_if_its_message_is_resent_or_erased_before_the_write(
     ledger: Ledger, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, erased: bool
 ) -> None:
     another, write = Ledger(aws.dynamodb, LEDGER, lease=LEASE, ttl=TTL, clock=clock), ledger.write
@@ -328,7 +330,7 @@ def test_a_late_event_about_a_recipient_adds_details_and_keeps_the_recipients_ne
 
 
 @pytest.mark.parametrize("to", [SEVERAL, {}], ids=["several recipients", "one recipient"])
-def test_an_event_about_a_recipient_that_is_not_in_the_ledgers_list_adds_no_recipient_and_no_list(
+def test_an_event_about_a_recipient_that_the_message_lacks_leaves_its_list_of_recipients_unchanged(
     ledger: Ledger, aws: Aws, to: dict[str, Any]
 ) -> None:
     ledger.complete(claimed(ledger, mail(**to)), "ses", "p-1")

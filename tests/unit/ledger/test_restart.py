@@ -66,7 +66,7 @@ def is_restarted(ledger: Ledger) -> None:
         (is_restarted, 3, "superseded"),
     ],
 )
-def test_a_message_that_was_certainly_not_sent_gets_its_next_attempt_and_copies_of_before_are_dropped(
+def test_a_restart_gives_a_certainly_unsent_message_its_next_attempt_and_drops_its_earlier_copies(
     ledger: Ledger, aws: Aws, before: Before, attempt: int, code: str
 ) -> None:
     before(ledger)
@@ -82,19 +82,23 @@ def test_a_message_that_was_certainly_not_sent_gets_its_next_attempt_and_copies_
     assert aws.item()["status"] == "sent"
 
 
-def test_each_restart_is_a_generation_of_its_own(ledger: Ledger, aws: Aws) -> None:
+def test_each_restart_of_a_message_raises_its_generation_by_one(ledger: Ledger, aws: Aws) -> None:
     for number in (1, 2, 3):
         ledger.restart(KEY, aws.item(), START)
         assert aws.item()["generation"] == number
 
 
-def test_a_copy_of_before_is_not_cancelled_after_a_restart(ledger: Ledger, aws: Aws) -> None:
+def test_cancelling_a_copy_of_the_attempt_before_a_restart_does_not_cancel_the_restarted_message(
+    ledger: Ledger, aws: Aws
+) -> None:
     ledger.restart(KEY, {}, START)
     assert ledger.cancel_together([(mail(), None)], "stopped", "its run was stopped") == []
     assert aws.item()["status"] == "retrying"
 
 
-def test_the_mark_of_a_waiting_message_stays_and_does_not_wait_any_more(ledger: Ledger, aws: Aws) -> None:
+def test_a_waiting_message_that_is_restarted_stays_listed_but_no_longer_waits(
+    ledger: Ledger, aws: Aws
+) -> None:
     hold(ledger, due=NOW)
     ledger.restart(KEY, aws.item(), START)
     rows = [row for shard in range(8) for row in waits_of(ledger).due(shard, NOW)]
@@ -124,7 +128,7 @@ def is_claimed(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("before", [is_claimed, is_sent, has_failed])
-def test_a_message_that_is_claimed_or_has_ended_otherwise_than_cancelled_is_not_restarted(
+def test_a_message_that_is_claimed_sent_or_failed_is_not_restarted(
     ledger: Ledger, aws: Aws, before: Before
 ) -> None:
     before(ledger)
@@ -185,7 +189,7 @@ def test_a_message_that_has_changed_since_it_was_read_is_not_restarted(
     assert aws.item() == changed
 
 
-def test_a_message_that_a_provider_has_reported_since_it_was_read_is_not_restarted(
+def test_a_message_with_an_event_of_its_provider_since_it_was_read_is_not_restarted(
     ledger: Ledger, aws: Aws
 ) -> None:
     is_released(ledger)

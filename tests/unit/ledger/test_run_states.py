@@ -11,7 +11,9 @@ from tests.support.unit.run_messages import lose_run, read_run, start_of, start_
 from tests.support.unit.shared import RUNS, Aws, FakeClock
 
 
-def test_each_start_has_the_state_of_its_own_run(runs: Runs, aws: Aws, clock: FakeClock) -> None:
+def test_each_start_of_a_campaign_has_the_state_of_its_own_run(
+    runs: Runs, aws: Aws, clock: FakeClock
+) -> None:
     stopped, paused, running = (start_of(start_run(runs, name)) for name in ("r", "s", "t"))
     missing = CampaignStart("weekly", "u", running.start)
     runs.stop("weekly", "r")
@@ -20,7 +22,7 @@ def test_each_start_has_the_state_of_its_own_run(runs: Runs, aws: Aws, clock: Fa
     assert halted == {stopped: STOPPED, paused: PAUSED, missing: RUN_UNKNOWN}
 
 
-def test_an_earlier_start_is_stopped_by_a_later_start_even_if_the_run_is_paused(
+def test_an_earlier_start_of_a_run_is_stopped_by_a_later_one_even_during_a_pause(
     runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
     first = start_of(start_run(runs))
@@ -42,7 +44,7 @@ def test_messages_of_an_earlier_run_of_the_same_name_are_stopped(
     assert RunStates(aws.dynamodb, RUNS, clock).halted([earlier]) == {earlier: STOPPED}
 
 
-def test_an_answer_is_cached_for_seconds_unless_the_run_is_paused(
+def test_the_state_of_a_run_is_cached_for_seconds_unless_the_run_is_paused(
     runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
     start = start_of(start_run(runs))
@@ -59,7 +61,7 @@ def test_an_answer_is_cached_for_seconds_unless_the_run_is_paused(
     assert states.halted([start]) == {}
 
 
-def test_a_stop_is_in_force_within_seconds_and_needs_no_second_look(
+def test_a_stop_of_a_run_takes_effect_within_seconds_and_the_run_is_not_read_again(
     runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
     start = start_of(start_run(runs))
@@ -72,7 +74,7 @@ def test_a_stop_is_in_force_within_seconds_and_needs_no_second_look(
     assert client.names() == ["batch_get_item"] * 2
 
 
-def test_messages_of_a_later_start_go_on_while_the_state_of_an_earlier_start_is_cached(
+def test_a_later_start_of_a_run_is_not_halted_by_the_cached_state_of_its_earlier_start(
     runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
     first = start_of(start_run(runs))
@@ -93,7 +95,7 @@ def test_a_run_that_cannot_be_read_is_unknown_and_is_read_again_at_once(
     assert [states.halted([start]), states.halted([start])] == [{start: RUN_UNKNOWN}, {}]
 
 
-def test_a_run_in_the_cache_counts_for_seconds_if_the_table_cannot_be_read(
+def test_the_cached_state_of_a_run_is_valid_for_seconds_while_the_table_cannot_be_read(
     runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
     known, unread = start_of(start_run(runs)), start_of(start_run(runs, "s"))
@@ -115,7 +117,9 @@ def test_a_run_is_unknown_if_the_table_of_runs_is_missing_or_has_no_name(
         assert RunStates(aws.dynamodb, table, clock).halted([start]) == {start: RUN_UNKNOWN}
 
 
-def test_a_run_whose_item_lacks_the_lowest_number_is_unknown(runs: Runs, aws: Aws, clock: FakeClock) -> None:
+def test_a_run_whose_item_lacks_the_number_of_its_earliest_valid_start_is_unknown(
+    runs: Runs, aws: Aws, clock: FakeClock
+) -> None:
     start = start_of(start_run(runs))
     del (item := lose_run(aws))["valid_from"]
     aws.dynamodb.put_item(TableName=RUNS, Item=item)
@@ -128,7 +132,9 @@ def test_no_run_is_read_for_messages_that_producers_have_put(aws: Aws, clock: Fa
     assert client.names() == []
 
 
-def test_a_lost_run_that_an_operator_has_stopped_is_stopped(runs: Runs, aws: Aws, clock: FakeClock) -> None:
+def test_messages_of_a_run_without_an_item_are_stopped_if_an_operator_has_stopped_the_run(
+    runs: Runs, aws: Aws, clock: FakeClock
+) -> None:
     start = start_of(start_run(runs))
     lose_run(aws)
     clock.advance(60)

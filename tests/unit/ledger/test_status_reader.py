@@ -46,7 +46,7 @@ def test_a_messages_status_separates_times_from_other_provider_details_and_hides
     assert status.times == {"bouncedAt": "2026-11-21T09:00:00.000Z"}
 
 
-def test_the_status_of_a_message_in_doubt_names_the_provider_of_its_first_unsettled_try() -> None:
+def test_the_status_of_a_message_of_unknown_outcome_names_the_provider_of_its_first_unsettled_try() -> None:
     row: Item = {"id": "m-1", "event_type": "mail", "status": "failed"}
     tries = {f"{NOW_MS + 5} ses/1", f"{NOW_MS} resend for a@b.example"}
     assert of_ledger({**row, "unsettled_tries": tries}).provider == "resend"
@@ -62,7 +62,7 @@ def test_the_status_of_a_message_in_doubt_names_the_provider_of_its_first_unsett
     ],
     ids=lambda text: repr(text)[:12],
 )
-def test_a_key_that_no_table_can_hold_belongs_to_no_message(
+def test_a_search_for_a_key_that_dynamodb_cannot_store_returns_an_empty_list(
     reader: LedgerReader, id_: str, event_type: str | None
 ) -> None:
     assert reader.find(id_, event_type) == []

@@ -80,7 +80,7 @@ def test_new_messages_are_held_in_one_call_for_every_twenty_five_messages(aws: A
     assert client.names() == ["batch_execute_statement"] * 2
 
 
-def test_the_later_hold_counts_if_a_message_comes_twice_in_a_batch(waits_of_table: Waits, aws: Aws) -> None:
+def test_the_later_hold_is_stored_if_a_message_is_in_a_batch_twice(waits_of_table: Waits, aws: Aws) -> None:
     assert waits_of_table.hold([wait(version="v-1", new=True), wait(version="v-2", new=True)]) == [True, True]
     assert aws.item()["wait"]["version"] == "v-2"
 
@@ -228,7 +228,7 @@ def test_messages_that_wait_for_their_runs_are_listed_by_run_and_place_and_have_
 
 
 @pytest.mark.parametrize("reason", [PAUSED, RUN_UNKNOWN])
-def test_a_message_whose_run_does_not_go_on_is_moved_to_the_list_of_the_reason(
+def test_a_message_of_a_paused_or_unknown_run_is_moved_from_its_line_to_the_list_of_its_run(
     waits_of_table: Waits, aws: Aws, reason: str
 ) -> None:
     start: dict[str, Any] = {"campaign": "weekly", "run": "r", "start": 7}

@@ -28,7 +28,9 @@ def statuses_written(aws: Aws, count: int) -> list[bool]:
     return ["status" in aws.item(f"m-{each}") for each in range(count)]
 
 
-def test_writes_are_made_in_one_call_with_their_dates_and_entries(aws: Aws, clock: FakeClock) -> None:
+def test_several_ledger_writes_are_made_in_one_call_with_their_dates_and_history_entries(
+    aws: Aws, clock: FakeClock
+) -> None:
     client: Any = Meddler(aws.dynamodb)
     assert (
         ledger_table(client, clock).write_together([write_of(f"m-{each}") for each in range(10)])

@@ -37,7 +37,7 @@ def spellings(name: str) -> set[str]:
 
 
 @pytest.mark.parametrize(("channel", "name"), VITAL)
-def test_another_spelling_or_word_for_a_vital_attribute_is_refused_with_the_contracts_name(
+def test_another_spelling_or_word_for_a_vital_attribute_is_refused_with_the_right_name(
     channel: str, name: str
 ) -> None:
     for wrong in spellings(name) | {*CONTRACTS[channel].vital[name]}:
@@ -62,7 +62,7 @@ def test_a_vital_attribute_with_one_or_two_typing_errors_is_reported_as_misspelt
     assert parse({**SMALL, wrong: "x"}, CONTRACTS).misspelt() == {wrong: name}
 
 
-def test_a_name_that_differs_by_three_letters_is_a_variable() -> None:
+def test_a_short_attribute_name_or_one_with_three_typing_errors_is_not_reported_as_misspelt() -> None:
     names = ("exprs_t", "attachs", "callback", "payload", "sent_to", "reply", "abc", "ccc", "bc")
     assert parse({**SMALL, **dict.fromkeys(names, "x")}, CONTRACTS).misspelt() == {}
 

@@ -89,7 +89,7 @@ def test_an_unknown_event_type_is_refused_with_the_list_of_valid_types() -> None
     "text",
     ["2026-11-21T09:00:00Z", "2026-11-21T10:00:00+01:00", "2026-11-21T09:00:00", "2026-11-21T09:00:00.000Z"],
 )
-def test_a_time_without_an_offset_is_read_as_utc(text: str) -> None:
+def test_send_at_and_expires_at_are_read_with_any_offset_and_as_utc_without_an_offset(text: str) -> None:
     assert parse(item(send_at=text), CONTRACTS).due() == NOW
     expiring = parse(item(expires_at=text), CONTRACTS)
     assert expiring.expired(NOW)
@@ -216,6 +216,6 @@ def test_the_start_of_a_campaigns_run_is_not_a_variable_of_templates() -> None:
     assert message.campaign_start == CampaignStart("weekly", "r", 7)
 
 
-def test_a_message_of_a_producer_has_no_start() -> None:
+def test_the_campaign_start_of_a_message_from_a_producer_is_none() -> None:
     assert parse(item(campaign_start=None), CONTRACTS).campaign_start is None
     assert parse(item(), CONTRACTS).campaign_start is None

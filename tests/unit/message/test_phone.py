@@ -134,7 +134,7 @@ def test_a_phone_number_that_contains_a_word_is_refused_and_the_error_quotes_the
     st.sampled_from(SCRIPTS),
     st.sampled_from([None, *REGIONS]),
 )
-def test_normalising_a_phone_number_adds_no_digit_and_removes_only_prefixes(
+def test_normalising_a_phone_number_keeps_every_digit_except_those_of_dialling_prefixes(
     text: str, prefix: str, script: str, region: str | None
 ) -> None:
     text = prefix + text.lstrip("+" if prefix else "")

@@ -50,7 +50,7 @@ def test_a_queue_body_that_is_not_a_json_object_is_malformed(text: str) -> None:
         decode(text)
 
 
-def test_a_queue_body_nested_too_deeply_is_malformed() -> None:
+def test_a_queue_body_with_thousands_of_nested_levels_is_malformed() -> None:
     # Python 3.14 parses such a body, and the limit of levels refuses it. Earlier versions cannot parse it.
     with pytest.raises(Malformed, match=r"the body (is not a JSON object: |has over 500 levels)"):
         decode('{"a": ' + "[" * 5000 + "]" * 5000 + "}")
@@ -67,7 +67,9 @@ def test_a_queue_body_with_a_number_outside_the_range_of_dynamodb_is_malformed(d
 
 @pytest.mark.parametrize("levels", [MAX_DEPTH, MAX_DEPTH + 1])
 @pytest.mark.parametrize("pair", ["[]", "{}"])
-def test_a_queue_body_with_too_many_nested_levels_is_malformed(pair: str, levels: int) -> None:
+def test_a_queue_body_is_valid_at_the_limit_of_nested_levels_and_malformed_above_it(
+    pair: str, levels: int
+) -> None:
     """A recursive reader would exceed the recursion limit, and end the batch."""
     begin = '{"a":' if pair == "{}" else "["
     body = '{"a":' + begin * (levels - 2) + pair + pair[1] * (levels - 2) + "}"

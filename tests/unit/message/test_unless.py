@@ -20,7 +20,7 @@ def message_unless(unless: Any, **changes: Any) -> Message:
 
 
 @pytest.mark.parametrize("unless", [TEXT, [TEXT]])
-def test_a_message_has_one_condition_or_a_list_of_conditions(unless: Any) -> None:
+def test_the_attribute_unless_has_one_condition_or_a_list_of_conditions(unless: Any) -> None:
     assert message_unless(unless).conditions == (Condition(**TEXT),) or message_unless(unless).conditions == [
         Condition(**TEXT)
     ]

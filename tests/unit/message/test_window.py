@@ -64,7 +64,7 @@ def test_the_time_zone_of_a_message_overrides_the_zone_of_its_window() -> None:
 
 
 @pytest.mark.parametrize(("to", "opens"), [("05:00", "2027-03-28 03:00"), ("02:50", "2027-04-04 02:30")])
-def test_a_weekly_window_in_the_hour_skipped_in_spring_opens_after_it_or_a_week_later_if_it_ends_in_it(
+def test_a_window_opens_after_the_hour_skipped_in_spring_unless_the_window_is_within_that_hour(
     to: str, opens: str
 ) -> None:
     sunday = window(**{"from": "02:30", "to": to, "days": "sun"})

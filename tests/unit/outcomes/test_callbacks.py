@@ -36,7 +36,7 @@ def callback_after(old: dict[str, Any] = FAX, **changes: Any) -> Callback:
     return callback
 
 
-def test_the_sentence_about_a_later_failure_of_the_line_leaves_out_attempts_that_do_not_count() -> None:
+def test_the_attempt_number_in_the_callback_of_a_fax_leaves_out_attempts_that_do_not_count() -> None:
     before = {**FAX, "attempts": 8, "uncounted_attempts": 2}
     assert callback_after(before, status="retrying", attempts=9, error=BUSY).payload["message"] == SEVENTH
 
@@ -231,7 +231,7 @@ def test_a_callback_names_the_template_and_version_if_a_published_version_was_us
     assert "template" not in callback_after({**MAIL, "template": "welcome"}, status="sent").payload
 
 
-def test_the_callback_of_a_message_that_its_unless_cancelled_names_the_other_message() -> None:
+def test_the_callback_of_a_message_cancelled_by_its_unless_names_the_message_that_fulfilled_it() -> None:
     other = {"id": "code-17", "event_type": "sms", "status": "delivered"}
     error = {"code": "unless", "message": "unless: sms code-17 is delivered"}
     payload = callback_after(MAIL, status="cancelled", error=error, unless_fulfilled=other).payload

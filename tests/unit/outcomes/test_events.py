@@ -224,7 +224,7 @@ def test_the_largest_possible_event_has_less_than_20_000_bytes(
     assert len(entry["Detail"].encode()) < 20_000
 
 
-def test_an_eventbridge_event_of_a_message_that_its_unless_cancelled_names_the_other_message(
+def test_an_eventbridge_event_of_a_message_cancelled_by_its_unless_names_the_fulfilling_message(
     consequences_with_bus: Consequences, bus: Bus
 ) -> None:
     other = {"id": "code-17", "event_type": "sms", "status": "delivered"}

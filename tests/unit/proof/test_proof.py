@@ -59,27 +59,29 @@ class Sender:
         (lambda: Sender(again=0, unknown=NAMES[0]), {"lost": 18, "unknown": 2}),
     ],
 )
-def test_a_mail_is_counted_by_how_it_ended_at_each_stop(begin: Callable[[], Sender], counted: Counts) -> None:
+def test_the_proof_counts_what_became_of_each_mail_after_each_stop_of_its_sender(
+    begin: Callable[[], Sender], counted: Counts
+) -> None:
     assert count(begin) == dict.fromkeys(COLUMNS, 0) | {"stops": 2} | counted
 
 
 @pytest.mark.process
-def test_our_sender_ends_today_as_the_proof_says() -> None:
+def test_mailrooms_sender_has_the_counts_of_the_recorded_proof() -> None:
     assert in_a_process("tests.proof.senders", *OURS) == {name: RECORDED[name] for name in OURS}
 
 
-def test_the_proof_knows_every_sender() -> None:
+def test_the_recorded_proof_has_all_counts_of_every_sender() -> None:
     assert list(RECORDED) == list(LABELS)
     assert all(tuple(counts) == COLUMNS for counts in RECORDED.values())
 
 
-def test_two_providers_send_no_mail_twice_and_lose_none() -> None:
+def test_a_mail_with_two_providers_is_neither_lost_nor_sent_twice_in_the_recorded_proof() -> None:
     for trouble in TWO_PROVIDERS:
         counts = RECORDED[f"mailroom_{trouble}"]
         assert (counts["sent_twice"], counts["lost"]) == (0, 0)
 
 
-def test_orders_and_their_messages_end_today_as_the_proof_says() -> None:
+def test_orders_and_their_messages_have_the_counts_of_the_recorded_proof() -> None:
     logging.disable(logging.CRITICAL)
     try:
         assert orders.counted() == ORDERS
@@ -87,7 +89,7 @@ def test_orders_and_their_messages_end_today_as_the_proof_says() -> None:
         logging.disable(logging.NOTSET)
 
 
-def test_a_transaction_leaves_neither_alone_whoever_asks_again() -> None:
+def test_a_transaction_never_leaves_an_order_or_its_message_alone_even_if_the_request_is_repeated() -> None:
     for ways in ORDERS.values():
         assert list(ways) == list(orders.LABELS)
         stops, *faults = ways["transaction"].values()

@@ -94,14 +94,14 @@ def test_a_mail_is_counted_by_what_ses_accepted_and_what_the_system_still_has(
     assert {name: count for name, count in counts.items() if count} == {"stops": 1, **ended}
 
 
-def test_the_worst_of_the_runs_counts_in_each_column() -> None:
+def test_each_column_of_the_proof_has_the_highest_count_among_the_runs() -> None:
     results = [(0, Counter(stops=1, lost=1)), (0, Counter(stops=1)), (1, Counter(stops=2, late=2))]
     assert worst(results) == dict.fromkeys(COLUMNS, 0) | {"stops": 2, "lost": 1, "late": 2}
 
 
 @pytest.mark.process
 @pytest.mark.parametrize(("planted", "column"), [("double", "sent_twice"), ("loss", "lost")])
-def test_the_harness_reports_a_planted_fault_of_a_peer_at_the_right_calls(
+def test_the_proof_counts_a_planted_fault_of_a_system_only_in_the_column_of_that_fault(
     planted: str, column: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trial, "POLL_SECONDS", 0.02)
@@ -121,7 +121,7 @@ def test_the_harness_reports_a_planted_fault_of_a_peer_at_the_right_calls(
     assert not any(end[name] for end in ends for name in others)
 
 
-def test_a_machine_without_a_server_of_redis_leaves_out_the_rows_that_need_one(
+def test_the_proof_leaves_out_systems_that_need_redis_on_a_machine_without_redis_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -131,12 +131,12 @@ def test_a_machine_without_a_server_of_redis_leaves_out_the_rows_that_need_one(
     assert all(str(reason).startswith("needs redis-server") for reason in results.values())
 
 
-def test_the_record_has_each_row_and_all_promises_of_mailroom_hold_in_it() -> None:
+def test_the_recorded_proof_has_every_system_and_shows_all_promises_of_mailroom_as_kept() -> None:
     assert list(RESULTS["rows"]) == list(ROWS)
     assert not any(RESULTS["rows"]["mailroom"][name] for name in PROMISED)
 
 
-def test_two_whole_runs_had_the_same_verdict_in_each_cell_except_one_of_chance() -> None:
+def test_two_recorded_runs_of_the_proof_differ_at_most_in_the_cell_that_depends_on_chance() -> None:
     verdicts = [page.verdicts(RESULTS[name]) for name in ("again", "rows")]
     for each in verdicts:
         # Two processes of Celery race for this cell. The page says how.
@@ -144,7 +144,7 @@ def test_two_whole_runs_had_the_same_verdict_in_each_cell_except_one_of_chance()
     assert verdicts[0] == verdicts[1]
 
 
-def test_the_pages_and_the_picture_show_the_record() -> None:
+def test_the_pages_and_the_picture_of_the_proof_show_its_recorded_results() -> None:
     assert all(page.table(RESULTS) in path.read_text() for path in page.PAGES)
     assert page.PICTURE.read_text() == page.picture(RESULTS)
 
@@ -159,7 +159,9 @@ def test_the_pages_and_the_picture_show_the_record() -> None:
         ("bullmq_redis/package.json", "bullmq"),
     ],
 )
-def test_the_page_names_the_locked_versions(lock: str, package: str) -> None:
+def test_the_page_on_the_proof_names_the_locked_version_of_each_compared_package(
+    lock: str, package: str
+) -> None:
     text = (ROOT / "tests" / "proof" / lock).read_text()
     version = re.search(rf'^"?{package}(==|": ")([0-9.]+)', text.replace("    ", ""), re.MULTILINE)
     assert version
@@ -167,6 +169,6 @@ def test_the_page_names_the_locked_versions(lock: str, package: str) -> None:
 
 
 @pytest.mark.parametrize("lock", sorted((ROOT / "tests" / "proof").glob("*/*lock*.json")))
-def test_a_lock_of_npm_names_no_registry(lock: Path) -> None:
+def test_a_lock_file_of_npm_does_not_name_a_registry(lock: Path) -> None:
     packages = json.loads(lock.read_text())["packages"]
     assert not [name for name, package in packages.items() if "resolved" in package]

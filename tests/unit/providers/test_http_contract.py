@@ -200,7 +200,7 @@ def test_the_reason_of_an_unknown_outcome_hides_phone_numbers_and_addresses(clie
 @pytest.mark.parametrize(
     "step", [Answer(401), Answer(404), Answer(500), Answer(200, b"?"), Answer(200, {}), Break()]
 )
-def test_a_failed_question_about_a_message_raises_an_error_and_decides_nothing(
+def test_a_failed_look_up_of_a_message_raises_an_error_that_leaves_its_outcome_unknown(
     question: Callable[[str], object], step: Step
 ) -> None:
     with scripted(step) as server, pytest.raises(OutcomeUnknown):
@@ -208,13 +208,17 @@ def test_a_failed_question_about_a_message_raises_an_error_and_decides_nothing(
 
 
 @every_question
-def test_a_question_without_a_connection_raises_an_error(question: Callable[[str], object]) -> None:
+def test_a_look_up_of_a_message_without_a_connection_to_its_provider_raises_an_error(
+    question: Callable[[str], object],
+) -> None:
     with pytest.raises(NotSent):
         question(closed())
 
 
 @every_question
-def test_the_error_of_a_question_hides_phone_numbers(question: Callable[[str], object]) -> None:
+def test_the_error_of_a_failed_look_up_of_a_message_hides_phone_numbers(
+    question: Callable[[str], object],
+) -> None:
     words = f"about {PRIVATE}"
     body = {"code": "1", "message": words, "errors": [{"code": "1", "detail": words}]}
     with scripted(Answer(500, body)) as server, pytest.raises(OutcomeUnknown, match="about") as unknown:

@@ -37,7 +37,7 @@ def test_no_code_of_a_provider_imports_another_provider(name: str) -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize("name", [name for name in MODULES if provider(name).client])
-def test_a_cold_sender_loads_the_code_of_its_provider_only(name: str) -> None:
+def test_the_client_module_of_a_provider_imports_the_code_of_that_provider_only(name: str) -> None:
     command = [sys.executable, "-c", LOADED, name]
     done = subprocess.run(command, cwd=ROOT / "lambdas", capture_output=True, text=True, check=True)
     loaded = {*done.stdout.split()}
@@ -53,7 +53,9 @@ def test_the_code_that_a_descriptor_names_exists(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_a_descriptor_has_a_day_limit_if_a_table_of_the_provider_has_a_refusal_of_one(name: str) -> None:
+def test_a_provider_has_a_day_limit_exactly_if_a_refusal_in_its_tables_is_due_to_that_limit(
+    name: str,
+) -> None:
     modules = [file.stem for file in (ROOT / "lambdas" / path_of_module(MODULES[name])).glob("*.py")]
     tables = [
         table

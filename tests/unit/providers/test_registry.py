@@ -22,15 +22,15 @@ def test_a_provider_of_an_own_channel_has_the_channel() -> None:
     assert with_own({"chat": own})["slack"].channel == "chat"
 
 
-def test_the_name_of_webhooks_in_the_ledger_is_that_of_the_provider_of_their_channel() -> None:
+def test_the_webhook_channel_has_only_the_provider_that_its_adapter_names() -> None:
     assert [*providers_of("webhook")] == [StandardWebhooks.provider]
 
 
-def test_a_provider_that_is_only_a_name_is_an_error_that_names_the_channel() -> None:
+def test_a_provider_that_is_given_as_a_string_raises_an_error_that_names_its_channel() -> None:
     own = structs.replace(OWN, providers={"slack": "Slack"})
     with pytest.raises(TypeError, match=r"channel chat: providers\['slack'\] must be a Provider"):
         with_own({"chat": own})
 
 
-def test_own_channels_may_have_a_secret_unless_mailroom_has_one_of_that_name() -> None:
+def test_the_channels_that_may_not_have_a_secret_setting_are_named_like_mailrooms_own_secrets() -> None:
     assert {"mail", "sms", "push", "unsubscribe", "twilio", "resend"} == SECRETS

@@ -29,20 +29,24 @@ def test_a_third_provider_has_one_module_for_each_higher_layer_that_needs_one() 
     }
 
 
-def test_the_settings_accept_a_third_provider_and_its_senders(facts: dict[str, Any]) -> None:
+def test_the_settings_refuse_an_unknown_provider_and_an_invalid_sender_of_a_third_provider(
+    facts: dict[str, Any],
+) -> None:
     assert facts["unknown"] == "mailroom.dev.sms.provider: 'acne' should be 'twilio', 'aws' or 'acme'."
     assert facts["invalid"] == (
         "mailroom.dev.sms.sender: 'shop' is not a sender of acme; use a name in capitals, such as SHOP."
     )
 
 
-def test_settings_name_the_sender_that_a_second_provider_needs(facts: dict[str, Any]) -> None:
+def test_settings_without_the_sender_of_a_fallback_provider_are_refused_with_the_missing_setting(
+    facts: dict[str, Any],
+) -> None:
     assert facts["missing"] == (
         "mailroom.dev.sms.fallback_sender: is missing; use a name in capitals, such as SHOP."
     )
 
 
-def test_the_url_in_the_settings_is_that_of_the_first_provider_if_both_have_one(
+def test_the_base_url_in_the_settings_applies_only_to_the_first_of_two_providers(
     facts: dict[str, Any],
 ) -> None:
     assert facts["urls"] == ["https://api.dublin.ie1.twilio.com", "https://sms.acme.example"]
@@ -52,7 +56,7 @@ def test_requests_of_a_third_provider_have_a_function_even_if_it_has_no_secret(f
     assert "mailroom-dev-acme-requests" in facts["api"]["functions"]
 
 
-def test_the_routes_of_a_third_provider_take_their_share_from_those_of_the_same_purpose(
+def test_the_routes_of_a_third_provider_have_the_rate_limit_of_other_routes_of_the_same_purpose(
     facts: dict[str, Any],
 ) -> None:
     rates = facts["api"]["rates"]
@@ -61,7 +65,9 @@ def test_the_routes_of_a_third_provider_take_their_share_from_those_of_the_same_
     assert facts["api"]["messages"] + sum(rates.values()) <= 1_000
 
 
-def test_a_stack_gives_the_sender_what_the_module_of_a_third_provider_names(facts: dict[str, Any]) -> None:
+def test_a_stack_gives_its_sender_the_variables_secret_and_code_of_a_third_provider(
+    facts: dict[str, Any],
+) -> None:
     assert facts["variables"] == {
         "SMS_PROVIDER": "acme",
         "SMS_SENDER": "SHOP",
@@ -72,7 +78,9 @@ def test_a_stack_gives_the_sender_what_the_module_of_a_third_provider_names(fact
     assert {*facts["modules"]} > {"tests.support.acme.provider", "tests.support.acme.provider.sender"}
 
 
-def test_a_text_is_sent_by_a_third_provider_and_its_event_is_read(facts: dict[str, Any]) -> None:
+def test_an_sms_is_sent_by_a_third_provider_and_the_event_of_that_provider_is_read(
+    facts: dict[str, Any],
+) -> None:
     assert facts["sent"] == "Sent(provider_id='A1', facts={'segments': 1, 'encoding': 'GSM-7'})"
     assert facts["events"] == ["acme"]
 

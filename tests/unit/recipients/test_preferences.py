@@ -124,7 +124,7 @@ def test_a_choice_made_for_the_recipient_names_who_made_it_and_by_which_way(
     assert preferences.choices(ADA) == {TOPIC: TopicChoice(True, NOW_MS, "api", None)}
 
 
-def test_an_opt_in_has_the_evidence_and_ends_only_the_opt_out_of_the_time_that_it_names(
+def test_an_opt_in_by_the_api_stores_the_given_evidence_and_ends_only_the_opt_out_of_the_given_time(
     preferences: Preferences, aws: Aws, clock: FakeClock
 ) -> None:
     preferences.opt_out(ADA, TOPIC, "one-click")
@@ -177,7 +177,7 @@ def test_an_opt_in_by_an_application_does_not_end_an_opt_out_that_was_repeated_s
     assert preferences.get(ADA, TOPIC) is None
 
 
-def test_the_page_of_preferences_does_not_end_its_opt_out_after_a_one_click(
+def test_the_page_of_preferences_does_not_end_its_opt_out_if_one_click_has_repeated_the_opt_out(
     preferences: Preferences, clock: FakeClock
 ) -> None:
     preferences.opt_out(ADA, TOPIC, "preferences")

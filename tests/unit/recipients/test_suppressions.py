@@ -67,7 +67,7 @@ def test_lifting_the_suppression_of_an_unsuppressed_recipient_writes_no_item(
 
 
 @pytest.mark.parametrize("again", [BOUNCE, _later(0, reason="complaint")])
-def test_a_late_copy_of_a_bounce_does_not_suppress_a_recipient_whose_suppression_was_lifted(
+def test_a_bounce_or_complaint_from_before_a_lifting_does_not_suppress_the_recipient_again(
     list_: Suppressions, again: Suppression
 ) -> None:
     list_.mark(BOUNCE)

@@ -311,13 +311,13 @@ def test_links_to_pages_in_mails_that_were_sent_before_an_update_are_valid() -> 
     assert page_token() == sent
 
 
-def test_the_token_of_a_page_does_not_show_the_address_in_any_base64() -> None:
+def test_the_decoded_token_of_a_page_does_not_contain_the_address() -> None:
     raw = base64.urlsafe_b64decode(page_token() + "==")
     assert b"ada" not in raw
     assert b"example" not in raw
 
 
-def test_the_token_of_an_unsubscribe_link_opens_no_page_and_that_of_a_page_is_no_unsubscribe_link() -> None:
+def test_the_tokens_of_unsubscribe_links_and_of_pages_are_refused_in_place_of_each_other() -> None:
     assert not_opened(token())
     assert is_refused(page_token())
 
@@ -329,7 +329,7 @@ def test_a_token_of_a_page_with_one_changed_character_is_refused(position: int) 
     assert not_opened(sealed[:position] + other + sealed[position + 1 :])
 
 
-def test_a_token_of_a_page_in_another_spelling_is_refused() -> None:
+def test_a_token_of_a_page_in_another_base64_spelling_is_refused() -> None:
     sealed = page_token()
     same = [
         sealed[:-1] + last
@@ -348,7 +348,7 @@ def test_a_guessed_token_of_a_page_is_refused(guess: str) -> None:
     assert not_opened(guess)
 
 
-def test_parts_of_two_tokens_of_pages_are_refused() -> None:
+def test_a_token_joined_from_parts_of_two_tokens_of_pages_is_refused() -> None:
     ada, eve = page_token(), page_token("eve@example.com")
     for cut in (16, 32, 48, 54):
         assert not_opened(ada[:cut] + eve[cut:])
@@ -376,7 +376,7 @@ def test_a_link_to_a_page_with_a_new_key_is_valid_even_if_the_cached_secret_lack
     assert reader.open(tokens(NEWER).seal(ADA)) == ADA
 
 
-def test_a_mail_that_is_rendered_again_after_a_change_of_the_key_has_the_same_link_to_the_page(
+def test_a_link_to_the_page_that_is_made_for_an_earlier_time_is_not_affected_by_a_new_key(
     clock: FakeClock,
 ) -> None:
     client = secrets_with_key()
@@ -392,6 +392,6 @@ def test_a_mail_that_is_rendered_again_after_a_change_of_the_key_has_the_same_li
     )
 
 
-def test_a_link_to_the_page_of_the_longest_address_fits_a_token() -> None:
+def test_the_token_of_a_page_for_the_longest_address_is_within_the_limit_of_length() -> None:
     assert len(page_token(LONGEST)) <= MAX_TOKEN
     assert tokens().open(page_token(LONGEST)) == LONGEST

@@ -208,7 +208,7 @@ WAYS: list[Callable[[ChoosingWorld, str], None]] = [
 
 
 @pytest.mark.parametrize("part", range(10))
-def test_random_sequences_of_the_ways_end_as_the_model_does(
+def test_random_sequences_of_opt_outs_and_opt_ins_end_in_the_state_that_the_model_expects(
     aws: Aws, ledger: Ledger, clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int
 ) -> None:
     monkeypatch.setattr(Deeds, "record", lambda *_: None)

@@ -120,7 +120,7 @@ def test_more_messages_than_fit_into_one_transaction_are_all_counted(
     assert counting.results() == {"sent": 230}
 
 
-def test_a_producers_message_whose_id_has_the_form_of_a_runs_is_not_counted_or_listed_as_one_of_the_run(
+def test_a_producers_message_with_an_id_like_those_of_a_run_is_not_counted_or_listed_in_the_run(
     counting: Counting, ledger: Ledger
 ) -> None:
     send_to_person(ledger, "ada", "winter")
@@ -133,7 +133,7 @@ def test_a_producers_message_whose_id_has_the_form_of_a_runs_is_not_counted_or_l
         assert counting.newest(filter_=Filter(campaign=campaign)) == []
 
 
-def test_people_who_get_no_message_of_a_run_are_counted_and_so_are_messages_that_are_refused(
+def test_left_out_people_of_a_run_are_counted_as_suppressed_and_refused_messages_as_failed(
     counting: Counting, ledger: Ledger
 ) -> None:
     ada, bob = composed_mail("ada"), composed_mail("bob")

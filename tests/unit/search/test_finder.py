@@ -149,7 +149,9 @@ def rare(search: Search, ledger: Ledger, clock: FakeClock, aws: Aws) -> str:
     return id_
 
 
-def test_a_message_of_a_template_is_on_the_first_page_however_old_it_is(search: Search, rare: str) -> None:
+def test_a_filter_by_template_finds_a_message_on_the_first_page_however_old_it_is(
+    search: Search, rare: str
+) -> None:
     page = search.finder.newest(Filter(template="rare"))
     assert ([message.id for message in page.messages], page.looked_back_to) == ([rare], None)
 
@@ -168,7 +170,7 @@ def test_a_page_with_a_filter_examines_few_messages_and_returns_the_time_of_the_
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_pages_over_drawn_partitions_limits_times_and_spans_have_each_matching_row_once_in_order(
+def test_pages_of_random_partitions_limits_and_time_spans_list_each_matching_row_once_in_order(
     aws: Aws, seed: int
 ) -> None:
     random = Random(seed)
@@ -194,7 +196,7 @@ def test_pages_over_drawn_partitions_limits_times_and_spans_have_each_matching_r
     assert listed == expected
 
 
-def test_a_list_of_days_has_the_messages_that_were_put_on_them(
+def test_a_filter_by_time_lists_only_the_messages_that_were_put_in_that_time(
     search: Search, ledger: Ledger, clock: FakeClock
 ) -> None:
     ids = send_many(search, ledger, clock, 120)
@@ -246,6 +248,10 @@ def test_a_number_without_a_country_code_finds_no_message_if_the_stage_has_no_de
     search: Search, ledger: Ledger, aws: Aws
 ) -> None:
     finder = Finder(aws.dynamodb, SEARCH, LEDGER, rows_with())
+    sms = {"id": "s-1", "event_type": "sms", "status": "sent", "to": "+16175551234"}
+    aws.put(LEDGER, **sms, ttl=int(NOW), putAt=NOW_MS)
+    search.index()
+    assert search.to("617 555 1234") == ["s-1"]  # the region of `search` is US
     assert finder.to("617 555 1234").messages == []
 
 

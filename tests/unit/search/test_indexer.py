@@ -39,7 +39,7 @@ def test_a_message_has_a_row_for_each_recipient_and_a_row_among_the_newest_messa
     assert place.startswith(f"{NOW_MS}#")
 
 
-def test_a_message_of_a_template_has_one_row_more_which_an_erasure_deletes_with_the_others(
+def test_a_message_of_a_template_has_a_further_row_in_a_partition_of_that_template(
     search: Search, ledger: Ledger
 ) -> None:
     claimed(ledger, mail(text=None, template="welcome"))
@@ -73,7 +73,7 @@ def test_a_mail_is_found_by_each_of_its_fifty_recipients(search: Search, ledger:
 @pytest.mark.parametrize(
     "typed", ["ada@Bücher.example", " Ada@xn--bcher-kva.example ", "Ada <ADA@BÜCHER.example>"]
 )
-def test_a_message_is_found_by_each_spelling_of_its_address(
+def test_a_message_is_found_by_each_spelling_of_its_mail_address(
     search: Search, ledger: Ledger, typed: str
 ) -> None:
     claimed(ledger, mail(to="Ada@bücher.example"))
@@ -91,7 +91,7 @@ def test_a_message_is_found_by_each_spelling_of_its_address(
         ),
     ],
 )
-def test_a_message_is_found_by_each_spelling_of_its_number(
+def test_a_message_is_found_by_each_spelling_of_its_phone_number(
     search: Search, ledger: Ledger, to: str, typed: str
 ) -> None:
     ledger.claim(Sms(id="s-1", event_type="sms", to=to, text="Hi"))
@@ -134,7 +134,7 @@ def test_late_repeated_and_reordered_stream_records_leave_the_same_rows(
     assert sorted(map(repr, search.rows())) == once
 
 
-def test_a_batch_that_was_lost_is_indexed_by_its_replay_months_later(
+def test_a_lost_batch_of_the_ledgers_stream_is_indexed_by_a_replay_months_later(
     search: Search, ledger: Ledger, clock: FakeClock
 ) -> None:
     claimed(ledger)
@@ -225,7 +225,7 @@ def test_a_search_secret_without_a_valid_key_is_refused_and_not_quoted_in_the_er
     assert str(raised.value) == ('the secret for searching is not {"key": "<random>"}; restore its key')
 
 
-def test_canaries_are_not_among_the_newest_messages(search: Search, ledger: Ledger) -> None:
+def test_a_canary_message_is_not_indexed(search: Search, ledger: Ledger) -> None:
     claimed(ledger, mail(f"{CANARY}1", to="ada@example.com"))
     search.index()
     assert search.rows() == []

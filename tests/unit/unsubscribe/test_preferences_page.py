@@ -118,7 +118,9 @@ def test_opening_the_page_changes_nothing_and_makes_one_call(
     assert (outs(preferences_page), counted()) == ({}, {})
 
 
-def test_a_switch_opts_out_and_in_again(preferences_page: Door, counted: Counted) -> None:
+def test_a_switch_of_the_page_opts_out_of_its_topic_and_in_again(
+    preferences_page: Door, counted: Counted
+) -> None:
     html = str(preferences_page.answer(posted_form(page_token(), {"unsubscribe": "news"}))["body"])
     assert switches(html) == {**ON, "news": "off"}
     assert '">Saved.</p>' in html
@@ -156,7 +158,7 @@ def test_a_topic_that_was_switched_off_in_another_way_cannot_be_switched_on_at_t
     assert outs(preferences_page) == {"news": by}
 
 
-def test_an_opt_out_of_the_page_that_was_repeated_by_one_click_cannot_be_switched_on_here(
+def test_a_topic_whose_opt_out_was_repeated_by_one_click_cannot_be_switched_on_at_the_page(
     preferences_page: Door,
 ) -> None:
     preferences_page.answer(posted_form(page_token(), {"unsubscribe": "news"}))
@@ -172,7 +174,7 @@ def test_a_link_opens_only_the_page_of_its_own_recipient(preferences_page: Door)
     assert switches(opened(preferences_page)) == ON
 
 
-def test_an_unsubscribe_link_never_opens_the_page_and_the_link_of_a_page_takes_no_one_click(
+def test_an_unsubscribe_link_does_not_open_the_page_and_the_link_of_the_page_refuses_a_one_click(
     preferences_page: Door,
 ) -> None:
     html = str(preferences_page.answer(unsubscribe_request(token()))["body"])
@@ -201,7 +203,7 @@ def test_an_unknown_field_or_topic_is_refused(preferences_page: Door, fields: di
     assert (outs(preferences_page), preferences_page.writes()) == ({}, 0)
 
 
-def test_forged_foreign_and_removed_tokens_get_the_page_of_every_invalid_link(
+def test_forged_tokens_and_tokens_of_other_keys_get_the_same_page_with_status_404(
     aws: Aws, clock: FakeClock
 ) -> None:
     door = Door(aws, clock, secrets_with_key(NEWER), PAGE)

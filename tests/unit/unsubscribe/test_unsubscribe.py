@@ -153,6 +153,7 @@ def test_an_opt_in_without_an_opt_out_changes_nothing(
 ) -> None:
     assert unsubscribe_page.status(posted_form(token(), {FIELD: IN})) == 200
     assert (unsubscribe_page.out(), counted()) == (None, {})
+    assert aws.dynamodb.scan(TableName=unsubscribe_page.preferences.table)["Items"] == []
 
 
 def test_a_link_is_valid_only_for_its_own_topic_and_address(unsubscribe_page: Door) -> None:

@@ -50,7 +50,9 @@ def test_a_pdf_in_the_payload_bucket_gets_a_new_url_that_expires(aws: Aws) -> No
         ("f-1.pdf", "is outside the payload bucket"),
     ],
 )
-def test_a_fax_whose_pdf_is_missing_is_refused_as_invalid(aws: Aws, ref: str, sentence: str) -> None:
+def test_a_fax_whose_pdf_is_missing_or_outside_the_payload_bucket_is_refused_as_invalid(
+    aws: Aws, ref: str, sentence: str
+) -> None:
     with pytest.raises(Invalid, match=f"payload_ref: .*{sentence}"):
         fax_adapter_at(FakeLine(), aws).prepare(fax(pdf_url=..., payload_ref=ref))
 

@@ -99,7 +99,7 @@ def test_the_error_about_an_invalid_secret_does_not_quote_the_secret(aws: Aws, s
 
 
 @pytest.mark.parametrize("broken", ["missing", "binary"])
-def test_a_fax_is_certainly_not_sent_if_the_credentials_cannot_be_read(
+def test_a_fax_remains_without_a_claim_if_the_credentials_cannot_be_read(
     aws: Aws, stand_in: StandIn, broken: str
 ) -> None:
     secret = Secret(None)

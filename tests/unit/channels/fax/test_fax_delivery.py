@@ -56,7 +56,7 @@ def test_a_delivered_fax_has_the_pages_the_sender_and_the_time_that_its_provider
 
 @pytest.mark.parametrize("pages", [None, "", "many", -1, 2.5, [3]])
 @pytest.mark.parametrize("at", [None, "", "soon", "0001-01-01T00:00:00+23:59", 7])
-def test_a_fax_without_valid_pages_and_time_is_delivered_without_them(
+def test_a_fax_is_recorded_as_delivered_without_pages_and_time_if_its_provider_reports_invalid_ones(
     fax_post: FaxMake, aws: Aws, pages: object, at: object
 ) -> None:
     assert fax_post(FakeLine(Delivered(pages, None, at))).handle(fax_body()) is None
@@ -64,7 +64,7 @@ def test_a_fax_without_valid_pages_and_time_is_delivered_without_them(
     assert not {"pages", "sent_from", "deliveredAt"} & entry(aws).keys()
 
 
-def test_a_fax_that_is_sent_again_has_no_facts_of_its_earlier_delivery(
+def test_a_reopened_fax_does_not_keep_the_pages_the_sender_and_the_time_of_its_earlier_delivery(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws
 ) -> None:
     fax_post(FakeLine(Delivered(3, "+12025550100", "2026-11-21T09:00:07Z"))).handle(fax_body())
@@ -72,7 +72,9 @@ def test_a_fax_that_is_sent_again_has_no_facts_of_its_earlier_delivery(
     assert not {"pages", "sent_from", "deliveredAt"} & entry(aws).keys()
 
 
-def test_the_payload_of_a_fax_is_its_pdf_which_only_the_provider_reads(fax_post: FaxMake, aws: Aws) -> None:
+def test_a_fax_with_a_payload_is_submitted_with_a_url_of_the_pdf_in_the_payload_bucket(
+    fax_post: FaxMake, aws: Aws
+) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="f-1.pdf", Body=b"%PDF")
     line = FakeLine(Delivered())
     body = fax_body(pdf_url=..., payload_ref=f"s3://{BUCKET}/f-1.pdf")

@@ -15,7 +15,9 @@ from tests.support.unit.post import Counted, Log
 from tests.support.unit.shared import Aws
 
 
-def test_after_a_busy_line_the_fax_is_tried_again(fax_post: FaxMake, aws: Aws, counted: Counted) -> None:
+def test_after_a_busy_line_a_fax_is_recorded_as_retrying_instead_of_failed(
+    fax_post: FaxMake, aws: Aws, counted: Counted
+) -> None:
     line = FakeLine(SENDING, BUSY)
     assert fax_post(line).handle(fax_body()) is None
     assert (entry(aws)["status"], entry(aws)["attempts"]) == ("retrying", 1)
@@ -83,7 +85,7 @@ NO_PROFILE = Undelivered("no_outbound_profile", again=True, fault="account")
 SPENT = Undelivered("outbound_profile_daily_spend_limit_exceeded", again=True, fault="day")
 
 
-def test_a_fax_that_fails_by_the_account_becomes_a_dead_letter_and_does_not_fail(
+def test_a_fax_becomes_a_dead_letter_instead_of_failed_if_the_providers_account_is_at_fault(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, log: Log, counted: Counted
 ) -> None:
     worker = fax_post(FakeLine(NO_PROFILE), max_attempts=1)
@@ -95,7 +97,7 @@ def test_a_fax_that_fails_by_the_account_becomes_a_dead_letter_and_does_not_fail
     assert "no_outbound_profile" in next(line["reason"] for line in log() if line["level"] == "ERROR")
 
 
-def test_after_a_redrive_a_fax_that_failed_by_the_account_is_attempted_again(
+def test_after_a_redrive_a_fax_that_a_fault_of_the_account_prevented_gets_another_attempt(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws
 ) -> None:
     worker = fax_post(FakeLine(NO_PROFILE, NO_PROFILE, Delivered()), max_attempts=1)
@@ -121,7 +123,7 @@ def test_a_daily_spend_limit_does_not_use_up_the_attempts_of_a_fax(
     assert counted() == {"Submitted": 6, "DayUsedUp": 3, "Retrying": 2, "Rejected": 1}
 
 
-def test_a_fax_that_failed_by_a_fault_of_the_account_uses_no_attempt_of_its_line(
+def test_a_fault_of_the_account_does_not_use_up_an_attempt_of_the_fax(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws
 ) -> None:
     worker = fax_post(FakeLine(NO_PROFILE, NO_PROFILE, BUSY, BUSY), max_attempts=2)

@@ -71,7 +71,7 @@ def test_a_fax_from_an_unknown_number_fails_as_invalid_if_the_look_up_finds_no_e
 
 
 @pytest.mark.usefixtures("crashed")
-def test_a_fax_without_resends_left_becomes_a_dead_letter_only_once_it_cannot_be_in_transmission_any_more(
+def test_a_fax_of_unknown_outcome_becomes_a_dead_letter_only_after_the_longest_transmission_time(
     fax_post: FaxMake, clock: FakeClock
 ) -> None:
     """A dead letter frees the line of its fax."""
@@ -133,7 +133,7 @@ def test_after_a_failed_look_up_the_next_look_up_begins_at_the_start_of_the_firs
 
 
 @pytest.mark.usefixtures("crashed")
-def test_a_fax_found_by_a_look_up_is_polled_by_its_provider_id_after_a_crash(
+def test_a_fax_that_a_look_up_found_is_polled_in_the_next_invocation_without_another_look_up(
     fax_post: FaxMake, aws: Aws, clock: FakeClock
 ) -> None:
     line = FakeLine(script=ends_after(clock, 1000, Delivered()), finds=["p-7"])

@@ -44,7 +44,7 @@ def test_a_fax_created_in_the_second_of_the_try_is_found_although_dates_are_in_w
     assert evidence_at_signalwire(fax_page(listed_fax("same"), earlier), since=NOW + 0.999) == Sent("same")
 
 
-def test_several_faxes_to_the_number_prove_nothing_unless_all_but_one_are_known() -> None:
+def test_several_faxes_to_the_number_prove_nothing_unless_all_or_all_but_one_are_of_other_messages() -> None:
     faxes = fax_page(listed_fax("3"), listed_fax("2"), listed_fax("1"))
     assert evidence_at_signalwire(faxes) == Unknowable()
     assert evidence_at_signalwire(faxes, other_ids=("3", "1")) == Sent("2")
@@ -89,6 +89,6 @@ def test_if_signalwire_masks_numbers_the_list_by_number_proves_nothing() -> None
         fax_page(listed_fax("")),
     ],
 )
-def test_if_the_fax_list_cannot_be_read_the_outcome_stays_unknown(answer: Answer) -> None:
+def test_if_the_fax_list_has_an_invalid_entry_the_outcome_stays_unknown(answer: Answer) -> None:
     with pytest.raises(OutcomeUnknown):
         evidence_at_signalwire(answer)

@@ -165,7 +165,9 @@ def test_telnyxs_failure_reason_becomes_the_fax_status_and_decides_whether_the_f
         ("a_new_one", None),
     ],
 )
-def test_telnyxs_failure_reason_shows_whose_fault_it_is(reason: str, fault: str | None) -> None:
+def test_telnyxs_failure_reason_shows_whether_the_daily_limit_the_account_or_the_number_is_at_fault(
+    reason: str, fault: str | None
+) -> None:
     state = fetched(status="failed", failure_reason=reason)
     assert isinstance(state, Undelivered)
     assert state.fault == fault

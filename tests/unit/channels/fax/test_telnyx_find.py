@@ -75,7 +75,7 @@ def test_a_fax_created_in_the_second_of_the_try_is_found_although_the_filter_is_
     assert evidence_at_telnyx(fax_page(listed_fax("same"), earlier), since=NOW + 0.999) == Sent("same")
 
 
-def test_several_faxes_with_the_reference_prove_nothing_unless_all_but_one_are_known() -> None:
+def test_several_faxes_with_the_reference_prove_nothing_unless_all_but_one_are_of_other_messages() -> None:
     faxes = fax_page(listed_fax("3"), listed_fax("2"), listed_fax("1"))
     assert evidence_at_telnyx(faxes) == Unknowable()
     assert evidence_at_telnyx(faxes, other_ids=("3", "1")) == Sent("2")
@@ -106,6 +106,6 @@ def test_if_the_fax_list_has_too_many_pages_the_outcome_stays_unknown() -> None:
         fax_page(listed_fax("")),
     ],
 )
-def test_if_the_fax_list_cannot_be_read_the_outcome_stays_unknown(answer: Answer) -> None:
+def test_if_the_fax_list_has_an_invalid_entry_the_outcome_stays_unknown(answer: Answer) -> None:
     with pytest.raises(OutcomeUnknown):
         evidence_at_telnyx(answer)

@@ -130,7 +130,9 @@ def test_a_subject_with_a_line_break_is_refused(break_: str) -> None:
         ({"template": "welcome"}, "template", "is not allowed together with text or html; use only one"),
     ],
 )
-def test_an_incomplete_mail_content_is_refused(changes: dict[str, Any], field: str, sentence: str) -> None:
+def test_incomplete_or_contradictory_content_of_a_mail_is_refused(
+    changes: dict[str, Any], field: str, sentence: str
+) -> None:
     assert problem_of_mail(**changes) == (field, sentence)
 
 

@@ -59,7 +59,7 @@ def test_a_producer_may_set_list_unsubscribe_headers_only_in_mails_without_a_top
     )
 
 
-def test_a_producer_may_set_list_id_and_list_help_headers_in_any_mail() -> None:
+def test_a_producer_may_set_list_id_and_list_help_headers_even_in_a_mail_with_a_topic() -> None:
     headers = {"List-Id": "<followers.example.com>", "List-Help": "<https://example.com>"}
     assert read_mail(topic="followers", headers=headers).headers == headers
 
@@ -84,6 +84,7 @@ def test_an_attachment_may_be_a_reference_with_a_filename_and_a_content_type() -
     bill = {"ref": "s3://bucket/bill.pdf", "filename": "Bill.pdf", "content_type": "application/pdf"}
     (attachment,) = read_mail(attachments=[bill]).attachments
     assert (attachment.ref, attachment.filename) == ("s3://bucket/bill.pdf", "Bill.pdf")
+    assert attachment.content_type == "application/pdf"
 
 
 def test_a_mail_with_more_than_twenty_attachments_is_refused() -> None:

@@ -30,7 +30,9 @@ def test_the_last_extension_of_a_file_determines_its_media_type(filename: str, k
     assert type_of(filename) == kind
 
 
-def test_the_files_of_the_machine_do_not_change_a_media_type(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_mime_types_that_the_machine_knows_do_not_change_a_media_type(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     expected = {extension: type_of(f"a{extension}") for extension in (*TYPES, ".unknown")}
     for machine in (mimetypes.MimeTypes(filenames=()), mimetypes.MimeTypes(filenames=())):
         machine.add_type("application/x-other", ".pdf")
@@ -40,7 +42,9 @@ def test_the_files_of_the_machine_do_not_change_a_media_type(monkeypatch: pytest
 
 
 @pytest.mark.parametrize("extension", TYPES)
-def test_each_extension_in_the_table_is_one_that_the_contract_accepts_with_its_type(extension: str) -> None:
+def test_the_mail_contract_accepts_each_extension_of_the_table_of_media_types_with_its_type(
+    extension: str,
+) -> None:
     assert extension == extension.lower()
     assert not UNSUPPORTED.search(f"a{extension}")
     Attachment("a", f"a{extension}", TYPES[extension]).check("attachments[0]")

@@ -44,7 +44,7 @@ def resend_refusal(status: int, name: str, message: str = "no", **headers: str) 
     return Answer(status, {"statusCode": status, "name": name, "message": message}, headers)
 
 
-def test_a_mail_is_submitted_to_resend_in_one_complete_request() -> None:
+def test_a_mail_is_submitted_to_the_provider_resend_in_one_complete_request() -> None:
     message = mail(
         to=["Ada <ada@example.com>"],
         cc="eve@example.com",
@@ -76,7 +76,7 @@ def test_a_mail_is_submitted_to_resend_in_one_complete_request() -> None:
     }
 
 
-def test_a_request_to_resend_contains_the_bytes_of_attachments(aws: Aws) -> None:
+def test_a_request_to_the_provider_resend_contains_the_bytes_of_attachments(aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="logo.png", Body=b"\x89PNG")
     attachment = {"ref": f"s3://{BUCKET}/logo.png", "content_id": "logo"}
     request = resend_adapter(s3=aws.s3).prepare(with_attachments(attachment))
@@ -103,7 +103,7 @@ def test_a_request_to_resend_contains_the_bytes_of_attachments(aws: Aws) -> None
         ("report.csv.gz", "text/csv; charset=utf-8", None),
     ],
 )
-def test_resend_derives_an_attachments_type_from_its_name_except_for_a_matching_type_with_parameters(
+def test_the_provider_resend_gets_an_attachments_type_only_if_it_has_parameters_and_fits_the_name(
     aws: Aws, filename: str, kind: str | None, sent: str | None
 ) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="a", Body=b"a")
@@ -147,14 +147,16 @@ def repeated_request(message: Mail, **settings: Any) -> Request:
     return request
 
 
-def test_a_repeated_request_to_resend_is_identical_to_the_first_request(aws: Aws) -> None:
+def test_a_repeated_request_to_the_provider_resend_is_identical_to_the_first_request(aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="a.pdf", Body=b"%PDF")
     message = with_attachments({"ref": f"s3://{BUCKET}/a.pdf"})
     first = resend_adapter(s3=aws.s3).prepare(message)
     assert repeated_request(message, s3=aws.s3) == first
 
 
-def test_a_repeated_request_to_resend_uses_the_template_version_of_the_first_try(aws: Aws) -> None:
+def test_a_repeated_request_to_the_provider_resend_uses_the_template_version_of_the_first_try(
+    aws: Aws,
+) -> None:
     published = Templates(OURS, Payloads(aws.s3, TEMPLATES))
     publish(aws, 7, "seven")
     message = parsed(template="a", template_version=7)
@@ -174,13 +176,13 @@ def test_a_repeated_request_keeps_the_unsubscribe_link_of_the_first_try_after_a_
     assert tokens(NEWER, KEY).read(link.removeprefix(f"{URL}/")).topic == TOPIC
 
 
-def test_a_request_to_resend_may_be_repeated_for_23_hours_and_45_minutes() -> None:
+def test_a_request_to_the_provider_resend_may_be_repeated_for_23_hours_and_45_minutes() -> None:
     evidence = resend_adapter().open().look_up(mail(), NOW_MS, ())
     assert isinstance(evidence, Repeatable)
     assert evidence.until == NOW + DAY - 900
 
 
-def test_the_order_of_an_items_attributes_does_not_change_the_request_to_resend() -> None:
+def test_the_order_of_a_mails_headers_does_not_change_the_request_to_the_provider_resend() -> None:
     message, reordered = (mail(headers={f"X-{name}": name for name in names}) for names in ("ab", "ba"))
     assert resend_adapter().prepare(message) == resend_adapter().prepare(reordered)
 
@@ -220,7 +222,7 @@ def test_the_order_of_an_items_attributes_does_not_change_the_request_to_resend(
     ],
     ids=lambda value: getattr(value, "__name__", "") or f"{value.status}-{value.body['name']}",
 )
-def test_a_refusal_by_resend_means_an_invalid_mail_a_misconfiguration_or_a_retry(
+def test_each_refusal_by_the_provider_resend_becomes_the_outcome_that_its_name_and_message_mean(
     answer: Answer, kind: type
 ) -> None:
     outcome, _ = submit_to_resend(answer)
@@ -228,6 +230,6 @@ def test_a_refusal_by_resend_means_an_invalid_mail_a_misconfiguration_or_a_retry
     assert masked(answer.body["message"]) in outcome.reason  # type: ignore[union-attr] # no Sent
 
 
-def test_the_account_name_is_derived_from_the_api_key_without_revealing_the_key() -> None:
+def test_the_account_name_of_the_provider_resend_does_not_contain_the_api_key() -> None:
     assert resend_adapter().open().account.startswith("resend/")
     assert "re_123" not in resend_adapter().open().account

@@ -62,7 +62,7 @@ def test_an_accepted_mail_is_recorded_with_the_message_id_of_ses_and_the_beginni
         ("AnUnknownCode", "x", 400, Misconfigured),
     ],
 )
-def test_a_refusal_by_ses_means_an_invalid_mail_a_misconfiguration_or_a_retry(
+def test_a_refusal_by_ses_means_an_invalid_mail_a_misconfiguration_a_used_up_day_or_a_retry(
     code: str, message: str, status: int, kind: type[Outcome]
 ) -> None:
     outcome = outcome_at_ses(client_error(code, message, status))

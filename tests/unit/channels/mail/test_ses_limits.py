@@ -31,14 +31,14 @@ def limits(name: str) -> dict[str, Any]:
     return dict(MODEL.shape_for(name).metadata)
 
 
-def test_the_limits_of_headers_are_those_of_the_model() -> None:
+def test_the_limits_of_headers_equal_those_of_the_ses_api_model() -> None:
     assert limits("MessageHeaderList") == {"min": 0, "max": MAX_OWN_HEADERS + 3}
     name, value = limits("MessageHeaderName"), limits("MessageHeaderValue")
     assert contract.HEADER_NAME.pattern == f"{name['pattern'][1:-2]}{{{name['min']},{name['max']}}}"
     assert contract.HEADER_VALUE.pattern == f"{value['pattern'][:-1]}{{{value['min']},{value['max']}}}"
 
 
-def test_the_limit_of_a_header_is_that_of_the_models_documentation() -> None:
+def test_the_length_limit_of_a_header_equals_that_in_the_documentation_of_the_ses_api_model() -> None:
     words = MODEL.shape_for("MessageHeader").members["Value"].documentation
     found = re.search(
         r"combined length of the header name and value must not exceed ([0-9]+) characters", words
@@ -47,7 +47,7 @@ def test_the_limit_of_a_header_is_that_of_the_models_documentation() -> None:
     assert int(found[1]) == MAX_HEADER
 
 
-def test_the_limits_of_attachments_are_those_of_the_model() -> None:
+def test_the_limits_of_attachments_equal_those_of_the_ses_api_model() -> None:
     assert limits("AttachmentFileName") == {"max": MAX_FILENAME}
     assert limits("AttachmentContentType") == {"min": 1, "max": MAX_MEDIA_TYPE}
     assert limits("AttachmentContentId") == {"min": 1, "max": 78}
@@ -56,7 +56,7 @@ def test_the_limits_of_attachments_are_those_of_the_model() -> None:
         Attachment("a", content_id="x" * 79).check("a")
 
 
-def test_the_tags_of_the_longest_id_are_within_the_limits_of_ses_and_resend() -> None:
+def test_the_tags_of_a_message_with_the_longest_id_are_within_the_limits_of_ses_and_resend() -> None:
     words = MODEL.shape_for("MessageTag").members["Value"].documentation
     assert "no more than 256 characters" in words
     for name, value in Reference("\U0001f4ee" * (MAX_ID_BYTES // 4), attempt=10**9).tags.items():
@@ -64,7 +64,7 @@ def test_the_tags_of_the_longest_id_are_within_the_limits_of_ses_and_resend() ->
         assert re.fullmatch(r"[A-Za-z0-9_-]{1,256}", value)
 
 
-def test_the_headers_of_mailroom_are_within_the_limit() -> None:
+def test_the_longest_headers_that_mailroom_adds_are_within_the_length_limit_of_a_header() -> None:
     reference = Reference("\U0001f4ee" * (MAX_ID_BYTES // 4), attempt=10**9).text
     contract.check_headers(
         {"X-Team": reference, UNSUBSCRIBE: f"<{'x' * MAX_LINK}>", UNSUBSCRIBE_POST: ONE_CLICK}
@@ -87,7 +87,7 @@ def test_a_header_that_is_too_long_with_its_name_is_refused(name: str, size: int
     assert read_mail(headers={name: "x" * (996 - len(name))})
 
 
-def test_an_address_whose_encoded_name_is_too_long_is_refused_with_its_place() -> None:
+def test_an_address_with_too_long_an_encoded_name_is_refused_and_the_error_names_its_field() -> None:
     long = f"{'山' * 70} <vincent@example.com>"
     place, sentence = problem_of_mail(to=["a@example.com", long])
     assert place == "to[1]"
@@ -108,7 +108,7 @@ def test_an_address_whose_encoded_name_is_too_long_is_refused_with_its_place() -
         *("text/calendar; method=REQUEST", 'text/plain;charset="utf-8"; format=flowed', "TEXT/HTML"),
     ],
 )
-def test_a_content_type_is_a_type_and_a_subtype_with_any_parameters(kind: str) -> None:
+def test_an_attachments_content_type_is_a_type_and_a_subtype_with_optional_parameters(kind: str) -> None:
     assert (
         read_mail(attachments=[{"ref": "s3://bucket/a", "content_type": kind}]).attachments[0].content_type
         == kind
@@ -140,13 +140,13 @@ def test_a_content_type_is_a_type_and_a_subtype_with_any_parameters(kind: str) -
         ),
     ],
 )
-def test_an_attachment_with_an_invalid_content_type_is_refused_when_the_mail_is_put(kind: str) -> None:
+def test_a_mail_with_an_attachment_of_invalid_content_type_is_refused_when_it_is_parsed(kind: str) -> None:
     fault = ("attachments[0].content_type", "is not a media type; use one like application/pdf")
     assert problem_of_mail(attachments=[{"ref": "s3://bucket/a", "content_type": kind}]) == fault
 
 
 @pytest.mark.parametrize("filename", ["a\nb", "a" * 256])
-def test_an_invalid_filename_is_refused_when_the_mail_is_put(filename: str) -> None:
+def test_a_mail_with_an_invalid_attachment_filename_is_refused_when_it_is_parsed(filename: str) -> None:
     sentence = "has control characters, or not 1 to 255 characters; use another name"
     fault = ("attachments[0].filename", sentence)
     assert problem_of_mail(attachments=[{"ref": "s3://bucket/a", "filename": filename}]) == fault

@@ -64,7 +64,7 @@ def test_a_bounce_is_recorded_even_if_the_only_address_cannot_be_parsed() -> Non
     assert (report.status, report.recipients, report.several) == ("bounced", (), False)
 
 
-def test_if_an_event_omits_the_mails_recipients_the_bounced_recipients_are_used() -> None:
+def test_a_bounce_event_has_the_bounced_recipients_if_ses_omits_the_recipients_of_the_mail() -> None:
     notification = bounce(bounced("jane@example.com"), bounced("mary@example.com"))
     del notification["mail"]["destination"]
     report = one_event(notification)
@@ -87,7 +87,7 @@ def test_an_event_without_addresses_applies_to_all_recipients(name: str, status:
     assert (report.recipients, report.several, report.status) == ((), True, status)
 
 
-def test_a_bounce_without_addresses_is_used_only_if_the_mail_has_one_recipient() -> None:
+def test_a_bounce_without_addresses_marks_a_mail_as_bounced_only_if_it_has_one_recipient() -> None:
     report = one_event(bounce(destination=["ada@example.com"]))
     assert (report.status, report.recipients) == ("bounced", ("ada@example.com",))
     report = one_event(bounce(destination=THREE))

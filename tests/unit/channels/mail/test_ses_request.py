@@ -77,7 +77,9 @@ def test_a_mail_without_content_is_rendered_from_the_default_template_and_all_at
         ("News <news@bücher.example>", "News <news@xn--bcher-kva.example>"),
     ],
 )
-def test_a_mail_is_sent_from_the_sender_that_the_item_names(from_: str | None, expected: str) -> None:
+def test_a_mail_is_sent_from_the_sender_in_its_item_or_else_from_the_stages_default_sender(
+    from_: str | None, expected: str
+) -> None:
     assert prepared(from_=from_)["FromEmailAddress"] == expected
 
 
@@ -135,7 +137,7 @@ def test_an_attachments_filename_and_content_type_may_override_the_object_key(aw
         ),
     ],
 )
-def test_an_attachment_without_an_object_is_refused_with_its_index_in_the_error(
+def test_an_attachment_missing_or_outside_the_payload_bucket_is_refused_with_its_index(
     aws: Aws, attachment: dict[str, Any], expected: str
 ) -> None:
     with pytest.raises(Invalid) as caught:
@@ -173,7 +175,7 @@ def test_a_mail_is_refused_if_the_html_shows_an_image_that_is_not_attached(aws: 
 
 
 @pytest.mark.parametrize("content_id", ["", "a b", "<logo>", "x" * 79, "lo\ngo", "ü"])
-def test_a_content_id_with_characters_that_need_escaping_is_refused(content_id: str) -> None:
+def test_an_attachment_with_an_invalid_content_id_is_refused(content_id: str) -> None:
     with pytest.raises(Invalid, match=r"attachments\[0\].content_id: must be 1 to 78 letters"):
         mail(attachments=[Attachment(ref=BILL, content_id=content_id)]).check()
 

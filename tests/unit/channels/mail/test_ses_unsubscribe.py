@@ -100,7 +100,7 @@ def text_of(request: dict[str, Any]) -> str:
     return str(request["Content"]["Simple"]["Body"]["Text"]["Data"])
 
 
-def test_the_template_gets_the_same_unsubscribe_link_as_the_header(shelf: Shelf) -> None:
+def test_a_template_gets_the_unsubscribe_link_of_the_mails_recipient_and_topic(shelf: Shelf) -> None:
     assert choice(rendered(shelf, "{{ unsubscribe_url }}", topic=TOPIC)) == Choice(VINCENT, TOPIC)
 
 
@@ -129,7 +129,7 @@ def test_if_a_template_needs_a_missing_unsubscribe_link_the_error_lists_the_cond
     assert rendered(shelf, conditional, **attributes) == "none"
 
 
-def test_the_error_about_a_missing_variable_of_a_template_with_a_link_names_the_variable(
+def test_in_a_mail_with_a_topic_the_error_about_a_missing_variable_names_the_variable(
     shelf: Shelf,
 ) -> None:
     with pytest.raises(
@@ -148,7 +148,9 @@ def test_the_error_about_a_missing_variable_of_a_template_with_a_link_names_the_
         (NoCredentialsError(), Retry),
     ],
 )
-def test_without_the_link_secret_a_mail_with_a_topic_is_not_sent(trouble: Exception, outcome: type) -> None:
+def test_a_mail_with_a_topic_is_not_sent_until_the_secret_of_its_link_can_be_read(
+    trouble: Exception, outcome: type
+) -> None:
     secrets, client = secrets_with_key(), Ses()
     secrets.trouble = trouble
     ses = linked(client, secrets)
@@ -162,7 +164,7 @@ def test_without_the_link_secret_a_mail_with_a_topic_is_not_sent(trouble: Except
 
 
 @pytest.mark.parametrize("text", ["{}", "no json"])
-def test_without_a_key_in_the_link_secret_a_mail_with_a_topic_is_not_sent(text: str) -> None:
+def test_a_mail_with_a_topic_is_not_sent_if_the_secret_of_its_link_is_invalid(text: str) -> None:
     client = Ses()
     ses = linked(client, Secrets(text))
     with pytest.raises(NotReady, match=r"^the secret of the opt-out links is not ") as caught:
@@ -190,13 +192,13 @@ def page_of(url: str) -> str:
 
 
 @pytest.mark.parametrize("topic", [None, TOPIC])
-def test_a_template_gets_the_link_to_the_recipients_page_with_and_without_a_topic(
+def test_a_template_gets_the_link_to_the_recipients_preferences_page_with_or_without_a_topic(
     shelf: Shelf, topic: str | None
 ) -> None:
     assert page_of(rendered(shelf, "{{ preferences_url }}", topic=topic)) == VINCENT
 
 
-def test_a_template_may_test_whether_there_is_a_link_to_a_page(shelf: Shelf) -> None:
+def test_a_template_may_test_whether_a_mail_has_a_link_to_the_preferences_page(shelf: Shelf) -> None:
     source = "{% if preferences_url is defined %}{{ preferences_url }}{% else %}none{% endif %}"
     assert page_of(rendered(shelf, source)) == VINCENT
     for recipients in SEVERAL:
@@ -204,7 +206,7 @@ def test_a_template_may_test_whether_there_is_a_link_to_a_page(shelf: Shelf) -> 
 
 
 @pytest.mark.parametrize("recipients", SEVERAL)
-def test_if_a_template_needs_a_missing_link_to_a_page_the_error_lists_the_conditions(
+def test_if_a_template_needs_a_missing_link_to_the_preferences_page_the_error_lists_the_conditions(
     shelf: Shelf, recipients: dict[str, Any]
 ) -> None:
     with pytest.raises(Invalid) as caught:
@@ -215,12 +217,12 @@ def test_if_a_template_needs_a_missing_link_to_a_page_the_error_lists_the_condit
     )
 
 
-def test_a_link_to_a_page_in_a_layout_is_found_too(shelf: Shelf) -> None:
+def test_a_mail_has_the_link_to_the_preferences_page_even_if_only_a_layout_uses_it(shelf: Shelf) -> None:
     shelf.put("_layout", text="{% block main %}{% endblock %}{{ preferences_url }}")
     assert page_of(rendered(shelf, "{% extends '_layout/body.txt' %}")) == VINCENT
 
 
-def test_a_mail_whose_template_has_no_link_to_a_page_encrypts_nothing(
+def test_a_token_is_not_encrypted_for_a_mail_whose_template_does_not_link_to_the_preferences_page(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Tokens, "seal", lambda *_: pytest.fail("a token was encrypted"))
@@ -233,7 +235,7 @@ def test_a_mail_whose_template_has_no_link_to_a_page_encrypts_nothing(
 
 
 @pytest.mark.process
-def test_a_process_whose_mails_have_no_link_to_a_page_never_imports_the_library_of_the_encryption() -> None:
+def test_importing_the_ses_sender_does_not_import_the_encryption_library() -> None:
     script = "import sys, mailroom.providers.ses.sender; print('nacl' in sys.modules)"
     environment = {"PYTHONPATH": str(LAMBDAS), "POWERTOOLS_METRICS_NAMESPACE": "Mailroom"}
     done = subprocess.run(
@@ -242,7 +244,9 @@ def test_a_process_whose_mails_have_no_link_to_a_page_never_imports_the_library_
     assert done.stdout.strip() == "False", done.stderr
 
 
-def test_a_secret_that_cannot_be_read_delays_a_mail_with_a_link_to_a_page(shelf: Shelf) -> None:
+def test_a_mail_with_a_link_to_the_preferences_page_is_retried_if_the_secret_cannot_be_read(
+    shelf: Shelf,
+) -> None:
     shelf.put("a", subject="Hello", text="{{ preferences_url }}")
     secrets = secrets_with_key()
     secrets.trouble = THROTTLED

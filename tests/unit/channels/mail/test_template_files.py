@@ -39,7 +39,7 @@ def loaded(
     return renderer.render(message).attachments
 
 
-def test_each_mail_of_a_template_has_its_files_and_an_image_has_its_name_as_content_id(
+def test_a_mail_attaches_the_files_of_its_template_and_each_image_gets_its_name_as_content_id(
     aws: Aws, templates_with_files: Templates
 ) -> None:
     assert loaded(aws, templates_with_files) == [LOGO, TERMS]
@@ -57,7 +57,7 @@ def test_the_attachments_of_a_mail_follow_the_files_of_its_template_and_share_th
         loaded(aws, templates_with_files, bill, limit=size - 1)
 
 
-def test_an_image_that_neither_the_mail_nor_the_template_has_is_refused(
+def test_a_mail_is_refused_if_its_html_shows_an_image_that_neither_mail_nor_template_has(
     aws: Aws, templates_with_files: Templates, shelf: Shelf
 ) -> None:
     (shelf.root / "a/files/logo.png").unlink()
@@ -73,7 +73,7 @@ def test_an_image_that_neither_the_mail_nor_the_template_has_is_refused(
         ("a\nb", r"files['a\nb'].filename: has control characters, or not 1 to 255 characters"),
     ],
 )
-def test_a_file_of_a_template_that_a_provider_refuses_is_refused_with_its_name(
+def test_a_mail_is_refused_if_a_file_of_its_template_is_invalid_and_the_error_names_the_file(
     aws: Aws, templates_with_files: Templates, shelf: Shelf, name: str, fault: str
 ) -> None:
     (shelf.root / "a/files" / name).write_bytes(b"a")
@@ -82,7 +82,7 @@ def test_a_file_of_a_template_that_a_provider_refuses_is_refused_with_its_name(
         loaded(aws, Templates(shelf.root))
 
 
-def test_the_type_of_a_file_of_a_template_is_that_of_its_last_extension(
+def test_the_content_type_of_a_template_file_follows_from_its_last_extension(
     aws: Aws, templates_with_files: Templates, shelf: Shelf
 ) -> None:
     for name in ("prices.csv.gz", "prices.xlsx"):
@@ -92,7 +92,7 @@ def test_the_type_of_a_file_of_a_template_is_that_of_its_last_extension(
     assert kinds["prices.xlsx"] == "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
-def test_a_changed_file_of_a_checkout_is_attached_within_a_second(
+def test_a_file_deleted_from_a_template_folder_is_not_attached_to_mails_a_second_later(
     shelf: Shelf, templates_with_files: Templates
 ) -> None:
     moment = [0.0]
@@ -103,7 +103,9 @@ def test_a_changed_file_of_a_checkout_is_attached_within_a_second(
     assert templates_with_files.render("a", {}).attached == {"logo.png": LOGO.content}
 
 
-def test_a_published_version_has_its_files_at_the_time_of_the_publication(aws: Aws, tmp_path: Path) -> None:
+def test_a_mail_of_a_published_template_version_has_the_files_of_that_version(
+    aws: Aws, tmp_path: Path
+) -> None:
     parts = {"a/subject.txt": "Hello", "a/body.html": HTML}
     version = Version("mail", "a", 2, parts, {}, "arn:ci", "2026-11-25T00:00:00Z", {"logo.png": LOGO.content})
     content = msgspec.json.encode(version)
@@ -113,7 +115,7 @@ def test_a_published_version_has_its_files_at_the_time_of_the_publication(aws: A
     assert loaded(aws, templates, version=2) == [LOGO]
 
 
-def test_a_file_with_the_name_of_a_part_is_not_a_template_without_a_folder(shelf: Shelf) -> None:
+def test_a_template_file_named_like_a_part_is_attached_and_is_not_a_template_itself(shelf: Shelf) -> None:
     shelf.put("a", subject="Hello", text="Hi")
     shelf.put("a/files", text="{{ broken")
     assert Templates(shelf.root).render("a", {}).attached == {"body.txt": b"{{ broken"}

@@ -210,7 +210,7 @@ def test_the_size_limit_of_a_push_is_in_bytes_of_the_payload() -> None:
         size(longest + 1)
 
 
-def test_all_tries_of_a_push_have_one_collapse_id_and_other_messages_have_different_ids() -> None:
+def test_all_attempts_of_a_push_have_one_collapse_id_and_other_messages_have_different_ids() -> None:
     assert identity(push().key) == identity(push(attempt=2, body="changed").key) == ID
     keys = [Key("p-1", "push"), Key("p-2", "push"), Key("p-1", "mail"), Key("1", "push\0p-")]
     assert len({identity(key) for key in keys}) == 4

@@ -111,7 +111,7 @@ def test_the_time_to_live_of_a_push_ends_when_the_push_expires(expires_at: str, 
     ("expires_at", "seconds"),
     [("2026-11-21T09:01:00Z", 60), ("2026-11-21T08:00:00Z", 1), ("2027-11-21T09:00:00Z", 2_419_200)],
 )
-def test_a_push_to_an_ios_app_by_fcm_expires_at_the_same_time(
+def test_a_push_that_fcm_passes_to_an_ios_app_expires_when_the_message_expires(
     content: dict[str, Any], expires_at: str, seconds: int
 ) -> None:
     fcm = payloads(published(expires_at=expires_at, **content)["Message"])["GCM"]
@@ -121,7 +121,7 @@ def test_a_push_to_an_ios_app_by_fcm_expires_at_the_same_time(
     assert "apns-expiration" not in fcm["fcmV1Message"]["message"]["apns"]["headers"]
 
 
-def test_an_endpoint_is_created_for_a_token_before_the_push_and_the_ledger_keeps_its_arn() -> None:
+def test_an_endpoint_is_created_for_a_device_token_before_the_push_and_the_outcome_has_its_arn() -> None:
     sns = Sns()
     sns_push = push_adapter(sns)
     request = sns_push.prepare(push(**TO_TOKEN))
@@ -132,7 +132,7 @@ def test_an_endpoint_is_created_for_a_token_before_the_push_and_the_ledger_keeps
     assert set(payloads(sns.calls[1][1]["Message"])) == {"default", "GCM"}
 
 
-def test_a_push_to_an_endpoint_records_no_endpoint_arn() -> None:
+def test_the_outcome_of_a_push_to_an_endpoint_does_not_contain_the_endpoint_arn() -> None:
     assert outcome_at_sns() == Sent("sns-1")
 
 
@@ -155,7 +155,7 @@ def test_an_existing_endpoint_of_a_device_token_is_used_even_if_its_attributes_d
         ("Throttling", "Rate exceeded", 400, Retry),
     ],
 )
-def test_a_push_is_not_published_if_no_endpoint_can_be_created_for_its_token(
+def test_a_push_is_not_published_if_an_endpoint_cannot_be_created_for_its_device_token(
     code: str, text: str, status: int, kind: type[Outcome]
 ) -> None:
     sns = Sns(create=[client_error(code, text, status)])
@@ -172,7 +172,7 @@ def test_after_a_server_error_while_creating_an_endpoint_the_push_is_not_publish
     assert len(sns.calls) == 1
 
 
-def test_for_a_push_that_is_too_large_no_endpoint_is_created() -> None:
+def test_an_endpoint_is_not_created_for_a_push_that_is_too_large() -> None:
     sns = Sns()
     with pytest.raises(Invalid, match=r"^body: makes a payload of"):
         push_adapter(sns).prepare(push(**TO_TOKEN, body="x" * 5000))
@@ -268,5 +268,5 @@ def test_without_a_response_of_sns_the_outcome_is_unknown_and_the_submit_is_not_
     assert len(sns.calls) == 1
 
 
-def test_a_push_to_a_token_is_checked_against_the_stages_applications() -> None:
+def test_the_contract_of_the_push_adapter_has_the_stages_applications() -> None:
     assert push_adapter(Sns()).contract.applications == tuple(APPLICATIONS)

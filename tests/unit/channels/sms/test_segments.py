@@ -79,7 +79,7 @@ def test_the_segments_of_each_prefix_of_a_text_are_counted_in_whole_characters(t
         assert segments_of(text[:end]) == Segments(count, encoding)
 
 
-def test_only_the_characters_of_the_alphabet_and_its_extension_are_in_gsm_7() -> None:
+def test_only_characters_of_the_gsm_7_alphabet_and_its_extension_are_encoded_in_gsm_7() -> None:
     characters = map(chr, range(0x11000))
     assert {each for each in characters if segments_of(each).encoding == "GSM-7"} == {*GSM, *ESCAPED}
 
@@ -101,7 +101,7 @@ def test_a_character_outside_of_gsm_7_changes_the_encoding_to_ucs_2(character: s
     assert segments_of(character).encoding == "UCS-2"
 
 
-def test_the_ledger_gets_the_number_of_segments_and_the_encoding_of_a_text() -> None:
+def test_the_facts_about_a_text_are_its_number_of_segments_and_its_encoding() -> None:
     assert checked("text", "a" * 161, 2).facts == {"segments": 2, "encoding": "GSM-7"}
 
 

@@ -89,7 +89,7 @@ def test_a_text_submitted_by_a_crashed_worker_is_looked_up_and_not_sent_again(
     ("on_unknown", "methods", "status"),
     [("hold", ["GET", "GET"], "failed"), ("resend", ["GET", "GET", "POST"], "sent")],
 )
-def test_if_twilio_redacts_numbers_the_setting_decides_and_a_second_text_is_listed(
+def test_if_twilio_redacts_numbers_the_setting_on_unknown_decides_whether_a_text_is_sent_again(
     load_sms: Load,
     aws: Aws,
     twilio_server: ScriptedServer,

@@ -40,7 +40,7 @@ def test_an_sms_request_has_the_number_the_text_and_the_reference_of_the_message
     assert request.facts == {"segments": 1, "encoding": "GSM-7"}
 
 
-def test_phone_numbers_of_texts_are_parsed_for_the_region_of_the_settings() -> None:
+def test_the_contract_of_the_sms_adapter_has_the_default_region_of_the_settings() -> None:
     assert sms_adapter_of(default_region="US").contract.default_region == "US"
     assert sms_adapter_of().contract.default_region == ""
 
@@ -133,7 +133,7 @@ def test_the_key_of_media_in_the_payload_bucket_may_have_blanks(aws: Aws) -> Non
         ("s3://elsewhere/cat.jpg", "is outside the payload bucket"),
     ],
 )
-def test_a_message_with_missing_media_is_refused_and_the_error_has_the_index_of_the_media(
+def test_a_message_with_media_missing_or_outside_the_payload_bucket_is_refused_with_their_index(
     aws: Aws, ref: str, sentence: str
 ) -> None:
     reason = refusal_of_sms(sms_adapter_of(aws=aws), media_urls=[MEDIA, ref])

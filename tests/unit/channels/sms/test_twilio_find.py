@@ -93,6 +93,7 @@ def test_a_message_created_in_the_second_of_the_try_is_found_although_dates_are_
 
 def test_a_look_up_finds_a_message_sent_from_another_number_of_the_stage() -> None:
     assert evidence_at_twilio(message_page(listed_message(**{"from": FROM}))) == Sent("SM1", FACTS)
+    assert evidence_at_twilio(message_page(listed_message(**{"from": "+15555550188"}))) == Sent("SM1", FACTS)
 
 
 def test_a_look_up_returns_the_oldest_matching_message_even_among_messages_of_the_same_second() -> None:
@@ -179,7 +180,7 @@ def test_a_look_up_of_a_message_with_a_template_ignores_listed_messages_that_can
     assert evidence_at_twilio(message_page(message), of=RENDERED, other_ids=("SM-known",)) == NotFound()
 
 
-def test_if_twilio_lists_no_message_a_message_with_a_template_was_not_sent() -> None:
+def test_if_twilios_list_is_empty_a_look_up_of_a_message_with_a_template_returns_not_found() -> None:
     assert evidence_at_twilio(message_page(), of=RENDERED) == NotFound()
 
 

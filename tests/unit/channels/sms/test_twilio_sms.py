@@ -158,18 +158,20 @@ def test_a_refusal_by_twilio_that_may_concern_one_destination_or_all_is_undecide
 @pytest.mark.parametrize(
     ("code", "is_gone"), [(21614, True), (21635, True), (21610, False), (21211, False), (21612, False)]
 )
-def test_a_text_to_a_landline_or_an_unsubscribed_number_is_rejected(code: int, is_gone: bool) -> None:
+def test_a_rejection_by_twilio_reports_whether_the_number_is_gone_or_has_opted_out(
+    code: int, is_gone: bool
+) -> None:
     outcome, _ = submit_to_twilio(error_of_twilio(code))
     assert isinstance(outcome, Rejected)
     assert (outcome.gone, outcome.opted_out, outcome.undecided) == (is_gone, code == 21610, False)
 
 
-def test_the_reason_of_a_refusal_of_a_newer_service_is_its_detail() -> None:
+def test_the_reason_of_a_refusal_in_twilios_newer_error_format_is_its_detail() -> None:
     outcome, _ = submit_to_twilio(Answer(400, {"code": 21606, "title": "Bad", "detail": "From is not yours"}))
     assert outcome == Misconfigured("Twilio answered 400 (21606): From is not yours")
 
 
-def test_a_message_that_a_code_throttles_waits_as_long_as_twilio_requests() -> None:
+def test_a_message_that_twilio_throttles_waits_as_long_as_the_retry_after_header_requests() -> None:
     outcome, _ = submit_to_twilio(Answer(400, error_of_twilio(30001).body, {"Retry-After": "7"}))
     assert isinstance(outcome, Retry)
     assert outcome.after == 7

@@ -124,3 +124,4 @@ def test_only_the_new_key_signs_if_the_old_value_is_not_a_valid_key(clock: FakeC
     secrets.rotate(KEY, clock.now)
     headers = signer(secrets, clock).headers(HOST, "msg_1", BODY)
     assert len(headers["webhook-signature"].split(" ")) == 1
+    assert headers == signer(Secrets(KEY), clock).headers(HOST, "msg_1", BODY)

@@ -102,7 +102,9 @@ def test_a_response_with_status_410_ends_the_message_without_retry(clock: FakeCl
 
 
 @pytest.mark.parametrize("code", [103, 301, 302, 307, 400, 401, 404, 408, 409, 413, 429, 500, 503, 599])
-def test_after_a_response_with_any_other_status_the_webhook_is_retried(clock: FakeClock, code: int) -> None:
+def test_a_webhook_is_retried_after_a_response_with_a_status_other_than_2xx_or_410(
+    clock: FakeClock, code: int
+) -> None:
     assert outcome_at_receiver(clock, code) == Retry(f"hooks.example answered {code}")
 
 

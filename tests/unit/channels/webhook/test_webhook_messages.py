@@ -88,7 +88,9 @@ def test_the_log_contains_neither_the_urls_path_and_query_nor_the_payload(
     assert not [text for text in ("orders", "token=", "a body", "password@") if text in lines]
 
 
-def test_a_payload_nested_too_deeply_stops_no_other_webhook_of_the_batch(webhooks: MakeWebhooks) -> None:
+def test_a_webhook_with_a_too_deeply_nested_payload_does_not_stop_other_webhooks_of_its_batch(
+    webhooks: MakeWebhooks,
+) -> None:
     deep = '{"id": "w-2", "event_type": "webhook", "url": "https://hooks.example/1", "payload": %s}'
     for levels in (600, 800, 900):
         post = webhooks()
