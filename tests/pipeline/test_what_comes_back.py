@@ -211,7 +211,7 @@ def test_a_device_that_sns_disabled_gets_pushes_again_after_its_suppression_is_l
         ("soft", "undelivered", False),
     ],
 )
-def test_a_mail_to_a_simulator_address_of_ses_gets_the_status_that_the_address_stands_for(
+def test_a_mail_to_a_simulator_address_of_ses_gets_the_status_of_that_address(
     pipeline: Pipeline, course: str, status: str, marked: bool
 ) -> None:
     address = f"{course}+pipeline@simulator.amazonses.com"

@@ -9,6 +9,8 @@ from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, wraps
+from itertools import groupby
+from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -38,6 +40,44 @@ Position = tuple[Any, ...]
 Operation = Callable[..., dict[str, Any]]
 
 
+class Items(dict[Position, Item]):
+    """Items of a table by their position. Until the next write, lists in the order of a key are kept: a query
+    of page after page would otherwise sort the whole table for each page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lists: dict[tuple[str, ...], dict[Any, list[tuple[Position, Item]]]] = {}
+
+    def __setitem__(self, position: Position, item: Item) -> None:
+        self._lists.clear()
+        super().__setitem__(position, item)
+
+    def remove(self, position: Position) -> None:
+        """Remove the item at a position, if there is one."""
+        self._lists.clear()
+        self.pop(position, None)
+
+    def clear(self) -> None:
+        self._lists.clear()
+        super().clear()
+
+    def in_order(self, keys: tuple[str, ...], partition: object = None) -> list[tuple[Position, Item]]:
+        """Return the items with these keys in their order, each with the values of the keys.
+
+        With `partition`, only the items with this value of the first key.
+        """
+        if keys not in self._lists:
+            keyed = (item for item in self.values() if all(name in item for name in keys))
+            entries = ((tuple(scalar(item[name]) for name in keys), item) for item in keyed)
+            ordered = sorted(entries, key=_FIRST)
+            by_partition = {value: [*items] for value, items in groupby(ordered, lambda entry: entry[0][0])}
+            self._lists[keys] = {None: ordered, **by_partition}
+        return self._lists[keys].get(partition, [])
+
+
+_FIRST = itemgetter(0)
+
+
 @dataclass(frozen=True)
 class Write:
     """A valid put, update or deletion, before it is applied."""
@@ -58,7 +98,7 @@ class Write:
 
     def store(self, item: Item | None) -> None:
         if item is None:
-            self.table.items.pop(self.position, None)
+            self.table.items.remove(self.position)
         else:
             self.table.items[self.position] = item
 
@@ -71,7 +111,7 @@ class Table:
             each["AttributeName"]: each["AttributeType"] for each in definition["AttributeDefinitions"]
         }
         self.indexes = {each["IndexName"]: each for each in definition.get("GlobalSecondaryIndexes", ())}
-        self.items: dict[Position, Item] = {}
+        self.items = Items()
         self.about: dict[str, Any] = {"CreationDateTime": datetime.now(UTC)}
         """Fields of the response of DescribeTable, except for the table's name and size."""
 
@@ -366,7 +406,7 @@ class InMemoryDynamoDB:
         position = table.position(request["Key"])
         old = table.items.get(position)
         _requirement(request)(old)
-        table.items.pop(position, None)
+        table.items.remove(position)
         return _returned(request, old, None)
 
     @_operation(f"{_CONDITIONAL} Key UpdateExpression ReturnValues")
@@ -417,21 +457,19 @@ class InMemoryDynamoDB:
         if index := self._index(request, table):
             order = (*_keys(index), *table.keys)
             shown = _shown(index, order)
-        segment, total = request.get("Segment", 0), request.get("TotalSegments", 1)
-        standing = sorted(
-            (
-                (tuple(scalar(item[name]) for name in order), item)
-                for position, item in table.items.items()
-                if all(name in item for name in order) and keys.holds(item, values)
-                if total == 1 or zlib.crc32(str(position[0]).encode()) % total == segment
-            ),
-            key=lambda each: each[0],
-            reverse=not request.get("ScanIndexForward", True),
-        )
+        alias = keys.equals.get(order[0])
+        standing = table.items.in_order(order, None if alias is None else scalar(values[alias]))
         if start := request.get("ExclusiveStartKey"):
             last = tuple(scalar(start[name]) for name in order)
             ahead = request.get("ScanIndexForward", True)
             standing = [each for each in standing if (each[0] > last if ahead else each[0] < last)]
+        standing = [each for each in standing if keys.holds(each[1], values)]
+        if (total := request.get("TotalSegments", 1)) > 1:
+            at = len(order) - len(table.keys)  # an index's keys precede those of the table
+            ours = request["Segment"]
+            standing = [each for each in standing if zlib.crc32(str(each[0][at]).encode()) % total == ours]
+        if not request.get("ScanIndexForward", True):
+            standing.reverse()
         read = _read(standing, request.get("Limit"))
         found = [_part(_part(item, shown), wanted) for _, item in read if only.holds(item, values)]
         reply: dict[str, Any] = {"Count": len(found), "ScannedCount": len(read)}
@@ -557,7 +595,7 @@ def _check_mentions(request: Mapping[str, Any], mentioned: frozenset[str]) -> No
     names, values = request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues")
     if values is not None and not values:
         raise Refusal("ExpressionAttributeValues must not be empty")
-    if mentioned != {*(names or ()), *(values or ())}:
+    if mentioned != (names or {}).keys() | (values or {}).keys():
         odd = sorted(mentioned.symmetric_difference({*(names or ()), *(values or ())}))
         raise Refusal(f"Names or values are given and unused in expressions, or not defined: {odd}")
 

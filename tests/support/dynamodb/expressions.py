@@ -7,6 +7,7 @@ call.
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from moto.dynamodb import comparisons
@@ -37,10 +38,13 @@ Operand = Callable[[Item, Values], Value | None]
 
 
 class Condition(NamedTuple):
-    """A function that tests an item, and the aliases of names and values that the text mentions."""
+    """A function that tests an item, the aliases of names and values that the text mentions, and the values'
+    aliases by the attributes that have to equal them.
+    """
 
     holds: Callable[[Item, Values], bool]
     mentions: frozenset[str] = frozenset()
+    equals: Mapping[str, str] = MappingProxyType({})
 
 
 class Update(NamedTuple):
@@ -71,7 +75,17 @@ def condition(text: str | None, names: Names) -> Condition:
     except (MockValidationException, KeyError, ValueError) as error:
         raise Refusal(f"Invalid expression: {error}: {text}") from None
     found = (*parser.expr_attr_names_found, *parser.expr_attr_values_found)
-    return Condition(_test(tree), frozenset(each for each in found if each[0] in "#:"))
+    return Condition(_test(tree), frozenset(each for each in found if each[0] in "#:"), dict(_equals(tree)))
+
+
+def _equals(tree: Any) -> Iterator[tuple[str, str]]:
+    match tree:
+        case comparisons.OpAnd():
+            yield from (*_equals(tree.lhs), *_equals(tree.rhs))
+        case comparisons.OpEqual(
+            lhs=comparisons.AttributePath(path=[str(name)]), rhs=comparisons.AttributeValue(value=alias)
+        ):
+            yield name, str(alias)
 
 
 def _ordered(holds: Callable[[Any, Any], bool]) -> Callable[[Value | None, Value | None], bool]:
