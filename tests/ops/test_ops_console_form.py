@@ -149,7 +149,7 @@ def test_the_sentence_about_reachable_recipients_depends_on_the_limits_of_the_st
     assert said in form.reach(site, channel)
 
 
-def test_the_preview_of_an_sms_has_normalized_white_space_and_the_reason_of_its_encoding(
+def test_the_preview_of_an_sms_has_normalised_white_space_and_the_reason_of_its_encoding(
     site: Site, stage: Stage
 ) -> None:
     stage.functions.environments = {**stage.functions.environments, "send-sms": {}}

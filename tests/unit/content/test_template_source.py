@@ -20,7 +20,7 @@ def write(root: Path, content: bytes, name: str = "a/body.txt") -> None:
 
 
 @pytest.mark.parametrize("absolute", [True, False])
-def test_the_byte_order_mark_of_a_template_file_is_dropped_and_its_line_ends_are_normalized(
+def test_the_byte_order_mark_of_a_template_file_is_dropped_and_its_line_ends_are_normalised(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, absolute: bool
 ) -> None:
     write(tmp_path, BOM + b"Dear {{ name }}\r\n\r\nBye\rAda \xc3\xa9")
