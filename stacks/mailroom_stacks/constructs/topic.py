@@ -49,7 +49,7 @@ def event_key(scope: Construct, settings: Settings) -> kms.Key:
 
 def event_key_by_name(scope: Construct, settings: Settings) -> kms.IKey:
     """Return the key for a stack that is deployed after the stack of the key. It is found by its name instead
-    of a reference, because the stack of the alarms is created last (not tried on AWS)."""
+    of a reference, because the app creates the stack of the alarms last (not tried on AWS)."""
     return kms.Alias.from_alias_name(scope, "EventKey", _alias(settings))
 
 
