@@ -134,7 +134,7 @@ def test_every_job_of_a_workflow_has_a_time_limit(workflow: Path) -> None:
     assert all(0 < job["timeout-minutes"] <= 60 for job in jobs if "uses" not in job)
 
 
-def test_all_tests_run_on_the_oldest_python_of_the_commands_and_on_that_of_the_functions() -> None:
+def test_the_workflow_check_runs_tests_on_the_oldest_python_and_on_that_of_the_functions() -> None:
     oldest = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
     job = parsed(ROOT / ".github/workflows/check.yml")["jobs"]["test"]
     assert job["strategy"]["matrix"]["python"] == [oldest.removeprefix(">="), PYTHON]
@@ -313,7 +313,7 @@ def test_the_makefile_installs_every_package_by_hash() -> None:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda file: file.stem)
-def test_the_lock_file_of_a_function_has_versions_of_requirements_txt_and_its_in_file_pins_none(
+def test_a_functions_lock_file_has_the_versions_of_requirements_txt_and_its_in_file_pins_nothing(
     function: Path,
 ) -> None:
     locked = PINNED.findall(function.with_suffix(".txt").read_text())
@@ -330,7 +330,7 @@ def test_requirements_dev_txt_includes_requirements_txt_and_adds_only_other_pack
     assert tools.keys() & dict(PINNED.findall(PINS.read_text())).keys() == set()
 
 
-def test_dependency_updates_find_every_file_with_pins_and_ignore_lock_files() -> None:
+def test_renovate_finds_every_file_with_pins_and_ignores_lock_files() -> None:
     configuration = json.loads((ROOT / ".github" / "renovate.json").read_text())
     patterns = [
         re.compile(each.strip("/")) for each in configuration["pip_requirements"]["managerFilePatterns"]

@@ -152,7 +152,7 @@ def modules(handler: str) -> list[str]:
 
 
 @every_handler
-def test_a_handler_imports_each_package_of_its_bundle_and_otherwise_only_packages_of_lambda(
+def test_a_lambda_handler_imports_all_modules_of_its_bundle_and_otherwise_only_those_of_lambda(
     built: dict[str, Path], handler: str
 ) -> None:
     """At last the process imports every module of the library in the bundle, and handles an event."""
@@ -190,7 +190,7 @@ def test_a_handler_imports_each_package_of_its_bundle_and_otherwise_only_package
     assert {*borrowed.splitlines()} <= RUNTIME | HERE_ALONE
 
 
-def test_the_bundle_of_the_fax_sender_contains_the_modules_that_sending_needs(
+def test_the_bundle_of_send_fax_contains_the_modules_that_sending_needs(
     built: dict[str, Path],
 ) -> None:
     folder = built["send_fax"]

@@ -169,7 +169,7 @@ def test_a_mail_in_the_console_cannot_make_the_browser_connect_to_another_server
             elsewhere.accept()
 
 
-def test_another_server_does_not_get_the_consoles_cookie_and_its_forms_are_refused(
+def test_a_server_on_another_port_does_not_get_the_consoles_cookie_and_cannot_post_a_form_to_it(
     stage: Stage, page: Any
 ) -> None:
     """A server of another port does not get the cookie. Its page is of the same site, so a form that it sends
@@ -247,7 +247,9 @@ def test_a_live_update_leaves_an_opened_list_of_recipients_open(stage: Stage, pa
     expect(page.locator("details[open]").filter(has_text="p7@example.com")).to_have_count(1)
 
 
-def test_a_page_whose_structure_has_changed_is_reloaded(stage: Stage, page: Any) -> None:
+def test_a_live_update_reloads_a_page_of_the_console_whose_structure_has_changed(
+    stage: Stage, page: Any
+) -> None:
     stage.put(**mail_to_ada("one-id"))
     page.goto("./message?id=one-id")
     expect(page.locator(".status").first).to_be_visible()

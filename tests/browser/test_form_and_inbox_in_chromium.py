@@ -70,7 +70,7 @@ def test_a_mail_can_be_sent_from_the_form_with_the_keyboard_alone(page: Any) -> 
     expect(page.get_by_role("listitem").filter(has_text="grace@example.com")).to_contain_text("Welcome")
 
 
-def test_the_form_shows_a_refusal_at_the_invalid_field(page: Any) -> None:
+def test_the_form_to_send_a_mail_shows_why_an_address_is_invalid_at_its_field(page: Any) -> None:
     page.goto("./send?channel=mail")
     page.get_by_label("To", exact=False).first.fill("ada@")
     page.get_by_role("button", name="Look at it first").click()
@@ -81,7 +81,7 @@ def test_the_form_shows_a_refusal_at_the_invalid_field(page: Any) -> None:
 
 
 @pytest.mark.usefixtures("delivered")
-def test_the_inbox_shows_texts_in_a_conversation_attempts_of_faxes_and_signatures_of_webhooks(
+def test_the_inbox_shows_sms_as_a_conversation_attempts_of_faxes_and_checked_webhook_signatures(
     page: Any,
 ) -> None:
     page.goto("./inbox?channel=sms")
@@ -99,7 +99,7 @@ def test_the_inbox_shows_texts_in_a_conversation_attempts_of_faxes_and_signature
 
 
 @pytest.mark.usefixtures("delivered")
-def test_the_inbox_adds_new_messages_and_keeps_its_opened_details_and_the_focus(
+def test_the_inbox_adds_new_messages_without_closing_opened_details_or_moving_the_focus(
     page: Any, stage: Stage
 ) -> None:
     page.goto("./inbox?channel=push")
@@ -156,7 +156,7 @@ def test_the_page_of_a_template_sends_a_test_mail_that_arrives_in_the_inbox(page
     expect(page.locator("main")).to_contain_text("X-Mailroom-Test")
 
 
-def test_the_form_shows_the_mail_of_a_template_while_its_variables_are_typed(page: Any) -> None:
+def test_the_form_previews_the_mail_of_a_template_while_somebody_types_its_variables(page: Any) -> None:
     page.goto("./send?channel=mail")
     page.get_by_label("To", exact=True).fill("ada@example.com")
     for field in ("Subject", "Text"):
@@ -173,7 +173,7 @@ def test_the_form_shows_the_mail_of_a_template_while_its_variables_are_typed(pag
     expect(page.get_by_label("To", exact=True)).to_have_value("ada@example.com")
 
 
-def test_a_mail_to_a_wrong_address_can_be_sent_to_another_one_with_an_edited_list_variable(
+def test_the_form_sends_a_copy_of_a_mail_to_another_address_with_an_edited_list_variable(
     page: Any, stage: Stage
 ) -> None:
     followers = {"first_name": "Ada", "new_followers": 2, "followers": ["Grace", "Mary"]}

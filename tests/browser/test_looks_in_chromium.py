@@ -78,7 +78,9 @@ def itemized() -> Iterator[str]:
     shutil.rmtree(folder)
 
 
-def test_the_rows_of_a_list_variable_stay_within_their_form(stage: Stage, wide: Any, itemized: str) -> None:
+def test_the_input_rows_of_a_list_variable_are_not_wider_than_their_form(
+    stage: Stage, wide: Any, itemized: str
+) -> None:
     lines = [{"what": "Tea", "quantity": 1, "colour": "green", "price": "3.20"}] * 2
     order = mail_to_ada("rows-1", template=itemized, order="1", lines=lines)
     del order["subject"], order["text"]
@@ -110,7 +112,9 @@ MIDDLES = """row => [...row.querySelectorAll("th, .button, button, input:not([ty
 
 
 @pytest.mark.parametrize("path", ["/lanes", "/dead-letters"])
-def test_the_title_and_the_controls_of_a_row_are_on_one_line(stage: Stage, wide: Any, path: str) -> None:
+def test_a_row_of_lanes_or_dead_letters_has_its_title_and_its_controls_on_one_line(
+    stage: Stage, wide: Any, path: str
+) -> None:
     stage.bury("mail", mail_to_ada("aligned", attempt=1))
     wide.goto(f".{path}")
     middles = wide.locator("tbody tr").first.evaluate(MIDDLES)
@@ -139,7 +143,7 @@ def focused(page: Any) -> str:
     return str(page.evaluate("document.activeElement.textContent || document.activeElement.id"))
 
 
-def test_keys_focus_the_search_move_through_rows_open_a_message_and_close_an_opened_section(
+def test_the_console_has_keys_to_search_move_through_rows_open_a_message_and_close_a_section(
     stage: Stage, wide: Any
 ) -> None:
     for number in range(3):
@@ -170,7 +174,9 @@ def test_keys_focus_the_search_move_through_rows_open_a_message_and_close_an_ope
     assert wide.evaluate("document.activeElement === document.body")
 
 
-def test_filters_are_folded_on_a_phone_with_their_number_and_open_on_a_wide_screen(page: Any) -> None:
+def test_the_filters_of_messages_are_folded_under_their_number_on_a_phone_and_open_on_a_wide_screen(
+    page: Any,
+) -> None:
     page.set_viewport_size(PHONE)
     page.goto("./messages?status=sent&event_type=mail&template=")
     field = page.get_by_label("Template")

@@ -108,7 +108,7 @@ def test_the_preferences_page_saves_choices_even_if_scripts_are_disabled(
         expect(switch(page, "New followers")).to_have_attribute("aria-checked", "false")
 
 
-def test_one_button_switches_every_topic_off_and_each_switch_turns_its_topic_on_again(
+def test_one_button_of_the_preferences_page_turns_every_topic_off_and_a_switch_turns_one_on_again(
     chromium: Any, links: dict[str, str]
 ) -> None:
     with opened(chromium, links["dan"]) as page:
@@ -118,6 +118,7 @@ def test_one_button_switches_every_topic_off_and_each_switch_turns_its_topic_on_
         expect(page.get_by_role("button", name="Nothing but what I must get")).to_be_focused()
         switch(page, "Offers").click()
         expect(switch(page, "Offers")).to_have_attribute("aria-checked", "true")
+        expect(switch(page, "News")).to_have_attribute("aria-checked", "false")
 
 
 def test_the_preferences_page_disables_the_switch_of_a_topic_that_was_switched_off_elsewhere(

@@ -90,7 +90,7 @@ def test_the_teams_console_shows_why_a_person_got_nothing(desk: Asker) -> None:
     desk.shows("bounced", whole="d.nothing@example.com")
 
 
-def test_the_teams_console_shows_why_texts_with_codes_are_late(desk: Asker) -> None:
+def test_the_teams_console_shows_why_sms_messages_with_codes_are_late(desk: Asker) -> None:
     desk.click("#of-sms")
     desk.shows("Too Many Requests")
 
@@ -119,7 +119,9 @@ def test_the_teams_console_shows_why_a_person_got_two_mails(desk: Asker) -> None
     desk.shows("2 messages of one day have the same template and subject", "d-two-1", "d-two-2")
 
 
-def test_the_teams_console_shows_when_a_text_came_in_and_when_it_was_sent(desk: Asker) -> None:
+def test_the_teams_console_shows_when_an_sms_message_reached_mailroom_and_when_it_was_sent(
+    desk: Asker,
+) -> None:
     desk.find("+1 617 555 1778")
     desk.click(".stream a")
     desk.shows("d-late", "came in", "sent", whole="+16175551778")
@@ -160,7 +162,9 @@ def test_the_teams_console_lists_dead_letters_and_the_command_that_resends_them(
     desk.shows("mailroom messages resend --dead-letters mail")
 
 
-def test_the_teams_console_shows_that_messages_of_a_run_remain_and_how_long_they_take(desk: Asker) -> None:
+def test_the_teams_console_shows_that_messages_of_a_run_remain_and_how_long_sending_them_takes(
+    desk: Asker,
+) -> None:
     menu(desk, "/campaigns")
     desk.click("main a[href*='campaign=weekly-followers']")
     run = desk.page.get_by_role("region", name="Run d-go")

@@ -39,7 +39,9 @@ def test_the_console_shows_why_a_person_got_two_mails(further_desk: Desk) -> Non
     )
 
 
-def test_the_console_shows_when_a_text_came_in_and_when_it_was_sent(further_desk: Desk) -> None:
+def test_the_console_shows_when_an_sms_message_reached_mailroom_and_when_it_was_sent(
+    further_desk: Desk,
+) -> None:
     further_desk.stage.put(
         id="n-late", event_type="sms", to="+16175551777", text="Hello", send_at="2026-01-01T00:00:00Z"
     )
@@ -48,7 +50,7 @@ def test_the_console_shows_when_a_text_came_in_and_when_it_was_sent(further_desk
     further_desk.shows("n-late", "came in", "sent")
 
 
-def test_the_console_stops_mails_to_an_old_address_and_leaves_texts(further_desk: Desk) -> None:
+def test_the_console_suppresses_only_the_channel_mail_for_a_persons_old_address(further_desk: Desk) -> None:
     further_desk.stage.put(**mail_to_ada("n-old", to="old@example.com"))
     further_desk.find("old@example.com")
     further_desk.click("#person")
@@ -61,7 +63,7 @@ def test_the_console_stops_mails_to_an_old_address_and_leaves_texts(further_desk
     expect(further_desk.page.locator(".switches li.off b")).to_have_text("mail")
 
 
-def test_the_console_exports_the_recipients_who_did_not_get_a_mailing_as_csv(
+def test_the_console_exports_as_csv_which_recipients_did_not_get_a_templates_mail(
     further_desk: Desk, tmp_path: Path
 ) -> None:
     news = {"event_type": "mail", "template": "weekly-followers", "topic": "followers", **FOLLOWERS}
@@ -105,7 +107,7 @@ def test_the_console_shows_who_stopped_a_run_of_a_campaign_and_why(further_desk:
     further_desk.stage.mailroom("lane", "resume", "mail", "bulk")
 
 
-def test_the_console_sends_selected_messages_again_with_a_corrected_link(further_desk: Desk) -> None:
+def test_the_console_sends_corrected_copies_of_the_selected_messages(further_desk: Desk) -> None:
     for number in range(4):
         further_desk.stage.put(
             **mail_to_ada(f"n-link-{number}", to="link@example.com", text="See https://example.com/prces")
@@ -143,7 +145,9 @@ def test_the_console_shows_why_all_mails_to_one_domain_bounce(further_desk: Desk
     further_desk.shows("3 messages", "bounced", "p1@closed.example")
 
 
-def test_the_console_shows_that_messages_of_a_run_remain_and_how_long_they_take(further_desk: Desk) -> None:
+def test_the_console_shows_that_messages_of_a_run_remain_and_how_long_sending_them_takes(
+    further_desk: Desk,
+) -> None:
     further_desk.stage.mailroom("lane", "pause", "mail", "bulk", "--why", "The test needs time")
     further_desk.stage.mailroom("campaign", "start", "weekly-followers", "--run", "n-go", "--new", "--yes")
     menu(further_desk, "/campaigns")

@@ -100,7 +100,9 @@ def test_the_console_shows_why_a_person_got_no_mail(desk: Desk) -> None:
     assert "bounced" in desk.asks("messages", "list", "ada.nothing@example.com")
 
 
-def test_the_console_sends_a_mail_with_a_list_variable_to_a_corrected_address(desk: Desk) -> None:
+def test_the_console_sends_a_copy_of_a_mail_to_another_address_with_an_edited_list_variable(
+    desk: Desk,
+) -> None:
     wrong = {"id": "q-typo", "event_type": "mail", "to": "rejected+typo@simulator.amazonses.com"}
     desk.stage.put(**wrong, template="weekly-followers", topic="followers", **FOLLOWERS)
     desk.find("q-typo")
@@ -116,7 +118,7 @@ def test_the_console_sends_a_mail_with_a_list_variable_to_a_corrected_address(de
     assert "q-typo-again-" in sent
 
 
-def test_the_console_shows_why_texts_with_codes_are_late(desk: Desk) -> None:
+def test_the_console_shows_why_sms_messages_with_codes_are_late(desk: Desk) -> None:
     for at, area in enumerate((201, 202, 203, 205, 206, 207, 208, 209, 210, 212)):
         number = f"+1{area}5550150"  # throttled each time
         desk.stage.put(id=f"q-code-{at}", event_type="sms", to=number, text="Your code is 123456.")
@@ -144,7 +146,7 @@ def test_the_console_finds_the_message_of_a_forwarded_correlation_id(desk: Desk)
     assert "ada-order-41" in desk.asks("messages", "list", reference)
 
 
-def test_the_console_stops_texts_to_a_person_and_leaves_mails(desk: Desk) -> None:
+def test_the_console_suppresses_only_the_channel_sms_for_a_persons_number(desk: Desk) -> None:
     desk.stage.put(id="q-bob", event_type="sms", to="+16175551239", text="Hello, Bob")
     desk.find("(617) 555-1239")
     desk.click("#person")
@@ -169,7 +171,9 @@ def test_the_console_erases_a_person_and_shows_a_receipt(desk: Desk) -> None:
     assert '"by"' in desk.asks("people", "erase", "dora@example.com", "--yes", "--json")
 
 
-def test_the_console_stops_a_run_and_shows_it_as_done_after_a_command_has_continued_it(desk: Desk) -> None:
+def test_the_console_stops_a_run_and_shows_it_as_done_after_campaign_start_has_started_it_again(
+    desk: Desk,
+) -> None:
     desk.stage.mailroom("lane", "pause", "mail", "bulk", "--why", "The test needs time")
     desk.stage.mailroom("campaign", "start", "weekly-followers", "--run", "q-run", "--new", "--yes")
     desk.click("header nav a[href$='/campaigns']")

@@ -17,7 +17,7 @@ KINDS = sorted(page.stem for page in (ROOT / "docs" / "alarms").glob("*.md"))
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_every_link_has_an_existing_target(path: str) -> None:
+def test_every_relative_link_of_a_documentation_page_has_an_existing_target(path: str) -> None:
     for target in Page(path).links():
         if re.match(r"[a-z]+:", target):
             assert target.startswith("https://"), target
@@ -30,7 +30,7 @@ def test_every_link_has_an_existing_target(path: str) -> None:
             assert anchor in anchors, f"{path}: {target}"
 
 
-def test_every_promise_on_the_page_never_twice_links_to_its_tests() -> None:
+def test_each_promise_on_the_page_never_twice_has_a_row_that_links_to_its_tests() -> None:
     page = Page("docs/explanation/never-twice.md").prose
     promises = re.findall(r"^(\d)\. \*\*", page, re.M)
     shown = re.findall(r"^\| (\d) \| \[[^]]+]\(\.\./\.\./tests/(?:unit|faults|pipeline)/", page, re.M)
@@ -38,7 +38,7 @@ def test_every_promise_on_the_page_never_twice_links_to_its_tests() -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_every_make_target_that_a_page_names_exists(path: str) -> None:
+def test_every_make_target_that_a_documentation_page_names_exists(path: str) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
     page = Page(path)
     lines = [*page.command_lines(), *(span.split() for span in page.spans())]
@@ -47,7 +47,7 @@ def test_every_make_target_that_a_page_names_exists(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_every_code_block_is_valid_in_its_language(path: str) -> None:
+def test_every_python_json_toml_and_shell_block_of_a_documentation_page_can_be_parsed(path: str) -> None:
     for block in Page(path).blocks("python", "json", "toml", "sh"):
         try:
             _read(block)
@@ -55,7 +55,7 @@ def test_every_code_block_is_valid_in_its_language(path: str) -> None:
             raise AssertionError(f"{path}: {block.text}") from error
 
 
-def test_every_word_of_the_glossary_links_to_the_file_that_defines_it() -> None:
+def test_every_word_of_the_glossary_is_unique_and_has_a_link() -> None:
     rows = re.findall(r"^\| (.+?) \| .+ \|$", Page("docs/reference/words.md").prose, re.M)
     links = [re.fullmatch(r"\[([a-z ]+)\]\(\.\./[\w/.]+\)", row) for row in rows if row != "word"]
     words = [link[1] for link in links if link]
@@ -64,7 +64,7 @@ def test_every_word_of_the_glossary_links_to_the_file_that_defines_it() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_alarms_page_has_the_same_sections_and_a_command_and_is_listed_on_the_operate_page(
+def test_each_page_of_an_alarm_has_the_five_sections_a_command_and_a_link_from_the_operate_page(
     kind: str,
 ) -> None:
     page = Page(f"docs/alarms/{kind}.md")

@@ -26,7 +26,7 @@ def test_every_folder_with_python_code_is_on_the_page_about_architecture() -> No
     assert {each for each in folders if not each.startswith(".")} <= drawn | {"checkov", "cdk.out"}
 
 
-def test_the_page_lists_the_steps_of_an_attempt_in_the_order_of_their_numbers() -> None:
+def test_the_page_about_architecture_lists_the_steps_of_an_attempt_in_their_order() -> None:
     steps = re.findall(r'"""\d\. (\w+)', inspect.getsource(Attempt))
     assert len(steps) == 6
     assert f"through six steps: {', '.join(steps).lower()}." in " ".join(PAGE.text.split())

@@ -77,7 +77,7 @@ def _fault(command: Command) -> str:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_every_command_of_the_aws_cli_exists_with_its_options(path: str) -> None:
+def test_every_aws_command_that_a_documentation_page_names_exists_with_its_options(path: str) -> None:
     faults = {fault for command in _commands(Page(path)) if (fault := _fault(command))}
     assert faults == set()
 
@@ -103,7 +103,7 @@ def test_the_check_of_the_documentation_finds_an_unknown_command_or_option(
 
 
 @pytest.mark.parametrize("path", READ_FIRST)
-def test_the_pages_at_which_people_begin_name_the_version_of_the_aws_cli_before_its_first_command(
+def test_each_page_for_beginners_names_version_2_of_the_aws_cli_before_its_first_aws_command(
     path: str,
 ) -> None:
     text = " ".join(Page(path).text.split())

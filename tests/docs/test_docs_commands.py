@@ -18,14 +18,14 @@ COMMAND = typer.main.get_command(app)
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_every_command_in_a_block_is_valid(path: str) -> None:
+def test_every_mailroom_command_in_a_code_block_of_the_documentation_is_valid(path: str) -> None:
     for words in Page(path).command_lines():
         if words and words[0] in NAMES:
             _parse(words[1:], path)
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_every_command_in_the_prose_exists_with_its_options(path: str) -> None:
+def test_every_mailroom_command_in_the_prose_of_the_documentation_exists_with_its_options(path: str) -> None:
     for span in Page(path).spans():
         name, _, command = span.partition(" ")
         if name in NAMES and command:
@@ -59,5 +59,5 @@ def _parse(words: Sequence[str], where: str) -> None:
         raise AssertionError(f"{where}: mailroom {' '.join(words)}: {error}") from error
 
 
-def test_the_page_of_commands_equals_the_output_of_help() -> None:
+def test_the_page_of_commands_equals_the_generated_help_of_every_mailroom_command() -> None:
     assert commands_page.PAGE.read_text() == commands_page.whole_page(), "run: make schema"

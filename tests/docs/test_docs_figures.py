@@ -143,13 +143,15 @@ QUOTED = {
 
 
 @pytest.mark.parametrize("page", QUOTED)
-def test_a_page_quotes_figures_dates_and_commits_as_recorded(page: str) -> None:
+def test_a_documentation_page_quotes_the_recorded_figures_dates_and_commits_of_measurements(
+    page: str,
+) -> None:
     text = " ".join(Page(page).text.replace("**", "").split())
     missing = [quote for quote in QUOTED[page]() if quote not in text]
     assert not missing, "\n".join(("not on the page:", *missing))
 
 
-def test_each_date_with_a_commit_on_a_page_is_that_of_a_recorded_measurement() -> None:
+def test_each_date_with_a_commit_in_the_documentation_is_that_of_a_recorded_measurement() -> None:
     recorded = {
         *STAMPS.values(),
         *(stamp(each["measured"]) for each in (CHAOS, RESEND, BOTH, PROOF, ORDERS, SUITE)),
@@ -159,7 +161,7 @@ def test_each_date_with_a_commit_on_a_page_is_that_of_a_recorded_measurement() -
     } <= recorded
 
 
-def test_the_picture_of_chaos_shows_the_recorded_run() -> None:
+def test_the_picture_of_the_chaos_run_contains_the_recorded_date_and_counts() -> None:
     assert f"<!-- seconds; measured {CHAOS['measured']} -->" in PICTURE
     assert (
         f"<!-- {CHAOS['messages']:,} messages, {CHAOS['kills']} processes killed: {CHAOS['lost']} lost, "

@@ -66,7 +66,7 @@ def _values(call: ast.Call) -> Iterator[ast.expr]:
     [item for page in PAGES for item in (*_typed(page), *_plain(page))],
     ids=lambda item: f"{item['event_type']}-{item['id']}",
 )
-def test_each_item_in_the_documentation_is_valid_for_dispatch_and_the_schema_of_its_channel(
+def test_each_message_item_in_the_documentation_passes_dispatch_and_the_schema_of_its_channel(
     item: Item,
 ) -> None:
     assert parse(item, CONTRACTS).key.id == item["id"]
@@ -74,12 +74,12 @@ def test_each_item_in_the_documentation_is_valid_for_dispatch_and_the_schema_of_
 
 
 @pytest.mark.parametrize("items", [_typed, _plain])
-def test_each_channel_has_an_example_for_the_shell_and_one_for_python(items: Any) -> None:
+def test_the_page_about_messages_has_a_shell_and_a_python_example_of_each_channel(items: Any) -> None:
     assert {item["event_type"] for item in items(MESSAGES)} == set(CONTRACTS)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
-def test_each_page_for_producers_puts_an_item(page: Page) -> None:
+def test_each_page_for_producers_has_an_example_of_a_message_item(page: Page) -> None:
     assert [*_typed(page), *_plain(page)]
 
 
@@ -88,7 +88,7 @@ def test_the_page_about_transactions_creates_the_outbox_table_as_mailroom_define
 
 
 @pytest.mark.parametrize("language", ["typescript", "java"])
-def test_an_example_in_another_language_has_the_table_and_the_condition_of_the_clients_entry(
+def test_a_typescript_or_java_example_has_the_table_and_the_put_condition_of_the_python_client(
     language: str,
 ) -> None:
     (block,) = TRANSACTIONS.blocks(language)

@@ -39,7 +39,7 @@ def test_the_page_keep_codes_fast_states_the_configured_delay_of_a_code_after_a_
     assert f"{MAX_CPU_SECONDS} s of CPU time, which is {slowest:.1f} s with {row.memory_mb} MB." in joined
 
 
-def test_a_page_quotes_the_price_of_smaller_batches_and_the_rate_below_which_they_are_smaller() -> None:
+def test_two_pages_state_the_computed_price_of_small_batches_and_the_rates_at_which_they_occur() -> None:
     settings = load(STAGES, "prod")
     text = Page("docs/reference/limits.md").text
     row = next(row for row in settings.lane_rows() if row.queue == "mail")

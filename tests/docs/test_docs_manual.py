@@ -34,13 +34,13 @@ def docs_output(*words: str) -> str:
     return result.stdout
 
 
-def test_every_page_that_a_text_of_the_product_names_exists() -> None:
+def test_each_documentation_page_that_an_output_text_of_the_product_names_exists() -> None:
     named = {(path, name) for path, text in product_texts().items() for name in NAMED.findall(text)}
     assert len(named) > 20
     assert [(path, name) for path, name in sorted(named) if name_of(name) not in docs.pages()] == []
 
 
-def test_sentences_of_the_product_do_not_mention_files_that_an_installation_lacks() -> None:
+def test_a_sentence_of_the_product_does_not_name_a_page_by_its_path_in_the_repository() -> None:
     wrong = [
         path for path, text in product_texts().items() if re.search(r"(?<![\w/.])docs/[\w/-]+\.md", text)
     ]
@@ -80,7 +80,7 @@ def test_the_command_docs_shows_a_page_with_all_its_headings() -> None:
         assert heading.replace("`", "") in text
 
 
-def test_the_command_docs_prints_a_file_unchanged_or_its_path() -> None:
+def test_the_command_docs_prints_a_json_file_unchanged_and_its_path_with_the_option_path() -> None:
     file = ROOT / "docs" / "reference" / "support.policy.json"
     assert docs_output("support.policy.json") == file.read_text()
     assert docs_output("support.policy.json", "--path") == f"{file}\n"

@@ -12,7 +12,7 @@ from tests.support.docs_pages import Page
 FAX_GATEWAY = Page("docs/how-to/come-from-fax-gateway.md")
 
 
-def test_the_documented_program_moves_each_fax_once_into_the_group_of_its_number(
+def test_the_documented_program_moves_each_fax_once_from_the_old_queue_to_its_numbers_fifo_group(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (program,) = FAX_GATEWAY.blocks("python")

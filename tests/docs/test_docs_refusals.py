@@ -16,11 +16,11 @@ def refusal_rows() -> Iterator[tuple[str, Row]]:
             yield from table.items()
 
 
-def test_the_page_of_refusals_is_generated_from_the_tables() -> None:
+def test_the_page_of_refusals_equals_the_page_generated_from_the_tables_of_refusals() -> None:
     assert refusals_page.PAGE.read_text() == refusals_page.whole_page(), "run: make schema"
 
 
-def test_each_fault_has_its_results_on_the_page() -> None:
+def test_the_page_of_refusals_has_exactly_the_faults_to_which_a_provider_refusal_is_assigned() -> None:
     assert {row.fault for _, row in refusal_rows()} == set(refusals_page.FAULTS)
 
 

@@ -34,7 +34,7 @@ def strings(file: Path) -> Iterator[str]:
             yield node.value
 
 
-def test_every_command_in_a_sentence_of_the_wheel_is_valid() -> None:
+def test_every_mailroom_command_in_a_string_of_the_wheels_code_is_valid() -> None:
     commands = {
         (command or example, file)
         for file in FILES

@@ -7,7 +7,7 @@ from tests.support.docs_pages import docs_pages
 from tests.support.site import indented, without_links_to_code
 
 
-def test_the_navigation_has_each_page_once() -> None:
+def test_the_navigation_of_the_documentation_site_has_each_page_once() -> None:
     paths = re.findall(r"^ +- (?:[\w ]+: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
     assert sorted(paths) == sorted(page.path for page in docs_pages())
 

@@ -73,7 +73,9 @@ def test_the_first_template_of_the_documentation_renders_with_its_example(
     assert found.html == "<p>Dear Ada, your plan is <b>team</b>.</p>"
 
 
-def test_the_example_of_the_page_renders_in_the_chosen_language(template_folder: TemplateFolder) -> None:
+def test_the_example_on_the_page_about_templates_renders_in_the_language_of_its_locale(
+    template_folder: TemplateFolder,
+) -> None:
     (template_folder.root / "mail/welcome/fr/body.txt").write_text("Bonjour")
     assert preview_welcome(template_folder, locale="fr-CA").subject == "Bienvenue"
 
@@ -104,7 +106,7 @@ def test_the_layout_on_the_page_about_templates_renders_with_the_blocks_of_a_tem
         ({"plan": 0}, "{{ plan }}", "0"),
     ],
 )
-def test_a_template_renders_the_default_of_a_missing_variable_and_null_as_an_empty_text(
+def test_a_template_renders_a_missing_variable_as_its_default_and_null_as_an_empty_string(
     template_folder: TemplateFolder, attributes: dict[str, object], source: str, written: str
 ) -> None:
     (template_folder.root / "mail/welcome/body.txt").write_text(source)
@@ -112,7 +114,7 @@ def test_a_template_renders_the_default_of_a_missing_variable_and_null_as_an_emp
     assert TemplateFolder(template_folder.root).look(item).text == written
 
 
-def test_the_page_lists_the_filters_tests_functions_and_methods_of_templates() -> None:
+def test_the_page_about_templates_lists_exactly_the_filters_tests_functions_and_methods_that_exist() -> None:
     section = PAGE.text.partition("### What a template may use")[2].partition("\n###")[0]
     listed = {
         kind: set(re.findall(r"`([a-z]+)`", names))
@@ -164,7 +166,7 @@ def here(source: str, part: str = "a.txt", **variables: Any) -> str:
 
 
 @pytest.mark.parametrize(("there", "gives_there", "instead", "gives"), ROWS)
-def test_the_differences_from_jinja2_are_those_of_the_table(
+def test_each_row_of_the_table_of_differences_from_jinja2_is_true_of_both_engines(
     there: str, gives_there: str, instead: str, gives: str
 ) -> None:
     there, instead = there.replace("¦", "|"), instead.replace("¦", "|")

@@ -88,7 +88,7 @@ def post_entries(
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
-def test_a_request_sent_again_after_any_crash_puts_each_message_once(
+def test_an_api_request_that_is_repeated_after_a_crash_at_any_call_puts_each_message_once(
     bucket: Any, new_world: NewWorld, side: Side
 ) -> None:
     whole = new_world()
@@ -116,7 +116,7 @@ ENDS = ["accepted", "refused", "accepted", "accepted", "accepted", "existed", "c
 
 @pytest.mark.parametrize("dies", [True, False])
 @pytest.mark.parametrize("side", ["before", "after"])
-def test_a_request_that_crashes_in_one_of_several_threads_puts_each_message_once_if_it_is_repeated(
+def test_an_api_request_with_a_crash_in_one_of_its_threads_puts_each_message_once_if_repeated(
     bucket: Any, new_world: NewWorld, side: Side, *, dies: bool
 ) -> None:
     whole = Threads(dies=dies)
@@ -165,7 +165,7 @@ def day_of(world: World, s3: Any) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
-def test_the_daily_count_of_a_caller_is_never_below_the_recipients_put_wherever_a_request_crashes(
+def test_a_callers_daily_count_includes_every_recipient_put_wherever_its_api_request_crashes(
     bucket: Any, new_world: NewWorld, monkeypatch: pytest.MonkeyPatch, side: Side
 ) -> None:
     first, again = ["accepted", "accepted", "conflict"], ["existed", "existed", "conflict"]
@@ -222,7 +222,9 @@ def test_a_cancelled_message_is_never_sent_wherever_the_cancel_request_crashes_b
         assert world.end("later") == "cancelled: cancelled", where
 
 
-def test_a_cancel_and_a_concurrent_claim_never_both_succeed(bucket: Any, new_world: NewWorld) -> None:
+def test_a_cancel_request_and_a_senders_concurrent_claim_of_a_message_do_not_both_succeed(
+    bucket: Any, new_world: NewWorld
+) -> None:
     """Whoever writes first decides, and the other learns of it."""
     ends, refusals = set(), set()
     for at in call_numbers(partial(world_with_waiting, new_world, 100), lambda world: cancel(world, bucket)):

@@ -87,7 +87,7 @@ def persons(world: StopWorld) -> set[str]:
 
 @pytest.mark.parametrize("act", ["stop", "pause"])
 @pytest.mark.parametrize("received", [0, 1, 2])
-def test_a_run_that_is_stopped_or_paused_corrected_and_started_again_sends_only_the_new_content(
+def test_a_run_that_is_corrected_during_a_stop_or_pause_and_started_again_sends_only_new_content(
     act: str, received: int
 ) -> None:
     world = composed_world(35)
@@ -243,7 +243,7 @@ def change_attributes(world: StopWorld, **attributes: Any) -> None:
     ids=["callback", "too late", "address"],
 )
 @pytest.mark.parametrize("collected", [False, True])
-def test_a_message_of_a_later_start_that_dispatch_refuses_ends_as_failed(
+def test_a_message_that_dispatch_refuses_after_its_run_was_started_again_ends_as_failed(
     attributes: dict[str, str], collected: bool
 ) -> None:
     world = StopWorld(3)
@@ -260,7 +260,7 @@ def test_a_message_of_a_later_start_that_dispatch_refuses_ends_as_failed(
     assert statuses(world) == {"failed invalid": 3}
 
 
-def test_a_scheduled_message_of_a_later_start_that_expires_in_an_outage_of_release_ends_as_failed() -> None:
+def test_a_scheduled_message_of_a_restarted_run_that_expires_while_release_is_down_ends_as_failed() -> None:
     world = StopWorld(3)
     world.begin()
     world.campaign.deliver(COLLECT, 1)
@@ -275,7 +275,7 @@ def test_a_scheduled_message_of_a_later_start_that_expires_in_an_outage_of_relea
     assert statuses(world) == {"failed invalid": 3}
 
 
-def test_a_chunk_of_a_later_start_becomes_a_dead_letter_if_its_ledger_items_may_have_expired() -> None:
+def test_a_chunk_of_people_of_a_restarted_run_is_a_dead_letter_if_its_ledger_items_may_have_expired() -> None:
     world = composed_world(3)
     world.play_on()
     assert count_contents(world) == {"first": 3}
@@ -288,7 +288,7 @@ def test_a_chunk_of_a_later_start_becomes_a_dead_letter_if_its_ledger_items_may_
     assert (len(world.ses.accepted), len(world.queues.dead[AUDIENCE])) == (3, 1)
 
 
-def test_a_copy_of_a_message_of_an_earlier_start_does_not_cancel_its_resend_after_an_opt_out() -> None:
+def test_a_copy_from_a_runs_earlier_start_does_not_cancel_the_resend_of_an_opted_out_message() -> None:
     world = composed_world(1)
     body = json.loads(world.queues.messages[BULK][0].body)
     key, run = key_of(body), world.campaign.run()
@@ -305,7 +305,7 @@ def test_a_copy_of_a_message_of_an_earlier_start_does_not_cancel_its_resend_afte
     assert statuses(world) == {"sent": 1}
 
 
-def test_a_later_start_sends_the_first_of_two_entries_with_one_key_on_different_pages() -> None:
+def test_a_restarted_run_sends_the_first_of_two_audience_entries_with_one_key_on_different_pages() -> None:
     world = composed_world(3)
     world.stop()
     world.campaign.definition = structs.replace(world.campaign.definition, page_size=1)
@@ -323,7 +323,7 @@ def test_a_later_start_sends_the_first_of_two_entries_with_one_key_on_different_
     assert (count_contents(world), world.campaign.run().conflicts) == ({"corrected": 1}, 1)
 
 
-def test_release_ends_the_waits_of_an_earlier_start_of_a_run_even_if_the_lane_has_work_for_minutes() -> None:
+def test_release_ends_the_waits_of_a_runs_earlier_start_even_if_the_lanes_queue_is_long() -> None:
     world = composed_world(150)
     world.pause()
     world.clock.now += FRESH

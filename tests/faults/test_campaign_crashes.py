@@ -118,7 +118,7 @@ def test_a_run_whose_queue_messages_were_lost_is_completed_if_it_is_started_agai
     check_one_message_each(world, "again", 2)
 
 
-def test_second_copies_of_a_campaigns_queue_messages_have_no_effect(new_campaign_world: NewWorld) -> None:
+def test_a_second_copy_of_each_queue_message_of_a_run_has_no_effect(new_campaign_world: NewWorld) -> None:
     world = prepared(new_campaign_world)
     send = world.queues.send_message_batch
 

@@ -69,7 +69,7 @@ def test_a_deleted_run_shares_no_message_id_with_the_next_run_of_the_same_name(
 
 
 @pytest.mark.parametrize("puts_at_once", [1, 4])
-def test_a_foreign_message_under_an_id_of_a_run_is_kept_and_counted_as_a_conflict(
+def test_a_run_keeps_a_foreign_message_that_has_one_of_its_message_ids_and_counts_a_conflict(
     new_campaign_world: NewWorld, caplog: pytest.LogCaptureFixture, puts_at_once: int
 ) -> None:
     world = new_campaign_world(puts_at_once=puts_at_once)
@@ -84,7 +84,7 @@ def test_a_foreign_message_under_an_id_of_a_run_is_kept_and_counted_as_a_conflic
     assert world.dead() == 0  # no time would mend it
 
 
-def test_people_of_an_unknown_run_get_no_message_and_their_chunks_become_dead_letters_soon(
+def test_people_of_a_deleted_run_do_not_get_messages_and_their_chunks_are_dead_letters_in_a_minute(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()

@@ -66,7 +66,7 @@ def test_a_run_goes_on_if_at_least_one_message_of_its_first_page_has_not_failed(
     assert (world.run().state, world.run().trouble, world.dead(), tallies.looks) == ("collected", "", 0, 1)
 
 
-def test_the_first_page_is_checked_again_if_some_messages_have_no_outcome(
+def test_collect_checks_a_runs_first_page_again_while_some_of_its_messages_have_no_outcome(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
@@ -74,7 +74,7 @@ def test_the_first_page_is_checked_again_if_some_messages_have_no_outcome(
     assert (world.run().state, tallies.looks) == ("stopped", 3)
 
 
-def test_a_run_is_collected_if_messages_still_have_no_outcome_after_the_last_check(
+def test_a_run_goes_on_if_messages_of_its_first_page_have_no_outcome_after_the_last_check(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
@@ -84,7 +84,7 @@ def test_a_run_is_collected_if_messages_still_have_no_outcome_after_the_last_che
     assert 900 < world.clock.now - before < 1000
 
 
-def test_checks_of_the_first_page_during_a_pause_do_not_count(new_campaign_world: NewWorld) -> None:
+def test_a_pause_of_a_run_does_not_use_up_the_checks_of_its_first_page(new_campaign_world: NewWorld) -> None:
     world = new_campaign_world()
     world.tallies = Tallies(*[{"scheduled": 10}] * (2 * LOOKS), {"failed": 10})
     world.start()
@@ -99,7 +99,7 @@ def test_checks_of_the_first_page_during_a_pause_do_not_count(new_campaign_world
     assert world.run().state == "stopped"
 
 
-def test_a_run_stops_if_each_message_failed_although_some_people_got_no_message(
+def test_a_run_stops_if_each_message_of_its_first_page_failed_although_some_people_got_none(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()

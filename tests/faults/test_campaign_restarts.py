@@ -130,7 +130,7 @@ WORLDS = {"in the queue": in_queue, "in the line": in_line, "paused": world_of_p
 
 
 @pytest.mark.parametrize("make", WORLDS.values(), ids=WORLDS)
-def test_a_restarted_run_sends_each_person_one_message_wherever_a_function_crashes_while_it_cancels(
+def test_a_restarted_run_sends_each_person_one_message_wherever_a_function_that_cancels_crashes(
     make: Callable[[], StopWorld],
 ) -> None:
     for world, where in stops(begin_and_stop(make), send_and_release, least=2):
@@ -168,7 +168,7 @@ RACERS: dict[str, Act] = {
 
 @pytest.mark.parametrize("make", WORLDS.values(), ids=WORLDS)
 @pytest.mark.parametrize("racer", RACERS.values(), ids=RACERS)
-def test_a_restarted_run_sends_each_person_one_message_whichever_function_runs_before_a_call_of_compose(
+def test_a_restarted_run_sends_each_person_one_message_whatever_runs_before_any_call_of_compose(
     make: Callable[[], StopWorld], racer: Act
 ) -> None:
     for world, where in each_entry(begin_and_start_again(make), compose, racer):
@@ -176,7 +176,7 @@ def test_a_restarted_run_sends_each_person_one_message_whichever_function_runs_b
 
 
 @pytest.mark.parametrize("make", WORLDS.values(), ids=WORLDS)
-def test_a_restarted_run_sends_each_person_one_message_if_it_is_composed_while_messages_are_cancelled(
+def test_a_run_that_is_restarted_while_its_messages_are_cancelled_sends_each_person_one_message(
     make: Callable[[], StopWorld],
 ) -> None:
     for world, where in each_entry(begin_and_stop(make), send_and_release, start_and_compose):

@@ -126,7 +126,7 @@ class Corrected:
 
 
 @pytest.mark.parametrize("seconds", [0, 300, 86_400])
-def test_a_cancelled_message_of_a_run_that_is_started_again_is_sent_with_new_content_at_its_new_time(
+def test_a_cancelled_message_of_a_restarted_run_is_sent_with_its_new_content_at_its_new_time(
     seconds: int,
 ) -> None:
     world = stopped_world()

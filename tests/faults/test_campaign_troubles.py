@@ -31,7 +31,7 @@ from tests.support.faults.outside import ses_error
 NewWorld = Callable[..., CampaignWorld]
 
 
-def test_only_a_person_for_whom_compose_fails_ends_in_a_dead_letter_and_the_others_get_messages(
+def test_a_chunk_with_a_person_for_whom_compose_fails_is_a_dead_letter_and_others_get_messages(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
@@ -44,7 +44,7 @@ def test_only_a_person_for_whom_compose_fails_ends_in_a_dead_letter_and_the_othe
     assert '"p9"' not in letter.body
 
 
-def test_a_database_that_is_down_is_queried_once_per_chunk_and_not_once_per_person(
+def test_compose_calls_a_campaign_whose_database_is_down_once_per_chunk_and_not_once_per_person(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = new_campaign_world()
@@ -64,7 +64,7 @@ def test_a_database_that_is_down_is_queried_once_per_chunk_and_not_once_per_pers
     assert len(world.mailbox()) == 10
 
 
-def test_all_chunks_become_dead_letters_without_a_message_if_compose_fails_for_everybody(
+def test_all_chunks_of_a_run_become_dead_letters_and_nobody_gets_a_message_if_compose_always_fails(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
@@ -96,6 +96,7 @@ def test_a_run_that_is_stopped_while_a_page_is_collected_ends_within_a_second_wi
         world.deliver(AUDIENCE)
     assert world.clock.now - started <= 1
     assert "CollectErrors" not in counted
+    assert (world.run().state, world.dead()) == ("stopped", 0)
     assert world.mailbox() == {}
 
 
@@ -155,7 +156,7 @@ def test_a_second_run_of_a_campaign_puts_another_message_for_each_person(
     assert "weekly#second#p3" in ids
 
 
-def test_a_run_that_exceeds_max_pages_ends_in_a_dead_letter_and_records_the_reason(
+def test_a_run_with_more_pages_than_max_pages_leaves_a_dead_letter_and_records_the_reason(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world(People(10), structs.replace(WEEKLY, max_pages=2))
@@ -210,7 +211,7 @@ def test_an_invalid_chunk_becomes_a_dead_letter_and_valid_chunks_are_composed(
     assert len(world.mailbox()) == 10
 
 
-def test_an_audience_that_cannot_be_read_is_recorded_as_trouble_of_the_run_and_read_again_later(
+def test_a_run_records_that_its_audience_cannot_be_read_and_reads_it_again_later(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = new_campaign_world()
@@ -245,7 +246,7 @@ def test_an_invalid_audience_leads_to_a_dead_letter_and_the_run_records_the_reas
     assert world.run().state == "collecting"
 
 
-def test_a_page_that_another_worker_has_claimed_is_retried_when_the_lease_ends(
+def test_collect_retries_a_page_that_another_worker_has_claimed_when_the_workers_lease_ends(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
@@ -283,7 +284,7 @@ def test_a_person_with_invalid_composed_attributes_gets_a_message_after_the_camp
     assert "p2" in world.mailbox()
 
 
-def test_a_404_response_for_one_person_does_not_stop_messages_to_other_people(
+def test_a_404_response_to_compose_for_one_person_does_not_stop_messages_to_other_people(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = new_campaign_world()
@@ -299,7 +300,7 @@ def test_a_404_response_for_one_person_does_not_stop_messages_to_other_people(
     assert world.mailbox().keys() == {f"p{at}" for at in range(10)} - {"p1"}
 
 
-def test_composed_messages_are_put_and_the_other_people_are_retried_if_the_function_runs_out_of_time(
+def test_compose_puts_its_finished_messages_and_retries_the_other_people_if_it_runs_out_of_time(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = new_campaign_world(People(3))
@@ -322,7 +323,7 @@ def test_composed_messages_are_put_and_the_other_people_are_retried_if_the_funct
     assert world.dead() == 0
 
 
-def test_a_chunk_is_composed_by_a_later_invocation_if_too_little_time_is_left(
+def test_compose_leaves_a_chunk_of_people_to_a_later_invocation_if_too_little_time_is_left(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
@@ -387,7 +388,9 @@ def test_a_run_that_is_stopped_while_a_page_is_read_stays_stopped(
     assert world.calls()["page"] == 1
 
 
-def test_a_run_whose_messages_have_expired_ends_with_the_reason(new_campaign_world: NewWorld) -> None:
+def test_a_run_whose_messages_have_expired_ends_as_expired_and_records_the_reason(
+    new_campaign_world: NewWorld,
+) -> None:
     world = new_campaign_world(People(10), structs.replace(WEEKLY, expires_after_hours=24))
     world.clock.now = epoch("2026-11-19T12:00:00Z")
     world.start()
@@ -432,7 +435,7 @@ def test_invalid_and_repeated_people_of_a_campaigns_module_are_refused_and_other
     assert run.faults[0].startswith("person 2 of a page, column (key): is empty")
 
 
-def test_a_message_to_a_person_who_opts_out_before_a_second_start_ends_as_opted_out(
+def test_a_message_to_a_person_who_opts_out_before_the_runs_second_start_ends_as_opted_out(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()

@@ -19,7 +19,7 @@ def opt_out(world: StopWorld, by: By) -> None:
         preferences.opt_out(address(f"p{number}"), "news", by)
 
 
-def test_an_opt_out_during_a_campaign_holds_for_each_batch_that_reads_the_choices_after_it() -> None:
+def test_a_sender_does_not_submit_a_batch_whose_choices_it_reads_after_the_recipients_opt_out() -> None:
     """A sender reads the choices of a batch right before it submits the batch. So only a batch that was read
     already is sent."""
     ends: set[int] = set()

@@ -59,7 +59,7 @@ def deliver(staged: Staged[World]) -> None:
     staged.world.settle()
 
 
-def test_corrections_that_were_stopped_anywhere_and_are_repeated_are_each_sent_once(
+def test_a_correct_command_that_stops_at_any_call_and_is_repeated_sends_each_correction_once(
     new_world: NewWorld,
 ) -> None:
     for staged, where in stops(partial(sent_once, new_world), correct, least=len(IDS)):

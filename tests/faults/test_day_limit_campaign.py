@@ -61,7 +61,7 @@ def collect_once(world: DayWorld) -> None:
     world.campaign.deliver(COLLECT, 1)
 
 
-def test_a_page_beyond_the_daily_limit_waits_as_a_new_queue_message_and_its_run_states_until_when() -> None:
+def test_a_page_of_a_run_beyond_the_daily_limit_waits_in_a_new_queue_message_until_a_recorded_time() -> None:
     world = full()
     collect_once(world)
     assert {"get_item", "send_message_batch", "update_item"} <= {*world.outside.calls}
@@ -75,7 +75,7 @@ def test_a_page_beyond_the_daily_limit_waits_as_a_new_queue_message_and_its_run_
     assert Counter(name for _, name in world.accepted()) == Counter(f"p{at}" for at in range(6))
 
 
-def test_each_person_of_a_page_that_waits_gets_one_message_wherever_collect_crashes() -> None:
+def test_each_person_of_a_page_beyond_the_daily_limit_gets_one_message_wherever_collect_crashes() -> None:
     for world, where in stops(full, collect_once):
         world.clock.now += 2 * DAY
         world.run(start=False)

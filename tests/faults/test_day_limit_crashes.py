@@ -57,7 +57,7 @@ def _is_code(request: dict[str, Any]) -> bool:
     return str(request["Destination"]["ToAddresses"][0]).startswith("code")
 
 
-def test_bulk_stays_within_its_part_of_the_daily_limit_and_no_message_is_lost_wherever_a_sender_crashes(
+def test_bulk_keeps_to_its_part_of_the_daily_limit_and_each_mail_is_sent_wherever_send_mail_crashes(
     new_world: NewWorld,
 ) -> None:
     begin = partial(limited, new_world)
@@ -88,7 +88,7 @@ def test_two_concurrent_bulk_workers_stay_within_the_bulk_part_of_the_daily_limi
         check_bulk_part(world, str(at))
 
 
-def test_a_bulk_worker_that_crashes_after_its_grant_uses_up_the_bulk_part_and_codes_are_still_sent(
+def test_a_bulk_worker_that_crashes_after_its_grant_uses_up_only_bulks_part_of_the_daily_limit(
     new_world: NewWorld,
 ) -> None:
     world = limited(new_world)

@@ -57,7 +57,7 @@ def check_marks(world: DeadLettersWorld, where: str) -> None:
     assert world.queues.hidden() == 0, where
 
 
-def test_stuck_messages_are_marked_and_dead_letters_are_kept_wherever_the_function_stops(
+def test_the_function_dead_letters_marks_stuck_messages_and_keeps_dead_letters_wherever_it_stops(
     new_world: NewWorld,
 ) -> None:
     undisturbed = new_world()
@@ -70,13 +70,15 @@ def test_stuck_messages_are_marked_and_dead_letters_are_kept_wherever_the_functi
         check_marks(world, where)
 
 
-def test_two_concurrent_invocations_mark_stuck_messages_and_keep_dead_letters(new_world: NewWorld) -> None:
+def test_two_concurrent_invocations_of_dead_letters_mark_stuck_messages_and_keep_dead_letters(
+    new_world: NewWorld,
+) -> None:
     """The schedule's pass begins while an alarm's is at any of its calls."""
     for world, where in each_entry(new_world, invoke_once, DeadLettersWorld.run_pass):
         check_marks(world, where)
 
 
-def test_a_message_redriven_during_an_invocation_is_not_marked_after_a_worker_has_claimed_it(
+def test_dead_letters_does_not_mark_a_message_that_was_redriven_and_claimed_during_its_invocation(
     new_world: NewWorld,
 ) -> None:
     for world, where in each_entry(new_world, invoke_once, redrive):

@@ -30,7 +30,7 @@ def check_sends(world: World, where: str) -> None:
     assert world.parts() == {}, where
 
 
-def test_valid_messages_are_sent_once_and_an_invalid_message_fails_if_dispatch_does_not_stop(
+def test_valid_messages_are_sent_once_and_an_invalid_message_fails_if_dispatch_runs_to_its_end(
     new_world: NewWorld,
 ) -> None:
     world = new_world()

@@ -56,7 +56,7 @@ def test_submitted_faxes_are_delivered_and_others_are_refused_after_their_sender
                 assert error.startswith(NOT_OURS), where
 
 
-def test_a_restriction_of_recipients_suppresses_only_faxes_and_attempts_that_were_not_submitted(
+def test_the_setting_recipients_only_suppresses_faxes_and_attempts_only_if_they_were_not_submitted(
     new_fax_world: NewFaxWorld,
 ) -> None:
     faxes = (
@@ -138,7 +138,7 @@ def test_a_fax_that_one_account_may_have_accepted_is_not_submitted_to_another_ac
 
 
 @pytest.mark.parametrize("then", [TELNYX, SIGNALWIRE], ids=["and stays", "and back"])
-def test_a_fax_with_a_lost_response_is_submitted_once_although_account_changes_and_workers_crash(
+def test_a_fax_with_a_lost_response_is_submitted_once_even_if_its_provider_changes_and_workers_die(
     new_fax_world: NewFaxWorld, then: Settings
 ) -> None:
     """SignalWire's response is lost; the stage moves to Telnyx, and the next worker crashes there, too."""

@@ -106,7 +106,7 @@ def test_copies_of_a_fax_with_different_retry_counts_are_sent_as_one_fax(new_fax
 
 
 @pytest.mark.parametrize("attempts", [1, 2])
-def test_a_late_copy_of_an_earlier_attempt_causes_no_further_submit(
+def test_a_late_copy_of_a_failed_faxs_earlier_attempt_is_not_submitted(
     new_fax_world: NewFaxWorld, attempts: int
 ) -> None:
     world = new_fax_world()

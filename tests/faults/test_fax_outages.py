@@ -18,7 +18,7 @@ def run_sender(world: FaxWorld, times: int) -> None:
         world.send_fax()
 
 
-def test_a_fax_to_a_line_that_is_always_busy_fails_after_its_last_attempt_without_a_dead_letter(
+def test_a_fax_to_an_always_busy_line_fails_after_its_last_attempt_without_a_dead_letter(
     new_fax_world: NewFaxWorld,
 ) -> None:
     world = new_fax_world(20)
@@ -88,7 +88,7 @@ def test_a_submitted_fax_locks_its_line_for_the_longest_fax_time_whenever_the_le
     assert at > 100
 
 
-def test_a_fax_whose_sender_is_killed_at_every_poll_is_followed_to_its_end(
+def test_a_fax_whose_send_fax_is_killed_at_every_poll_is_delivered_without_a_further_submit(
     new_fax_world: NewFaxWorld,
 ) -> None:
     world = new_fax_world()
@@ -115,7 +115,7 @@ def test_a_fax_that_takes_several_invocations_is_submitted_once(new_fax_world: N
     assert world.found("slow")["attempts"] == 1
 
 
-def test_a_fax_received_too_often_before_its_submit_becomes_a_dead_letter_without_a_submit(
+def test_a_fax_received_too_often_before_its_submit_becomes_a_dead_letter_that_a_redrive_delivers(
     new_fax_world: NewFaxWorld,
 ) -> None:
     world = new_fax_world()

@@ -39,7 +39,7 @@ class ChoicesWorld:
         return int(people.change(event, {"recipient": ADA}, "shop")["statusCode"])
 
 
-def test_a_change_of_a_persons_choices_that_was_stopped_and_repeated_has_its_full_effect() -> None:
+def test_a_change_of_a_persons_choices_that_stops_at_any_call_and_is_repeated_has_its_full_effect() -> None:
     world = ChoicesWorld()
     assert world.change() == HTTPStatus.OK
     names, expected = [*world.outside.calls], world.preferences.choices(ADA)

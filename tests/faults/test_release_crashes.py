@@ -79,7 +79,7 @@ def check_times(world: World, where: str, reason: str) -> None:
 
 
 @of_each_reason
-def test_a_message_that_must_wait_is_sent_once_wherever_a_function_crashes_as_the_wait_begins(
+def test_a_message_that_must_wait_is_sent_once_wherever_the_function_that_begins_its_wait_crashes(
     new_world: NewWorld, reason: str
 ) -> None:
     for world, where in stops(partial(world_with_held, new_world, reason), hold):
@@ -95,7 +95,7 @@ def test_a_message_that_waited_is_sent_once_wherever_release_crashes(
 
 
 @of_time_and_line
-def test_the_end_of_a_wait_deletes_its_mark_its_stored_content_and_its_due_time(
+def test_the_end_of_a_messages_wait_deletes_the_waits_mark_stored_content_and_due_time(
     new_world: NewWorld, reason: str
 ) -> None:
     world = ready(new_world, reason)

@@ -83,7 +83,7 @@ def test_a_repair_scan_that_was_stopped_anywhere_and_runs_again_sends_each_messa
         check_repaired(staged.world, where)
 
 
-def test_two_operators_who_repair_at_the_same_time_send_each_message_once(new_world: NewWorld) -> None:
+def test_two_operators_who_repair_at_the_same_time_send_each_stuck_message_once(new_world: NewWorld) -> None:
     def whole(staged: Staged[World]) -> None:
         assert scanned(staged) is not None
 

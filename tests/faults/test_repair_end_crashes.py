@@ -82,7 +82,7 @@ def test_an_operator_can_settle_a_fax_whose_provider_is_down_while_a_worker_foll
 
 
 @both
-def test_a_provider_that_responds_again_too_late_does_not_change_the_operators_outcome(
+def test_a_provider_that_recovers_after_an_operator_settled_a_fax_does_not_change_its_outcome(
     new_fax_world: NewFaxWorld, word: Word
 ) -> None:
     world = followed_for_ever(new_fax_world)
@@ -97,7 +97,7 @@ def test_a_provider_that_responds_again_too_late_does_not_change_the_operators_o
 
 
 @both
-def test_a_repair_that_was_stopped_anywhere_and_runs_again_settles_the_fax_once(
+def test_a_settlement_of_a_fax_that_stops_at_any_call_and_is_repeated_gives_the_fax_one_outcome(
     new_fax_world: NewFaxWorld, word: Word
 ) -> None:
     for world, where in stops(partial(followed_for_ever, new_fax_world), lambda world: settled(world, word)):
@@ -107,7 +107,7 @@ def test_a_repair_that_was_stopped_anywhere_and_runs_again_settles_the_fax_once(
 
 
 @both
-def test_the_second_of_two_operators_cannot_settle_a_fax_with_another_outcome(
+def test_a_second_operator_cannot_settle_a_settled_fax_with_another_outcome(
     new_fax_world: NewFaxWorld, word: Word
 ) -> None:
     world = followed_for_ever(new_fax_world)

@@ -57,7 +57,7 @@ def test_a_resend_that_was_stopped_anywhere_and_runs_again_sends_each_message_on
         check_second_attempts(staged.world, where)
 
 
-def test_a_message_that_was_reopened_and_not_queued_is_sent_once_after_a_repair_scan(
+def test_a_message_that_a_crashed_resend_reopened_and_did_not_queue_is_sent_once_by_a_repair_scan(
     new_world: NewWorld,
 ) -> None:
     found = 0

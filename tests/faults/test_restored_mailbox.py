@@ -97,7 +97,9 @@ def loss(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Loss:
     return Loss(monkeypatch, tmp_path)
 
 
-def test_a_restored_message_without_a_ledger_item_is_listed_and_not_sent_again(loss: Loss) -> None:
+def test_a_restore_of_the_mailbox_lists_a_message_without_a_ledger_item_and_does_not_send_it(
+    loss: Loss,
+) -> None:
     ids = sorted(f"welcome-{number}" for number in range(100))
     loss.send(*ids)
     loss.forget()
@@ -170,7 +172,9 @@ def test_a_second_restore_copies_no_item_and_lists_the_same_messages(loss: Loss)
     assert loss.world.sends() == {"welcome": 1, "news": 1}
 
 
-def test_a_put_of_a_restored_item_gets_existed_and_a_put_of_a_changed_item_gets_conflict(loss: Loss) -> None:
+def test_a_producer_gets_existed_for_a_put_of_a_restored_item_and_conflict_if_it_is_changed(
+    loss: Loss,
+) -> None:
     item = mail("welcome")
     loss.world.put(item)
     loss.lose()
@@ -191,7 +195,7 @@ def test_a_restored_message_that_an_operator_resends_is_queued_without_the_resto
     assert sends(loss.world) == {"welcome": 2}
 
 
-def test_a_restore_prints_the_number_of_unknown_messages_20_of_their_ids_and_the_next_command(
+def test_a_restore_prints_the_number_and_20_ids_of_messages_without_ledger_items_and_a_command(
     loss: Loss,
 ) -> None:
     loss.send(*(f"welcome-{number}" for number in range(30)))
@@ -213,7 +217,7 @@ def test_a_restore_writes_no_file_of_message_ids_if_the_ledger_has_every_message
     assert [*tmp_path.iterdir()] == []
 
 
-def test_a_copy_of_a_restored_item_under_another_id_fails_with_a_reason(loss: Loss) -> None:
+def test_a_copy_of_a_restored_mailbox_item_under_another_id_fails_as_invalid(loss: Loss) -> None:
     loss.send("welcome")
     loss.lose()
     loss.restore()

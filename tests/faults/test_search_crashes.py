@@ -64,7 +64,7 @@ class SearchWorld:
         return places, dict(Tallies(self.dynamodb, SEARCH).of_run("spring", NAME, BEGUN))
 
 
-def test_each_message_is_indexed_and_counted_once_wherever_the_indexer_stops() -> None:
+def test_the_indexer_of_search_indexes_and_counts_each_message_once_wherever_it_stops() -> None:
     whole = SearchWorld()
     whole.index()
     rows, tally = whole.found()
@@ -74,7 +74,7 @@ def test_each_message_is_indexed_and_counted_once_wherever_the_indexer_stops() -
         assert world.found() == (rows, tally), where
 
 
-def test_a_status_that_changes_during_indexing_is_counted_as_the_new_status() -> None:
+def test_the_indexer_counts_a_message_by_its_new_status_if_the_status_changes_during_indexing() -> None:
     for world, where in each_entry(SearchWorld, SearchWorld.index, SearchWorld.bounce):
         world.index()  # the change has a record of its own
         assert world.found()[1] == {"sent": 2, "bounced": 1}, where
@@ -137,7 +137,7 @@ def test_a_run_with_too_many_bounces_is_paused_wherever_the_indexer_stops(
         assert pauses == ["RunsPaused"], where
 
 
-def test_after_a_crash_the_indexer_pauses_a_run_unless_it_had_paused_it_and_a_person_resumed_it() -> None:
+def test_the_indexer_pauses_a_run_after_a_crash_unless_a_person_resumed_it_after_its_earlier_pause() -> None:
     for world, where in stops(BadRunWorld, BadRunWorld.index_and_stop):
         was_paused = world.run.paused_by_itself
         world.runs.resume("spring", NAME, RESUMED)

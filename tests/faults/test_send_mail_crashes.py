@@ -70,7 +70,7 @@ def check_neighbours(world: World, where: str, begun: Container[str] = ()) -> No
 
 
 @pytest.mark.parametrize("on_unknown", ["resend", "hold"])
-def test_no_mail_is_sent_twice_wherever_the_sender_crashes_if_its_event_arrives(
+def test_a_mail_is_not_sent_twice_wherever_send_mail_crashes_if_the_providers_event_arrives(
     new_world: NewWorld, on_unknown: str
 ) -> None:
     for world, where, begun in each_stop_of_mail(new_world, on_unknown):
@@ -84,7 +84,7 @@ def test_no_mail_is_sent_twice_wherever_the_sender_crashes_if_its_event_arrives(
         check_neighbours(world, where, begun)
 
 
-def test_without_events_on_unknown_resend_repeats_at_most_a_mail_that_was_accepted_and_not_recorded(
+def test_on_unknown_resend_repeats_at_most_one_accepted_and_unrecorded_mail_if_events_are_missing(
     new_world: NewWorld,
 ) -> None:
     for world, where, begun in each_stop_of_mail(new_world, "resend"):
@@ -98,7 +98,7 @@ def test_without_events_on_unknown_resend_repeats_at_most_a_mail_that_was_accept
         check_neighbours(world, where, begun)
 
 
-def test_without_events_on_unknown_hold_sends_a_mail_at_most_once_and_records_unknown_outcomes(
+def test_on_unknown_hold_sends_a_mail_at_most_once_and_records_unknown_outcomes_without_events(
     new_world: NewWorld,
 ) -> None:
     held = 0
@@ -126,7 +126,7 @@ def test_a_provider_with_idempotency_keys_sends_each_mail_once_wherever_the_send
 
 
 @pytest.mark.parametrize("keyed", [False, True])
-def test_a_mail_takes_two_writes_of_the_ledger_with_each_provider(
+def test_send_mail_writes_the_ledger_twice_for_each_mail_whichever_provider_sends_it(
     new_world: NewWorld, *, keyed: bool
 ) -> None:
     world = new_world(keyed=keyed)

@@ -19,7 +19,7 @@ AWS, TWILIO = {"sms_provider": "aws"}, {"sms_provider": "twilio"}
         pytest.param({"account": "ours"}, {"account": "our new one"}, id="another account"),
     ],
 )
-def test_a_text_that_one_account_may_have_accepted_is_not_sent_by_another_account(
+def test_an_sms_message_that_one_account_may_have_accepted_is_not_sent_by_another_account(
     new_people_world: NewWorld, before: dict[str, Any], after: dict[str, Any]
 ) -> None:
     def begun() -> PeopleWorld:

@@ -89,14 +89,16 @@ def check_texts(world: PeopleWorld, where: str) -> None:
     assert not world.queues.dead[FEEDBACK], where
 
 
-def test_each_text_is_sent_once_and_gets_the_right_status_wherever_a_function_stops(
+def test_each_sms_message_is_sent_once_and_gets_its_right_status_wherever_a_function_stops(
     new_people_world: NewWorld,
 ) -> None:
     for world, where in each_stop(new_people_world, *TEXTS):
         check_texts(world, where)
 
 
-def test_a_text_to_a_number_that_was_reported_as_a_landline_is_suppressed(new_people_world: NewWorld) -> None:
+def test_an_sms_message_to_a_number_that_was_reported_as_a_landline_is_suppressed(
+    new_people_world: NewWorld,
+) -> None:
     world = new_people_world()
     world.enqueue(fated_sms("landline", THERE))
     world.settle()
@@ -106,7 +108,7 @@ def test_a_text_to_a_number_that_was_reported_as_a_landline_is_suppressed(new_pe
     assert world.sends() == {"landline": 1}
 
 
-def test_identical_texts_are_sent_once_each_even_if_some_responses_are_lost(
+def test_identical_sms_messages_are_sent_once_each_even_if_some_responses_are_lost(
     new_people_world: NewWorld,
 ) -> None:
     """The same words to the same number at the same time: one look-up must not take another's for its own."""
@@ -119,7 +121,7 @@ def test_identical_texts_are_sent_once_each_even_if_some_responses_are_lost(
     assert len(world.sends()) == 4
 
 
-def test_an_identical_text_is_not_lost_if_the_sender_crashed_before_its_submit(
+def test_two_identical_sms_messages_are_sent_once_each_if_send_sms_crashed_before_a_submit(
     new_people_world: NewWorld,
 ) -> None:
     world = new_people_world()
@@ -131,7 +133,7 @@ def test_an_identical_text_is_not_lost_if_the_sender_crashed_before_its_submit(
     assert world.sends() == {"silent-a": 1, "silent-b": 1}
 
 
-def test_a_text_is_sent_although_an_identical_text_was_submitted_and_the_index_of_ids_lags(
+def test_an_sms_message_is_sent_although_an_identical_one_was_submitted_and_the_index_of_ids_lags(
     new_people_world: NewWorld,
 ) -> None:
     """The index that tells whose a provider's id is lags behind, as DynamoDB's indexes may."""
@@ -153,7 +155,7 @@ def test_a_text_is_sent_although_an_identical_text_was_submitted_and_the_index_o
 
 
 @pytest.mark.parametrize("order", [(FEEDBACK, PUSH, SMS), (SMS, PUSH, FEEDBACK)])
-def test_texts_get_the_same_status_whichever_function_runs_first(
+def test_an_sms_message_gets_the_same_status_whichever_function_runs_first(
     new_people_world: NewWorld, order: tuple[str, ...]
 ) -> None:
     world = new_people_world()
@@ -218,7 +220,9 @@ def test_events_become_dead_letters_if_the_feedback_function_crashes_again_and_a
     assert world.found("a")["status"] == "sent"
 
 
-def test_the_checks_of_the_crash_tests_fail_if_a_text_is_sent_twice(new_people_world: NewWorld) -> None:
+def test_the_checks_of_the_crash_tests_fail_if_an_sms_message_is_sent_twice(
+    new_people_world: NewWorld,
+) -> None:
     world = new_people_world()
     world.enqueue(*TEXTS)
     world.settle()

@@ -54,7 +54,7 @@ def reached(world: World) -> set[str]:
     return {each for sent in world.ses.accepted for some in sent["Destination"].values() for each in some}
 
 
-def test_each_mail_goes_to_an_allowed_recipient_or_the_redirect_address_wherever_its_sender_stops(
+def test_each_mail_goes_to_an_allowed_recipient_or_the_redirect_address_wherever_send_mail_stops(
     new_world: Callable[..., World],
 ) -> None:
     for world, where in stops(mailing(new_world, REDIRECTED), World.settle):
@@ -65,7 +65,7 @@ def test_each_mail_goes_to_an_allowed_recipient_or_the_redirect_address_wherever
         assert to == [TESTERS, TESTERS, None], where
 
 
-def test_no_mail_goes_to_a_recipient_outside_recipients_only_wherever_its_sender_stops(
+def test_a_mail_does_not_go_to_a_recipient_outside_recipients_only_wherever_send_mail_stops(
     new_world: Callable[..., World],
 ) -> None:
     for world, where in stops(mailing(new_world, REFUSED), World.settle):
@@ -86,7 +86,9 @@ def texting(new_world: NewWorld, **settings: Any) -> Callable[[], PeopleWorld]:
     return begun
 
 
-def test_each_text_is_redirected_once_wherever_a_function_stops(new_people_world: NewWorld) -> None:
+def test_each_sms_message_is_sent_once_to_the_redirect_number_wherever_a_function_stops(
+    new_people_world: NewWorld,
+) -> None:
     for world, where in stops(texting(new_people_world, redirect_to=PHONE), PeopleWorld.settle):
         assert world.sends() == {each["id"]: 1 for each in TEXTS}, where
         assert {request.to for _, request, _ in world.carrier.accepted} == {PHONE}, where
@@ -99,7 +101,7 @@ def test_each_text_is_redirected_once_wherever_a_function_stops(new_people_world
 
 
 @pytest.mark.parametrize("after", [{"redirect_to": OTHER_PHONE}, {"redirect_to": ""}])
-def test_a_text_that_may_have_been_redirected_is_not_sent_again_if_the_redirect_number_changes(
+def test_an_sms_message_that_may_have_been_redirected_is_not_sent_again_to_a_new_redirect_number(
     new_people_world: NewWorld, after: dict[str, Any]
 ) -> None:
     texts = (fated_sms("silent-a"), fated_sms("lost-answer-silent"))
@@ -117,7 +119,7 @@ def test_a_text_that_may_have_been_redirected_is_not_sent_again_if_the_redirect_
         assert all("completedAt" in world.found(each["id"]) for each in texts), where
 
 
-def test_each_push_is_redirected_wherever_its_sender_stops(new_people_world: NewWorld) -> None:
+def test_each_push_goes_to_the_redirect_endpoint_wherever_send_push_stops(new_people_world: NewWorld) -> None:
     target = f"{ENDPOINT}testers"
 
     def begun() -> PeopleWorld:

@@ -61,7 +61,7 @@ def test_a_crash_while_the_first_provider_fails_sends_no_mail_twice_and_leaves_a
 
 
 @FIRST
-def test_a_mail_whose_first_provider_may_have_it_never_goes_to_the_fallback(
+def test_a_mail_that_the_first_provider_may_have_accepted_does_not_go_to_the_fallback_provider(
     new_world: NewWorld, *, keyed: bool
 ) -> None:
     for world, where in stops(
@@ -76,7 +76,7 @@ def test_a_mail_whose_first_provider_may_have_it_never_goes_to_the_fallback(
 
 
 @FIRST
-def test_a_mail_whose_fallback_may_have_it_never_goes_back_to_the_first_provider(
+def test_a_mail_that_the_fallback_provider_may_have_accepted_does_not_go_back_to_the_first_one(
     new_world: NewWorld, *, keyed: bool
 ) -> None:
     world = begun(new_world, "down", "resend", keyed=keyed)
@@ -95,7 +95,7 @@ def test_a_mail_whose_fallback_may_have_it_never_goes_back_to_the_first_provider
 
 
 @pytest.mark.parametrize(("keyed", "on_unknown"), [(False, "resend"), (True, "hold")])
-def test_a_fallback_sender_that_crashes_leaves_a_claimed_mail_to_the_provider_of_its_first_try(
+def test_a_mail_that_a_crashed_fallback_sender_had_claimed_goes_to_the_provider_of_its_first_try(
     new_world: NewWorld, on_unknown: OnUnknown, *, keyed: bool
 ) -> None:
     """The first provider may have the mail. A copy of it comes to the fallback's sender, which claims it and
@@ -149,7 +149,7 @@ def test_mails_beyond_the_first_providers_daily_quota_go_to_the_fallback_or_wait
     assert world.sends() == dict.fromkeys(NAMES, 1)
 
 
-def test_a_mail_does_not_go_to_the_fallback_after_few_tries_and_is_sent_once_if_both_queues_have_it(
+def test_a_mail_stays_at_the_first_provider_for_a_few_tries_and_is_sent_once_if_both_queues_have_it(
     new_world: NewWorld,
 ) -> None:
     world = begun(new_world, "throttles", "resend", keyed=False)
@@ -163,7 +163,7 @@ def test_a_mail_does_not_go_to_the_fallback_after_few_tries_and_is_sent_once_if_
 
 
 @pytest.mark.parametrize(("one", "other"), [("aws", "twilio"), ("twilio", "aws")])
-def test_a_person_who_opted_out_at_one_provider_of_texts_gets_no_text_by_the_other(
+def test_a_person_who_opted_out_at_one_sms_provider_does_not_get_sms_from_the_other_provider(
     new_people_world: Callable[[], PeopleWorld], one: str, other: str
 ) -> None:
     world = new_people_world()

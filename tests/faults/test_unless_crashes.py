@@ -36,7 +36,7 @@ def begin(on_unknown: str, *, delivered: bool, keyed: bool) -> World:
 
 @pytest.mark.parametrize("on_unknown", ["resend", "hold"])
 @pytest.mark.parametrize("keyed", [False, True])
-def test_a_follow_up_that_is_not_needed_is_never_sent_wherever_its_sender_stops(
+def test_a_follow_up_to_a_delivered_message_is_not_sent_wherever_send_mail_stops(
     on_unknown: str, *, keyed: bool
 ) -> None:
     for world, where in stops(
@@ -49,7 +49,7 @@ def test_a_follow_up_that_is_not_needed_is_never_sent_wherever_its_sender_stops(
 
 
 @pytest.mark.parametrize("keyed", [False, True])
-def test_a_follow_up_that_is_needed_is_sent_once_wherever_its_sender_stops_if_its_event_arrives(
+def test_a_follow_up_to_an_undelivered_message_is_sent_once_if_its_event_arrives_after_a_crash(
     *, keyed: bool
 ) -> None:
     for world, where in stops(partial(begin, "resend", delivered=False, keyed=keyed), World.deliver, least=7):

@@ -24,7 +24,7 @@ def new_application(world: CampaignWorld) -> Unsubscribe:
 
 @pytest.mark.parametrize("side", ["before", "after"])
 @pytest.mark.parametrize(("body", "out"), [(ONE_CLICK, True), ({FIELD: IN}, False)])
-def test_an_opt_out_or_opt_in_is_recorded_if_the_function_stops_and_the_request_is_repeated(
+def test_a_repeated_request_records_an_opt_out_or_opt_in_wherever_the_function_unsubscribe_stopped(
     new_campaign_world: NewWorld, side: Side, body: str | dict[str, str], *, out: bool
 ) -> None:
     stops = []

@@ -186,7 +186,7 @@ def _hours(text: str) -> float:
 
 @pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_no_message_is_lost_sent_twice_sent_early_or_sent_out_of_order_under_random_faults(
+def test_a_waiting_message_is_not_lost_or_sent_twice_early_or_out_of_order_under_random_faults(
     seed: int, *, keyed: bool
 ) -> None:
     world = RandomWorld(seed, keyed=keyed)

@@ -56,7 +56,7 @@ def test_a_mail_with_an_unknown_outcome_ends_as_sent_even_if_its_window_has_clos
 
 
 @pytest.mark.parametrize("hours", [None, ("09:00", "20:00"), ("17:00", "19:00")])
-def test_bulk_mails_for_three_daily_limits_are_all_sent_within_five_days_whatever_their_window(
+def test_bulk_mails_that_fill_three_daily_limits_are_sent_within_five_days_whatever_their_window(
     new_world: NewWorld, hours: tuple[str, str] | None
 ) -> None:
     world = new_world()
@@ -114,7 +114,7 @@ def test_a_campaign_with_a_window_sends_each_message_before_the_messages_expire(
     assert max(at for at, _ in world.accepted()) < 4 * DAY
 
 
-def test_a_campaign_begins_within_an_hour_even_if_codes_use_more_than_their_reserve() -> None:
+def test_a_campaign_sends_within_an_hour_even_if_codes_exceed_their_reserve_of_the_daily_limit() -> None:
     two_days = 2 * DAY
     world = DayWorld(100, [float(at) for at in range(0, 3 * DAY, HOUR // 2)], 125, 0.2)
     codes = world._codes

@@ -93,7 +93,7 @@ def test_an_alarm_on_a_logged_metric_counts_only_its_own_dimensions(url: str) ->
         ({"m1": 5, "m2": 5, "m3": 5}, "OK"),
     ],
 )
-def test_an_alarm_rings_if_all_of_its_periods_are_at_its_threshold(
+def test_an_alarm_rings_only_if_the_metric_reaches_the_threshold_in_each_of_the_alarms_periods(
     url: str, values: dict[str, float], expected: str
 ) -> None:
     service = f"all-{'-'.join(values)}-{sum(values.values())}"
@@ -102,7 +102,7 @@ def test_an_alarm_rings_if_all_of_its_periods_are_at_its_threshold(
     assert evaluated_state(url, service) == expected
 
 
-def test_periods_without_data_ring_an_alarm_that_counts_them_as_breaching(url: str) -> None:
+def test_an_alarm_that_counts_missing_data_as_breaching_rings_until_a_new_value_arrives(url: str) -> None:
     put_alarm(url, "rounds", **logged("release", TreatMissingData="breaching"))
     put_values(url, "release", m3=1)
     assert evaluated_state(url, "rounds") == "ALARM"

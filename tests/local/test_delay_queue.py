@@ -24,7 +24,7 @@ class QueueOfWords:
         return failed
 
 
-def test_each_item_is_delivered_at_its_time_in_the_order_of_times() -> None:
+def test_a_delay_queue_delivers_each_item_at_its_time_in_the_order_of_times() -> None:
     stage = QueueOfWords()
     for word, seconds in (("c", 3), ("a", 1), ("b", 2), ("also a", 1)):
         stage.queue.add(word, seconds)
@@ -34,9 +34,7 @@ def test_each_item_is_delivered_at_its_time_in_the_order_of_times() -> None:
     assert (stage.batches, stage.queue.waiting) == ([["a", "also a", "b"]], 1)
 
 
-def test_items_whose_delivery_is_interrupted_by_the_end_of_the_process_are_delivered_by_the_next_one() -> (
-    None
-):
+def test_a_delay_queue_delivers_items_again_whose_delivery_was_interrupted_by_its_processs_end() -> None:
     interrupted, stage = QueueOfWords(), QueueOfWords()
     stage.now = 1
 
@@ -55,7 +53,7 @@ def test_items_whose_delivery_is_interrupted_by_the_end_of_the_process_are_deliv
     assert stage.batches == [["due", "also due", "later", "added"]]
 
 
-def test_a_delivery_is_bounded_in_its_number_of_items() -> None:
+def test_a_delay_queue_delivers_at_most_the_configured_number_of_items_at_once() -> None:
     stage = QueueOfWords(most=2)
     for word in "abcde":
         stage.queue.add(word, 0)
@@ -63,7 +61,7 @@ def test_a_delivery_is_bounded_in_its_number_of_items() -> None:
     assert stage.batches == [["a", "b"], ["c", "d"], ["e"]]
 
 
-def test_only_undelivered_items_are_delivered_again_after_a_while() -> None:
+def test_a_delay_queue_repeats_only_the_items_whose_delivery_failed() -> None:
     stage = QueueOfWords("b", "b")
     stage.queue.add("a", 0)
     stage.queue.add("b", 0)

@@ -6,7 +6,7 @@ LINK = "http://127.0.0.1:1/api/unsubscribe/t"
 BOTH = {"List-Unsubscribe": f"<{LINK}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
 
 
-def test_a_one_click_link_needs_its_brackets_and_the_post_header() -> None:
+def test_the_demo_finds_a_one_click_unsubscribe_link_only_with_brackets_and_the_post_header() -> None:
     right = {"content": {"headers": BOTH}}
     bare = {"content": {"headers": BOTH | {"List-Unsubscribe": LINK}}}
     assert (link_of(right), link_of(bare)) == (LINK, "")

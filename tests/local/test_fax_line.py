@@ -66,7 +66,7 @@ def final_status(line: FaxLine, clock: Clock, ending: str) -> str:
         ("99", ["delivered"]),
     ],
 )
-def test_the_number_determines_the_outcome_of_its_faxes(
+def test_the_end_of_a_number_determines_the_outcome_of_a_simulated_fax(
     fax_line: FaxLine, clock: Clock, ending: str, statuses: list[str]
 ) -> None:
     assert [final_status(fax_line, clock, ending) for _ in statuses] == statuses
@@ -89,7 +89,7 @@ def test_the_simulator_delivers_faxes_to_numbers_without_a_prescribed_outcome(
         ("17", ["error", None]),
     ],
 )
-def test_some_numbers_refuse_every_submit_and_some_the_first(
+def test_the_fax_simulator_refuses_every_submit_to_some_numbers_and_only_the_first_to_others(
     fax_line: FaxLine, ending: str, reasons: list[str | None]
 ) -> None:
     for reason in reasons:
@@ -131,7 +131,9 @@ def test_the_status_of_a_simulated_fax_follows_from_the_time_since_its_submit(
     assert seen == ["queued"] * 2 + ["processing"] * 2 + ["sending"] * 2 + ["delivered"] * 2
 
 
-def test_the_log_contains_the_beginning_and_the_end_of_a_fax(fax_line: FaxLine, clock: Clock) -> None:
+def test_the_fax_simulators_log_has_the_times_of_a_faxs_creation_start_and_end(
+    fax_line: FaxLine, clock: Clock
+) -> None:
     send(fax_line, "00")
     (fax,) = fax_line.log()
     assert (fax["created"], fax["started"], fax["ended"], fax["overlaps"]) == (NOW, None, None, [])
@@ -140,7 +142,9 @@ def test_the_log_contains_the_beginning_and_the_end_of_a_fax(fax_line: FaxLine, 
     assert (fax["started"], fax["ended"], fax["status"]) == (NOW + 3, NOW + 10, "delivered")
 
 
-def test_a_line_in_use_is_busy_and_the_overlap_is_recorded(fax_line: FaxLine, clock: Clock) -> None:
+def test_a_fax_to_a_simulated_line_in_use_ends_as_busy_and_the_log_records_the_overlap(
+    fax_line: FaxLine, clock: Clock
+) -> None:
     first = send(fax_line, "00")
     clock.now += 9
     second = send(fax_line, "00", "https://example.com/2.pdf")
@@ -163,7 +167,9 @@ def test_an_overlap_of_faxes_of_two_simulated_providers_on_one_line_is_recorded(
 
 
 @pytest.mark.parametrize("provider", ["signalwire", "telnyx"])
-def test_refusals_and_server_errors_become_the_outcomes_of_the_adapter(bench: Bench, provider: str) -> None:
+def test_a_fax_adapter_turns_refusals_and_server_errors_of_its_simulator_into_outcomes(
+    bench: Bench, provider: str
+) -> None:
     fax: FaxProvider = getattr(bench, provider)
     outcomes = [fax.submit(fax_request(ending)) for ending in ("15", "16", "16", "22")]
     assert [type(outcome) for outcome in outcomes] == [Rejected, Retry, Sent, Misconfigured]
@@ -175,7 +181,7 @@ def test_refusals_and_server_errors_become_the_outcomes_of_the_adapter(bench: Be
     assert isinstance(fax.submit(fax_request("17")), Sent)
 
 
-def test_an_accepted_fax_is_in_the_inbox_and_a_refused_one_is_not(fax_line: FaxLine) -> None:
+def test_the_inbox_of_the_simulators_has_an_accepted_fax_and_lacks_a_refused_one(fax_line: FaxLine) -> None:
     inbox = InboxStore()
     fax_line = FaxLine(inbox, Clock())
     fax = send(fax_line, "00", f"{PDF}?X-Amz-Signature=1")
@@ -195,7 +201,7 @@ def test_simultaneous_submits_to_the_simulated_line_lose_no_fax(fax_line: FaxLin
     assert sorted(len(fax["overlaps"]) for fax in fax_line.log()) == list(range(20))
 
 
-def test_the_page_of_the_fax_simulator_shows_the_log(bench: Bench) -> None:
+def test_the_fax_simulator_serves_its_log_at_the_path_faxes(bench: Bench) -> None:
     bench.signalwire.submit(fax_request())
     bench.signalwire.submit(fax_request("15"))
     assert bench.get("/faxes") == bench.line.log()
@@ -220,7 +226,7 @@ def media() -> Iterator[str]:
         yield url
 
 
-def test_the_simulator_fetches_a_pdf_on_this_machine_and_a_fax_with_a_missing_pdf_fails(
+def test_the_fax_simulator_fetches_a_pdf_from_this_machine_and_fails_a_fax_whose_pdf_is_missing(
     fax_line: FaxLine, clock: Clock, media: str
 ) -> None:
     good = send(fax_line, "00", f"{media}/a.pdf?X-Amz-Signature=1")
@@ -230,7 +236,7 @@ def test_the_simulator_fetches_a_pdf_on_this_machine_and_a_fax_with_a_missing_pd
     assert (bad.media_ok, bad.course, bad.status(clock.now)) == (False, "unreachable", "failed")
 
 
-def test_the_fax_simulator_recognizes_a_document_that_is_not_a_pdf(media: str) -> None:
+def test_the_fax_simulator_recognizes_a_document_that_is_not_a_pdf_or_cannot_be_fetched(media: str) -> None:
     assert is_pdf(f"{media}/page.html") is False
     assert is_pdf("http://127.0.0.1:1/a.pdf") is False
 
@@ -238,5 +244,5 @@ def test_the_fax_simulator_recognizes_a_document_that_is_not_a_pdf(media: str) -
 @pytest.mark.parametrize(
     "url", [PDF, "http://example.com/a.pdf", "http://localhost/a.pdf", "https://127.0.0.1/"]
 )
-def test_the_fax_simulator_does_not_fetch_a_document_of_another_host(url: str) -> None:
+def test_the_fax_simulator_fetches_a_document_only_by_http_from_127_0_0_1(url: str) -> None:
     assert is_pdf(url) is None

@@ -126,7 +126,7 @@ def arn_of_queue(sqs: "SQSClient", queue: str) -> str:
     return sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
 
 
-def test_groups_run_in_parallel_up_to_the_mappings_concurrency_and_keep_their_order(
+def test_message_groups_run_in_parallel_up_to_the_mappings_concurrency_each_in_its_order(
     mapped_queue: Run,
 ) -> None:
     groups = [f"group-{number}" for number in range(CONCURRENCY + 1)]

@@ -11,7 +11,7 @@ from tests.support.local.fifo import DONE, MAPPING, RAISED, FifoShelf, Function,
 SOON = 5.0
 
 
-def test_no_more_batches_are_received_than_the_mapping_runs_at_once() -> None:
+def test_the_fifo_poller_receives_a_batch_only_if_the_mappings_concurrency_permits_it() -> None:
     shelf, function = FifoShelf("a", "b", "c"), Function()
     polling = poller(shelf, function)
     polling.poll()
@@ -27,7 +27,7 @@ def test_no_more_batches_are_received_than_the_mapping_runs_at_once() -> None:
     function.may_end.release(2)
 
 
-def test_a_batch_has_the_mappings_size_and_is_deleted_after_the_function_ends() -> None:
+def test_the_fifo_poller_receives_a_batch_of_the_mappings_size_and_deletes_it_after_the_function() -> None:
     shelf, function = FifoShelf("a", "b", "c"), Function()
     poller(shelf, function, replace(MAPPING, batch_size=2)).poll()
     assert function.started.get(timeout=SOON) == ["a", "b"]
@@ -36,7 +36,7 @@ def test_a_batch_has_the_mappings_size_and_is_deleted_after_the_function_ends() 
     assert [shelf.deleted.get(timeout=SOON), shelf.deleted.get(timeout=SOON)] == ["a", "b"]
 
 
-def test_a_crash_of_a_function_deletes_no_message_and_frees_its_worker() -> None:
+def test_a_crash_of_a_function_leaves_its_batch_in_the_queue_and_frees_the_pollers_worker() -> None:
     shelf, function = FifoShelf("a", "b", "c"), Function(lambda batch: RAISED if batch == ["a"] else DONE)
     polling = poller(shelf, function, replace(MAPPING, concurrency=1))
     function.may_end.release(3)

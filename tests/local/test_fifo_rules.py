@@ -36,25 +36,29 @@ RECEIVED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("payload", [None, "", {}, {"batchItemFailures": []}, {"batchItemFailures": None}])
-def test_all_messages_are_deleted_after_a_response_without_failures(payload: object) -> None:
+def test_the_pump_deletes_all_messages_of_a_batch_after_a_response_without_failures(payload: object) -> None:
     assert finished(BATCH, Invoked("request", payload)) == BATCH
 
 
-def test_messages_that_are_reported_as_failed_are_kept() -> None:
+def test_the_pump_keeps_the_messages_that_a_functions_response_reports_as_failed() -> None:
     assert names(finished(BATCH, invoked_with_failures("b"))) == ["a", "c"]
 
 
 @pytest.mark.parametrize("invoked", [RAISED, Invoked(refused=True)])
-def test_all_messages_are_kept_after_an_error_or_without_an_invocation(invoked: Invoked) -> None:
+def test_the_pump_keeps_all_messages_of_a_batch_after_an_error_or_a_refused_invocation(
+    invoked: Invoked,
+) -> None:
     assert finished(BATCH, invoked) == []
 
 
 @pytest.mark.parametrize("identifier", ["", None, "z"])
-def test_all_messages_are_kept_if_a_reported_identifier_is_not_in_the_batch(identifier: object) -> None:
+def test_the_pump_keeps_all_messages_if_the_response_reports_an_identifier_outside_the_batch(
+    identifier: object,
+) -> None:
     assert finished(BATCH, invoked_with_failures("a", identifier)) == []
 
 
-def test_the_pump_reads_function_queue_batch_size_and_concurrency_of_a_mapping() -> None:
+def test_the_pump_reads_the_function_the_queue_the_batch_size_and_the_concurrency_of_a_mapping() -> None:
     mapping = FifoMapping.from_api(LISTED)
     assert (mapping.function, mapping.queue) == ("f", ARN)
     assert (mapping.batch_size, mapping.concurrency) == (1, 3)
@@ -65,7 +69,7 @@ def test_the_concurrency_of_a_mapping_is_limited_to_that_of_the_local_stage(scal
     assert FifoMapping.from_api(LISTED | {"ScalingConfig": scaling}).concurrency == AT_MOST
 
 
-def test_a_message_reaches_the_function_in_lambdas_own_form() -> None:
+def test_a_fifo_message_reaches_the_function_as_a_record_of_the_form_that_lambda_uses() -> None:
     assert FifoMessage.received(RECEIVED, ARN).record == {
         "messageId": "m",
         "receiptHandle": "r",

@@ -82,7 +82,7 @@ def test_both_servers_of_the_local_stage_refuse_the_requests_of_foreign_pages(
 
 @both
 @pytest.mark.parametrize("page", OWN)
-def test_requests_of_programs_and_of_the_stages_own_pages_are_answered(
+def test_both_servers_of_the_local_stage_answer_requests_of_programs_and_of_the_stages_pages(
     servers: dict[str, str], server: str, page: str
 ) -> None:
     assert ask(servers[server], "GET", PATHS[server], OWN[page])[0] == 200
@@ -138,7 +138,7 @@ NAVIGATION = {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate"}
     ],
     ids=["with the key", "another key", "a script", "another host"],
 )
-def test_a_browser_may_only_follow_a_link_that_has_the_stages_key(
+def test_a_browser_may_follow_a_link_to_the_emulator_only_if_the_link_has_the_stages_key(
     servers: dict[str, str], headers: dict[str, str], credential: str, status: int
 ) -> None:
     path = f"/bucket/file.csv?X-Amz-Credential={credential}%2F20260101%2Fus-east-1%2Fs3%2Faws4_request"
@@ -165,7 +165,7 @@ LIST = {"X-Amz-Target": "DynamoDB_20120810.ListTables", "Content-Type": "applica
     ],
     ids=["none", "another", "a part of it", "half a header"],
 )
-def test_another_user_of_the_machine_is_refused_without_the_stages_key(
+def test_the_emulator_refuses_another_user_of_the_machine_who_lacks_the_stages_key(
     servers: dict[str, str], headers: dict[str, str]
 ) -> None:
     status, _ = ask(servers["emulator"], "POST", "/", {**LIST, **headers}, b"{}")

@@ -44,7 +44,7 @@ def received_callback(nth: int, what: Notice, timestamp: int = 1) -> ReceivedCal
 ALL = [received_callback(nth, what, nth) for nth, what in enumerate(WANTED)]
 
 
-def test_callbacks_may_arrive_in_another_order_than_that_of_their_timestamps() -> None:
+def test_the_harness_accepts_callbacks_in_another_order_than_that_of_their_timestamps() -> None:
     assert notice_faults("7", ALL, WANTED) == notice_faults("7", ALL[::-1], WANTED) == []
 
 
@@ -63,11 +63,13 @@ def test_callbacks_may_arrive_in_another_order_than_that_of_their_timestamps() -
         ),
     ],
 )
-def test_each_fault_of_a_messages_callbacks_is_reported(came: list[ReceivedCallback], fault: str) -> None:
+def test_the_harness_reports_a_missing_surplus_unexpected_or_misordered_callback_of_a_message(
+    came: list[ReceivedCallback], fault: str
+) -> None:
     assert fault in notice_faults("7", came, WANTED)
 
 
-def test_the_callback_sent_may_be_missing_if_a_later_one_came_first() -> None:
+def test_the_harness_accepts_a_missing_callback_with_the_status_sent_if_a_later_one_came() -> None:
     sent, delivered = received_callback(0, MAIL[0]), received_callback(1, MAIL[1])
     for came in ([delivered], [sent, delivered], [delivered, sent]):
         assert notice_faults("7", came, MAIL) == []
@@ -75,7 +77,7 @@ def test_the_callback_sent_may_be_missing_if_a_later_one_came_first() -> None:
     assert "another order" in notice_faults("7", [delivered, received_callback(0, MAIL[0], 2)], MAIL)[0]
 
 
-def test_a_repeat_of_a_webhook_id_is_dropped() -> None:
+def test_the_harness_drops_a_callback_that_repeats_a_webhook_id() -> None:
     assert different([*ALL, ALL[0]]) == ALL
 
 
@@ -87,19 +89,19 @@ def test_the_harness_rejects_a_webhook_that_was_signed_with_another_key() -> Non
     assert not wrong.verified
 
 
-def test_a_signature_that_was_old_on_arrival_is_rejected() -> None:
+def test_the_harness_rejects_a_signature_whose_time_was_more_than_five_minutes_off_on_arrival() -> None:
     times = (timedelta(minutes=-6), timedelta(minutes=-4), timedelta(minutes=6))
     came = read([received_request("a", {}, signed=NOW + each) for each in times], KEY)
     assert [each.verified for each in came] == [False, True, False]
 
 
-def test_a_body_that_was_changed_on_its_way_is_rejected() -> None:
+def test_the_harness_rejects_a_webhook_whose_body_was_changed_on_its_way() -> None:
     kept = received_request("a", {"status": "sent"})
     (changed,) = read([kept | {"body": kept["body"] + " "}], f"whsec_{KEY}")
     assert not changed.verified
 
 
-def test_the_callbacks_of_a_fax_that_is_always_busy_have_the_texts_of_the_contract() -> None:
+def test_the_harness_expects_the_contracts_messages_in_the_callbacks_of_an_always_busy_fax() -> None:
     said = fax("b", "+1", providers="", fails=MOST, max_attempts=MOST, reason="busy").callbacks
     assert len(said) == MOST
     assert said[6] == ("tmp_fail", "Failed to deliver fax (attempt 7 of 20). Fax status: busy")

@@ -62,7 +62,7 @@ LEDGER: dict[Key, dict[str, Any]] = {
         (0, 0, {"status": "sending"}, True, "waiting"),
     ],
 )
-def test_the_verdict_on_a_message_depends_on_its_acceptances_and_its_ledger_item(
+def test_the_judges_verdict_on_a_message_follows_from_its_acceptances_and_its_ledger_item(
     accepted: int, declared: int, row: dict[str, Any], dead: bool, expected: str
 ) -> None:
     assert verdict(accepted, 1, declared, row, dead=dead) == expected
@@ -144,7 +144,7 @@ def without(message: Expected) -> dict[Key, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("strict", [True, False])
-def test_a_run_without_faults_has_no_wrong_message(strict: bool) -> None:
+def test_the_judge_does_not_report_a_message_of_a_harness_run_without_faults(strict: bool) -> None:
     judgement = judged(strict=strict)
     assert judgement.wrong == []
     assert {each for key, each in judgement.verdicts.items() if key != BAD.key} == {"fine"}
@@ -243,7 +243,7 @@ def test_the_judge_reports_each_fault_of_a_message_in_a_sentence(
         ({"faxes": [*CALLS, logged_fax(FIRST, 130, "busy")]}, FIRST, "fine"),
     ],
 )
-def test_an_announced_repeat_or_a_repairable_message_is_not_a_fault_of_a_disturbed_stage(
+def test_the_judge_of_a_disturbed_stage_accepts_announced_repeats_and_repairable_messages(
     parts: dict[str, Any], message: Expected, expected: str
 ) -> None:
     judgement = judged(strict=False, **parts)
@@ -251,13 +251,13 @@ def test_an_announced_repeat_or_a_repairable_message_is_not_a_fault_of_a_disturb
     assert not [each for each in judgement.wrong if each.startswith(f"{message.channel} {message.id}")]
 
 
-def test_a_failed_message_is_reported_only_if_the_stage_was_undisturbed() -> None:
+def test_the_judge_reports_a_failed_message_only_if_the_stage_was_undisturbed() -> None:
     parts: dict[str, Any] = {"inbox": [inbox_mail(SEVERAL)], "ledger": LEDGER | {MAIL.key: FAILED}}
     assert judged(strict=False, **parts).wrong == []
     assert judged(**parts).wrong[0].startswith("m should be delivered; the ledger says failed")
 
 
-def test_acceptances_are_assigned_to_messages_by_their_content() -> None:
+def test_the_judge_assigns_acceptances_of_simulators_to_messages_by_their_content() -> None:
     def entry(channel: str, **content: Any) -> Item:
         return {"channel": channel, "content": content, "received_at": "2026-11-24T09:00:00+00:00"}
 

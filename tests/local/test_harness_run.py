@@ -4,7 +4,7 @@ from lab.harness.expected import Expected
 from lab.harness.run import put_steadily
 
 
-def test_messages_are_put_at_a_steady_rate_and_immediately_if_the_run_is_late() -> None:
+def test_the_harness_puts_messages_at_a_steady_rate_and_catches_up_at_once_if_it_is_late() -> None:
     now, put = [0.0], []
 
     def sleep(seconds: float) -> None:

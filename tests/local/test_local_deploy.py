@@ -46,12 +46,14 @@ def write_assembly(folder: Path) -> None:
     (folder / "manifest.json").write_text(json.dumps({"artifacts": artifacts}))
 
 
-def test_a_stack_is_deployed_after_its_dependencies(tmp_path: Path) -> None:
+def test_the_local_deployment_reads_the_stacks_of_an_assembly_in_the_order_of_dependencies(
+    tmp_path: Path,
+) -> None:
     write_assembly(tmp_path)
     assert [stack.name for stack in read_assembly(tmp_path)] == ["mailroom-b-mailbox", "mailroom-a-channels"]
 
 
-def test_an_asset_has_its_bucket_and_key_and_an_archive_has_the_path_of_its_folder_as_comment(
+def test_the_local_deployment_reads_each_assets_bucket_and_key_and_notes_an_archives_folder(
     tmp_path: Path,
 ) -> None:
     write_assembly(tmp_path)
@@ -74,7 +76,7 @@ TWILIO = {
 NOTHING = {"Resources": {"Queue": {"Type": "AWS::SQS::Queue"}}}
 
 
-def test_a_deployment_sets_urls_and_credentials_and_creates_identities_applications_and_topics(
+def test_a_local_deployment_sets_the_api_url_and_secrets_and_creates_identities_apps_and_topics(
     url: str, tmp_path: Path
 ) -> None:
     write_assembly(tmp_path / "assembly")
@@ -104,7 +106,7 @@ def test_a_deployment_sets_urls_and_credentials_and_creates_identities_applicati
     assert ses.get_email_identity(EmailIdentity="mailroom@example.com")
 
 
-def test_a_replaced_function_runs_the_assemblys_code_at_its_next_invocation(
+def test_a_function_that_the_local_stage_replaces_runs_the_assemblys_code_at_its_next_invocation(
     emulator: str, tmp_path: Path
 ) -> None:
     write_assembly(tmp_path / "assembly")

@@ -19,7 +19,7 @@ def test_the_memory_of_a_child_process_does_not_include_that_of_its_parent() -> 
     assert 0 < small < 100 < len(large) / MB < most_megabytes()
 
 
-def test_memory_that_a_process_has_released_counts_for_its_maximum() -> None:
+def test_the_measured_maximum_memory_of_a_process_includes_memory_that_it_has_released() -> None:
     passing = f"import time; bytearray(b'x' * {200 * MB}); time.sleep(0.5)"
     process = subprocess.Popen([sys.executable, "-c", passing])
     assert most_megabytes_until_its_end(process) > 200

@@ -32,7 +32,7 @@ def test_a_started_process_writes_its_log_and_can_be_stopped(tmp_path: Path) -> 
         os.waitpid(process.pid, os.WNOHANG)
 
 
-def test_a_log_of_an_earlier_start_becomes_readable_for_its_user_only(tmp_path: Path) -> None:
+def test_a_new_start_of_a_process_makes_its_earlier_log_readable_for_its_user_only(tmp_path: Path) -> None:
     log = Workspace(tmp_path).log("sleeper")
     log.write_text("of an earlier start")
     log.chmod(0o644)
@@ -43,13 +43,13 @@ def test_a_log_of_an_earlier_start_becomes_readable_for_its_user_only(tmp_path: 
         process.stop()
 
 
-def test_a_process_that_has_a_stored_id_and_another_command_is_not_stopped() -> None:
+def test_the_local_stage_does_not_stop_a_process_that_has_a_stored_id_and_another_command() -> None:
     stranger = Process(os.getpid(), "a command that is not ours")
     assert not stranger.alive()
     assert not stranger.stop()
 
 
-def test_a_stop_ends_the_process_of_a_stored_state_and_deletes_the_state(tmp_path: Path) -> None:
+def test_a_stop_of_the_local_stage_ends_its_stored_processes_and_deletes_its_state(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     State(ENDPOINTS, {"sleeper": sleeper(workspace)}, {"Output": "x"}).save(workspace)
     known = load_state(workspace)
@@ -60,7 +60,7 @@ def test_a_stop_ends_the_process_of_a_stored_state_and_deletes_the_state(tmp_pat
     assert load_state(workspace) is None
 
 
-def test_a_stop_after_a_crash_and_a_second_stop_return_false_without_an_error(tmp_path: Path) -> None:
+def test_a_stop_of_a_crashed_or_already_stopped_local_stage_returns_false(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     State(ENDPOINTS, {"gone": Process(2**22 - 1, "long gone")}).save(workspace)
     assert not lifecycle.stop(workspace)
@@ -73,14 +73,14 @@ def test_a_damaged_state_file_is_ignored(tmp_path: Path) -> None:
     assert load_state(workspace) is None
 
 
-def test_the_ports_of_the_last_start_are_used_again(tmp_path: Path) -> None:
+def test_the_local_stage_uses_the_ports_of_its_last_start_again(tmp_path: Path) -> None:
     file = tmp_path / "folder" / "ports.json"
     first = kept_ports(file, 4)
     assert kept_ports(file, 4) == first
     assert len(set(first)) == 4
 
 
-def test_a_port_in_use_is_replaced_and_the_others_stay(tmp_path: Path) -> None:
+def test_the_local_stage_replaces_a_stored_port_that_is_in_use_and_keeps_the_others(tmp_path: Path) -> None:
     file = tmp_path / "ports.json"
     first = kept_ports(file, 3)
     with socket.socket() as other:
@@ -92,7 +92,7 @@ def test_a_port_in_use_is_replaced_and_the_others_stay(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '["x"]', "[70000]", "null"])
-def test_a_file_without_valid_ports_is_replaced(tmp_path: Path, text: str) -> None:
+def test_the_local_stage_replaces_a_ports_file_without_valid_ports(tmp_path: Path, text: str) -> None:
     file = tmp_path / "ports.json"
     file.write_text(text)
     assert kept_ports(file, 2) == kept_ports(file, 2)

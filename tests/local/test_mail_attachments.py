@@ -111,7 +111,7 @@ def test_an_attachment_of_a_mail_by_ses_arrives_unchanged(name: str, content_id:
     assert part["content-id"] == (content_id and f"<{content_id}>")
 
 
-def test_a_part_without_a_transfer_encoding_becomes_7bit_and_loses_its_high_bits() -> None:
+def test_an_attachment_that_ses_gets_without_an_encoding_becomes_7bit_and_loses_its_high_bits() -> None:
     request = ses_without_client().prepare(mail_with(Attachment(f"s3://{BUCKET}/42.pdf")))
     (part,) = request["Content"]["Simple"]["Attachments"]
     del part["ContentTransferEncoding"], part["ContentType"]

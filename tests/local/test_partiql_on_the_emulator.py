@@ -106,7 +106,9 @@ def test_each_change_by_a_statement_has_one_stream_record_with_the_old_and_the_n
     ]
 
 
-def test_an_insert_of_a_batch_has_a_stream_record_unless_the_item_exists(emulated_ledger: Ledger) -> None:
+def test_an_insert_by_a_batch_statement_has_a_stream_record_unless_the_item_exists(
+    emulated_ledger: Ledger,
+) -> None:
     assert insert(emulated_ledger.client, TABLE, [list_key("due")]) == [None]
     assert insert(emulated_ledger.client, TABLE, [list_key("line")]) == ["DuplicateItem"]
     assert emulated_ledger.changes() == [("INSERT", None, "due")]

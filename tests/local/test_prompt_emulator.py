@@ -33,15 +33,19 @@ async def _one(handle: prompt.Handle) -> Any:
     return await handle("GetRecords")
 
 
-def test_a_stream_is_polled_until_it_has_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_emulator_reads_a_stream_for_a_get_records_request_until_it_has_a_record(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert ask_emulator(monkeypatch, NOTHING, NOTHING, SOMETHING) == (SOMETHING, 3)
 
 
-def test_an_answer_other_than_an_empty_page_is_returned_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_emulator_returns_any_get_records_response_other_than_an_empty_page_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert ask_emulator(monkeypatch, REFUSED, SOMETHING) == (REFUSED, 1)
 
 
-def test_a_stream_is_read_again_only_after_a_write_or_its_waiting_time(
+def test_the_emulator_reads_an_empty_stream_again_only_after_a_write_or_its_waiting_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(prompt, "RECORDS_SECONDS", 0.05)

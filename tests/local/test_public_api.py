@@ -32,7 +32,7 @@ def public_api(upstream: FakeUpstream) -> PublicApi:
     return PublicApi(upstream)  # type: ignore[arg-type]
 
 
-def test_a_request_is_passed_on_to_the_stages_api_with_only_its_path_changed() -> None:
+def test_the_public_api_passes_a_request_on_to_the_stages_api_and_changes_only_its_path() -> None:
     upstream = FakeUpstream(OTHER, OURS)
     request = Request("POST", "/api/unsubscribe/a%2Fb.c?x=1", {"content-type": "text/plain"}, b"body")
     reply = public_api(upstream).handle(request)
@@ -41,13 +41,13 @@ def test_a_request_is_passed_on_to_the_stages_api_with_only_its_path_changed() -
     assert upstream.asked == [expected]
 
 
-def test_a_request_without_a_further_path_is_passed_on_to_the_root_of_the_stages_api() -> None:
+def test_the_public_api_passes_a_request_without_a_further_path_on_to_the_stages_root() -> None:
     upstream = FakeUpstream(OURS)
     public_api(upstream).handle(Request("GET", "/api", {}, b""))
     assert upstream.asked[0].path == f"{BASE}/"
 
 
-def test_the_api_answers_503_until_the_stacks_are_deployed() -> None:
+def test_the_public_api_of_the_local_stage_answers_503_until_the_stacks_are_deployed() -> None:
     upstream = FakeUpstream(OTHER)
     proxy = public_api(upstream)
     assert proxy.handle(Request("GET", "/api/messages/1", {}, b"")).status == 503
@@ -55,7 +55,7 @@ def test_the_api_answers_503_until_the_stacks_are_deployed() -> None:
     assert proxy.handle(Request("GET", "/api/messages/1", {}, b"")).status == 202
 
 
-def test_a_response_with_retry_after_is_returned_without_a_second_request() -> None:
+def test_the_public_api_returns_a_response_with_retry_after_without_a_second_request() -> None:
     paths = list[str]()
 
     class Throttled(BaseHTTPRequestHandler):

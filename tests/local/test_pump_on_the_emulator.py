@@ -102,7 +102,7 @@ def put_record(url: str, name: str) -> None:
     dynamodb.put_item(TableName=TABLE, Item={"id": {"S": name}})
 
 
-def test_the_pump_runs_the_rules_of_each_minute_in_rounds_and_takes_over_later_rules_and_mappings(
+def test_the_pump_runs_all_rules_of_a_minute_in_each_round_and_finds_new_rules_and_mappings(
     emptied_url: str, seen: Path, tmp_path: Path
 ) -> None:
     def fired() -> list[Any]:

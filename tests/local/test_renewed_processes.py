@@ -56,12 +56,14 @@ def stage_of_servers(edited_project: Path, monkeypatch: pytest.MonkeyPatch) -> I
     lifecycle.stop(stage.workspace)
 
 
-def test_a_process_with_the_current_code_and_settings_continues(stage_of_servers: FileServers) -> None:
+def test_the_local_stage_does_not_restart_a_process_that_has_the_current_code_and_settings(
+    stage_of_servers: FileServers,
+) -> None:
     assert stage_of_servers.start("console", "pump") == stage_of_servers.start("console", "pump")
 
 
 @pytest.mark.parametrize("changed", ["cdk.json", "channels/telegram/__init__.py"])
-def test_another_setting_or_own_channel_restarts_the_console_but_not_the_pump(
+def test_a_changed_setting_or_own_channel_restarts_the_console_and_not_the_pump(
     stage_of_servers: FileServers, edited_project: Path, changed: str
 ) -> None:
     console, pump = stage_of_servers.start("console", "pump")
@@ -100,7 +102,7 @@ def test_a_process_that_was_started_while_its_code_was_edited_is_restarted_by_th
     assert stage_of_servers.start("console") != first
 
 
-def test_a_process_that_has_ended_is_started_again(stage_of_servers: FileServers) -> None:
+def test_the_local_stage_restarts_a_process_that_has_ended(stage_of_servers: FileServers) -> None:
     first = stage_of_servers.start("pump")
     stage_of_servers.kill("pump")
     assert stage_of_servers.start("pump") != first
@@ -125,7 +127,9 @@ def test_ended_simulators_are_restarted_only_if_their_data_were_stored(stage_of_
     assert stage_of_servers.start("providers") != first
 
 
-def test_a_stage_runs_until_a_process_ends_that_cannot_be_restarted(stage_of_servers: FileServers) -> None:
+def test_the_local_stage_counts_as_running_until_a_process_ends_that_cannot_be_restarted(
+    stage_of_servers: FileServers,
+) -> None:
     stage_of_servers.start("console", "ministack")
     stage_of_servers.kill("console")
     assert stage_of_servers.running.running
@@ -133,7 +137,7 @@ def test_a_stage_runs_until_a_process_ends_that_cannot_be_restarted(stage_of_ser
     assert not stage_of_servers.running.running
 
 
-def test_an_interrupted_update_is_finished_by_the_next_one(
+def test_a_second_update_of_the_local_stage_finishes_an_interrupted_first_one(
     stage_of_servers: FileServers, edited_project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The stacks are deployed, but the console still has the earlier settings."""
@@ -164,7 +168,9 @@ def test_a_missing_sign_in_process_requires_an_update_only_in_a_stage_with_a_sig
     assert lifecycle.update(stage_of_servers.workspace, stage_of_servers.running, lambda _: None)
 
 
-def test_the_end_of_a_stage_removes_the_data_of_its_simulators(stage_of_servers: FileServers) -> None:
+def test_a_stop_of_the_local_stage_deletes_the_stored_data_of_its_simulators(
+    stage_of_servers: FileServers,
+) -> None:
     stage_of_servers.start("providers")
     stage_of_servers.workspace.memory.write_bytes(b"data")
     assert lifecycle.stop(stage_of_servers.workspace)

@@ -146,7 +146,7 @@ def test_the_identical_request_after_a_lost_response_gets_the_first_response(
     assert len(resend_bench.inbox.all()) == 1
 
 
-def test_another_request_under_the_same_key_is_refused_until_the_key_expires(
+def test_the_resend_simulator_refuses_another_request_under_an_idempotency_key_until_it_expires(
     resend_bench: ResendBench,
 ) -> None:
     resend_bench.send("ada@example.com")
@@ -178,13 +178,15 @@ def test_the_address_of_a_mail_determines_the_events_that_are_posted_as_signed_w
     assert {(each.key.id, each.provider_id) for each in found} == {("m-1", outcome.provider_id)}
 
 
-def test_a_mail_to_several_recipients_has_only_the_event_sent(resend_bench: ResendBench) -> None:
+def test_the_resend_simulator_reports_only_the_event_sent_for_a_mail_to_several_recipients(
+    resend_bench: ResendBench,
+) -> None:
     resend_bench.send(["bounced@resend.dev", "ada@example.com"])
     found = resend_bench.events()
     assert {(each.status, each.several, each.suppress) for each in found} == {("sent", True, None)}
 
 
-def test_a_webhook_that_the_stage_refuses_is_posted_again(resend_bench: ResendBench) -> None:
+def test_the_resend_simulator_repeats_a_webhook_that_the_stage_has_refused(resend_bench: ResendBench) -> None:
     resend_bench.simulator.queue.disorder.doubled, resend_bench.refuses = 0, 2
     resend_bench.send("ada@example.com")
     assert [each.status for each in resend_bench.events()] == ["sent", "delivered"]
@@ -204,7 +206,7 @@ def test_a_later_mail_to_a_bounced_recipient_gets_the_event_suppressed(
 @pytest.mark.parametrize(
     ("kind", "sent"), [("text/csv", False), ("text/plain; charset=utf-8", True), (None, True)]
 )
-def test_a_mail_whose_attachment_has_another_type_than_its_extension_is_accepted_but_never_sent(
+def test_the_resend_simulator_accepts_and_does_not_send_a_mail_with_a_wrong_attachment_type(
     resend_bench: ResendBench, kind: str | None, sent: bool
 ) -> None:
     request = resend_bench.adapter.prepare(mail_to("ada@example.com"))

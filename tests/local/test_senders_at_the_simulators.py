@@ -67,7 +67,7 @@ def test_each_response_of_twilio_to_a_submit_becomes_its_outcome(
 
 
 @pytest.mark.parametrize(("ending", "there"), [("52", False), ("53", True), ("54", True), ("57", True)])
-def test_the_look_up_after_an_unknown_outcome_finds_an_existing_message(
+def test_the_look_up_at_twilio_after_an_unknown_outcome_finds_the_message_if_it_was_accepted(
     bench: Bench, ending: str, there: bool
 ) -> None:
     adapter, request = twilio_at_bench(bench), sms_request(ending)
@@ -82,7 +82,7 @@ def test_the_look_up_after_an_unknown_outcome_finds_an_existing_message(
         assert isinstance(found, NotFound)
 
 
-def test_a_look_up_in_an_account_with_redaction_finds_a_message_only_until_it_is_sent(bench: Bench) -> None:
+def test_a_look_up_in_a_redacting_twilio_account_finds_a_message_only_until_it_is_sent(bench: Bench) -> None:
     adapter, request = twilio_at_bench(bench, REDACTING_SID), sms_request("57")
     with pytest.raises(OutcomeUnknown):
         adapter.submit(request)
@@ -113,7 +113,7 @@ def pushed(stage: FeedbackStage, to: str, **item: Any) -> Outcome:
     return adapter.submit(adapter.prepare(message))
 
 
-def test_a_token_becomes_an_endpoint_and_its_push_has_the_platforms_payload(
+def test_send_push_creates_an_endpoint_for_a_device_token_and_sends_the_platforms_payload(
     simulated_stage: FeedbackStage,
 ) -> None:
     for name, token in (("android", "a-device"), ("ios", "ab" * 32)):

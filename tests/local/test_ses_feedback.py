@@ -54,7 +54,7 @@ def test_a_simulator_address_determines_the_events_of_its_mail(
     assert all(each.key.id == "a" for event in events for each in reading(event))
 
 
-def test_the_label_soft_makes_a_soft_bounce_only_at_the_domain_of_the_simulator() -> None:
+def test_the_label_soft_causes_a_soft_bounce_only_for_an_address_of_the_simulators_domain() -> None:
     bench = FeedbackBench()
     bench.accept(simulator_address("success+7.soft"))
     assert ("Bounce", "Transient", "MailboxFull") in summary(bench.settle())
@@ -126,7 +126,7 @@ def test_an_event_with_truncated_headers_identifies_its_message_by_its_tags() ->
         assert [each.key.id for each in reading(event)] == ["a"]
 
 
-def test_each_of_several_recipients_has_events_of_its_own() -> None:
+def test_the_ses_simulator_reports_events_of_each_recipient_of_a_mail_to_several() -> None:
     bench = FeedbackBench()
     bench.accept(
         "ada@example.com", simulator_address("bounce+several"), bcc=[simulator_address("complaint+several")]
@@ -144,7 +144,7 @@ def test_each_of_several_recipients_has_events_of_its_own() -> None:
     assert ("complained", (simulator_address("complaint+several"),)) in outcomes
 
 
-def test_a_reject_of_one_recipient_rejects_the_mail_for_all() -> None:
+def test_the_ses_simulator_rejects_a_mail_for_all_its_recipients_if_it_rejects_it_for_one() -> None:
     bench = FeedbackBench()
     bench.accept("ada@example.com", simulator_address("reject"))
     assert summary(bench.settle()) == [("Reject",), ("Send",)]
@@ -166,7 +166,7 @@ def test_a_hard_bounce_or_complaint_suppresses_its_recipient_and_a_later_mail_bo
     assert summary(bench.settle()) == [("Bounce", "Permanent", "OnAccountSuppressionList"), ("Send",)]
 
 
-def test_events_are_published_in_batches_of_ten_with_some_of_them_reordered_or_doubled() -> None:
+def test_the_ses_simulator_publishes_events_in_batches_of_ten_some_of_them_reordered_or_doubled() -> None:
     bench = FeedbackBench()
     for number in range(100):
         bench.accept(f"{number}@example.com", message_id=f"m-{number}")
@@ -180,7 +180,7 @@ def test_events_are_published_in_batches_of_ten_with_some_of_them_reordered_or_d
     assert 20 < len(set(overtaken)) < 80
 
 
-def test_some_events_precede_the_response_and_all_do_if_the_label_is_early() -> None:
+def test_some_ses_events_precede_the_response_to_the_submit_and_the_label_early_makes_all_do_so() -> None:
     bench = FeedbackBench()
     for number in range(100):
         bench.accept(f"{number}@example.com", message_id=f"m-{number}")
@@ -200,7 +200,7 @@ def test_events_that_the_emulator_refuses_are_published_again() -> None:
     assert len(bench.settle()) == 2
 
 
-def test_only_the_event_types_of_an_enabled_destination_are_published() -> None:
+def test_the_ses_simulator_publishes_only_the_event_types_of_an_enabled_event_destination() -> None:
     bench = FeedbackBench(wanted=["BOUNCE", "DELIVERY_DELAY"])
     bench.accept(simulator_address("soft"))
     assert {each["eventType"] for each in bench.settle()} == {"Bounce", "DeliveryDelay"}

@@ -24,7 +24,9 @@ def test_the_events_of_a_mail_reach_the_topics_queue(validated_stage: FeedbackSt
     assert summary(validated_stage.events(sent, 2)) == [("Bounce", "Permanent", "General"), ("Send",)]
 
 
-def test_early_events_are_in_the_queue_before_the_response(validated_stage: FeedbackStage) -> None:
+def test_events_of_a_mail_with_the_label_early_are_in_the_queue_before_the_response_to_its_submit(
+    validated_stage: FeedbackStage,
+) -> None:
     sent = validated_stage.mail(simulator_address("complaint+early"))
     assert validated_stage.waiting() >= 3
     assert len(validated_stage.events(sent, 3)) == 3

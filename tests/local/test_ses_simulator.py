@@ -57,7 +57,7 @@ def ses_bench() -> Iterator[SesBench]:
         client.close()
 
 
-def test_the_account_has_the_plan_of_a_new_account(ses_bench: SesBench) -> None:
+def test_the_simulated_ses_account_can_send_and_has_the_plan_of_a_new_account(ses_bench: SesBench) -> None:
     account = ses_bench.client.get_account()
     assert (account["SendingEnabled"], account["PricingAttributes"]) == (True, {"CurrentPlan": "ESSENTIALS"})
 
@@ -104,7 +104,9 @@ def test_an_accepted_mail_is_stored_with_every_field(ses_bench: SesBench) -> Non
 
 
 @pytest.mark.parametrize("sender", ["eve@example.com", "eve@org", "eve@badexample.org"])
-def test_an_unverified_sender_is_refused_with_the_error_of_ses(ses_bench: SesBench, sender: str) -> None:
+def test_the_ses_simulator_refuses_an_unverified_from_address_with_the_error_of_ses(
+    ses_bench: SesBench, sender: str
+) -> None:
     with pytest.raises(ClientError, match="check in region US-EAST-1: " + sender) as refusal:
         ses_bench.send("ada@example.com", FromEmailAddress=sender)
     assert refusal.value.response["Error"]["Code"] == "MessageRejected"
@@ -112,11 +114,15 @@ def test_an_unverified_sender_is_refused_with_the_error_of_ses(ses_bench: SesBen
 
 
 @pytest.mark.parametrize("sender", ["a@example.org", "A <b@news.example.org>"])
-def test_a_verified_domain_includes_its_subdomains(ses_bench: SesBench, sender: str) -> None:
+def test_the_ses_simulator_accepts_a_from_address_in_a_subdomain_of_a_verified_domain(
+    ses_bench: SesBench, sender: str
+) -> None:
     assert ses_bench.send("ada@example.com", FromEmailAddress=sender)
 
 
-def test_mails_do_not_reach_the_emulator_and_identities_are_requested_once(ses_bench: SesBench) -> None:
+def test_the_ses_simulator_keeps_mails_from_the_emulator_and_asks_it_for_an_identity_once(
+    ses_bench: SesBench,
+) -> None:
     for _ in range(2):
         ses_bench.send("ada@example.com")
     assert ses_bench.emulator.asked == ["/v2/email/identities/mailroom%40example.com"]

@@ -88,13 +88,15 @@ def test_a_fax_passes_through_its_states_to_delivered(bench: Bench) -> None:
         ),
     ],
 )
-def test_a_failed_fax_has_its_reason(bench: Bench, ending: str, state: Undelivered) -> None:
+def test_a_failed_fax_at_the_signalwire_simulator_has_the_reason_of_its_number(
+    bench: Bench, ending: str, state: Undelivered
+) -> None:
     fax = submit_fax(bench, ending)
     bench.wait(2)
     assert bench.signalwire.fetch(fax) == state
 
 
-def test_a_fax_with_a_lost_response_can_be_found(bench: Bench) -> None:
+def test_the_signalwire_adapter_finds_a_fax_whose_response_was_lost(bench: Bench) -> None:
     with pytest.raises(OutcomeUnknown):
         bench.signalwire.submit(fax_request("14"))
     (fax,) = [kept["id"] for kept in bench.line.log()]
@@ -104,7 +106,7 @@ def test_a_fax_with_a_lost_response_can_be_found(bench: Bench) -> None:
     assert [each.provider_id for each in bench.inbox.all()] == [fax]
 
 
-def test_faxes_are_found_by_numbers_and_time_over_many_pages(bench: Bench) -> None:
+def test_the_signalwire_adapter_finds_a_fax_by_its_numbers_and_time_over_many_pages(bench: Bench) -> None:
     submit_fax(bench)
     bench.wait(11)
     ids = [submit_fax(bench) for _ in range(105)]
@@ -193,7 +195,7 @@ def test_a_request_with_wrong_or_missing_credentials_is_refused(bench: Bench) ->
         urllib.request.urlopen(f"{bench.url}{FAXES}")
 
 
-def test_an_unknown_fax_or_path_is_answered_with_an_error(bench: Bench) -> None:
+def test_the_signalwire_simulator_answers_an_unknown_fax_path_or_method_with_an_error(bench: Bench) -> None:
     assert call_signalwire(bench, "GET", f"{FAXES}/1")[0] == 404
     assert call_signalwire(bench, "GET", "/signalwire/api/fax")[0] == 404
     assert call_signalwire(bench, "DELETE", f"{FAXES}/{submit_fax(bench)}")[0] == 405

@@ -39,7 +39,9 @@ def publish_error(stage: FeedbackStage, target: str, **more: Any) -> tuple[str, 
     return error["Error"]["Code"], error["ResponseMetadata"]["HTTPStatusCode"], error["Error"]["Message"]
 
 
-def test_a_token_has_one_endpoint_whose_arn_has_the_form_of_sns(push_stage: FeedbackStage) -> None:
+def test_the_sns_simulator_gives_a_device_token_one_endpoint_whose_arn_has_the_form_of_sns(
+    push_stage: FeedbackStage,
+) -> None:
     made = endpoint(push_stage, "tok-1")
     assert made.startswith("arn:aws:sns:us-east-1:000000000000:endpoint/GCM/mailroom-local/")
     assert endpoint(push_stage, "tok-1") == made
@@ -121,7 +123,9 @@ def test_a_push_to_a_missing_endpoint_or_topic_is_refused_as_by_sns(push_stage: 
         push_stage.sns.publish(TopicArn=TOPIC + "-not", Message="x")
 
 
-def test_the_sns_simulator_accepts_only_hexadecimal_tokens_for_ios(push_stage: FeedbackStage) -> None:
+def test_the_sns_simulator_accepts_only_hexadecimal_tokens_of_at_most_400_characters_for_ios(
+    push_stage: FeedbackStage,
+) -> None:
     assert "/APNS_SANDBOX/" in endpoint(push_stage, "ab12" * 16, IOS)
     for token in ("not-hexadecimal", "a" * 401):
         with pytest.raises(ClientError, match="hexadecimal"):
@@ -132,7 +136,7 @@ def test_the_sns_simulator_accepts_only_hexadecimal_tokens_for_ios(push_stage: F
     ("message", "sentence"),
     [("{", "failed to parse"), ("[]", "failed to parse"), ('{"GCM": "{}"}', "No default entry")],
 )
-def test_a_push_whose_message_is_not_json_with_a_default_is_refused(
+def test_the_sns_simulator_refuses_a_push_whose_message_is_not_json_or_lacks_a_default_entry(
     push_stage: FeedbackStage, message: str, sentence: str
 ) -> None:
     code, _, said = publish_error(push_stage, endpoint(push_stage, "tok-5"), Message=message)

@@ -7,7 +7,9 @@ from mailroom_local.stage import lifecycle
 from mailroom_local.stage.workspace import Workspace
 
 
-def test_the_scratch_folder_is_moved_away_at_once_and_its_files_are_deleted_soon(tmp_path: Path) -> None:
+def test_a_stop_of_the_local_stage_moves_its_scratch_folder_away_and_deletes_its_files_later(
+    tmp_path: Path,
+) -> None:
     workspace = Workspace(tmp_path / "stage")
     (workspace.scratch / "code").mkdir(parents=True)
     (workspace.scratch / "code" / "handler.py").write_text("")

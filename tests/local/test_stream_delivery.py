@@ -21,14 +21,14 @@ from tests.support.local.stream import (
 EIGHT = range(1, 9)
 
 
-def test_a_batch_that_succeeds_is_delivered_once_and_whole() -> None:
+def test_the_pump_delivers_a_stream_batch_that_succeeds_once_and_whole() -> None:
     run = Run(lambda _: DONE).deliver(records(*EIGHT))
     assert run.invoked == [list(EIGHT)]
     assert run.lost() == []
 
 
 @pytest.mark.parametrize("poison", [raising_on(5), reporting(5)])
-def test_only_a_poisoned_record_is_given_up_and_its_neighbours_are_processed(
+def test_the_pump_gives_up_only_a_poisoned_stream_record_and_delivers_the_records_around_it(
     poison: Callable[[list[int]], Invoked],
 ) -> None:
     run = Run(poison).deliver(records(*EIGHT))
@@ -38,7 +38,7 @@ def test_only_a_poisoned_record_is_given_up_and_its_neighbours_are_processed(
     assert handled | {5} == set(EIGHT)
 
 
-def test_bisecting_isolates_two_poisoned_records_from_each_other() -> None:
+def test_the_pump_splits_a_stream_batch_until_two_poisoned_records_are_given_up_separately() -> None:
     run = Run(raising_on(2, 7)).deliver(records(*EIGHT))
     assert [[int(each.sequence) for each in given_up.records] for given_up in run.given_up] == [[2], [7]]
 
@@ -49,19 +49,19 @@ def test_a_delivery_resumes_after_a_partial_failure_at_the_lowest_failed_sequenc
     assert run.invoked == [list(EIGHT), [4, 5, 6, 7, 8]]
 
 
-def test_records_stay_in_the_order_of_the_stream_while_others_are_retried() -> None:
+def test_the_pump_delivers_stream_records_in_their_order_while_others_are_retried() -> None:
     run = Run(reporting(3)).deliver(records(*EIGHT))
     last_seen = {number: place for place, batch in enumerate(run.invoked) for number in batch}
     assert sorted(last_seen, key=lambda number: last_seen[number]) == sorted(last_seen)
 
 
-def test_the_retries_of_a_batch_are_bounded_and_a_split_does_not_count_as_one() -> None:
+def test_the_pump_retries_a_stream_batch_a_limited_number_of_times_not_counting_a_split() -> None:
     run = Run(raising_on(1)).deliver(records(1, 2))
     assert run.invoked == [[1, 2], [1], [1], [1], [2]]
     assert run.given_up[0].invocations == 4
 
 
-def test_a_throttled_invocation_uses_none_of_the_retries_of_a_batch() -> None:
+def test_a_throttled_invocation_does_not_count_as_a_retry_of_a_stream_batch() -> None:
     answers = iter([REFUSED] * 10 + [RAISED, RAISED, DONE])
     run = Run(lambda _: next(answers)).deliver(records(1))
     assert len(run.invoked) == 13
@@ -82,7 +82,9 @@ def test_an_empty_response_of_a_function_counts_as_success_of_the_batch(payload:
 
 
 @pytest.mark.parametrize("identifier", ["", None, "99", 1])
-def test_an_invalid_or_unknown_identifier_in_a_response_fails_the_whole_batch(identifier: object) -> None:
+def test_an_invalid_or_unknown_identifier_in_a_functions_response_fails_the_whole_stream_batch(
+    identifier: object,
+) -> None:
     failed = Invoked("request", {"batchItemFailures": [{"itemIdentifier": identifier}]})
     answers = iter([failed, DONE, DONE])
     run = Run(lambda _: next(answers)).deliver(records(1, 2))

@@ -12,14 +12,14 @@ SHARD = "shardId-00000000000000000000-00000000"
 WHEN = datetime.fromtimestamp(NOW + 60.5, UTC)
 
 
-def test_the_key_of_a_failed_batch_has_its_mapping_its_shard_and_its_time() -> None:
+def test_the_s3_key_of_a_failed_stream_batch_has_its_mapping_its_shard_and_its_time() -> None:
     key = object_key(MAPPING, SHARD, WHEN)
     assert re.fullmatch(
         rf"aws/lambda/{MAPPING.uuid}/{SHARD}/2027/01/15/2027-01-15T08\.01\.00-[0-9a-f-]{{36}}", key
     )
 
 
-def test_the_document_of_a_failed_batch_has_its_cause_and_its_position_in_the_stream() -> None:
+def test_the_stored_document_of_a_failed_stream_batch_has_its_cause_and_its_position() -> None:
     lost = (stream_record(7), stream_record(8, NOW + 1))
     made = failure_document(MAPPING, SHARD, GivenUp(lost, RAISED, 3), WHEN)
     assert made["requestContext"] == {

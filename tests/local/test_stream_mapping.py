@@ -33,13 +33,13 @@ INSERTED: dict[str, Any] = {
 }
 
 
-def test_a_stream_mapping_is_read_with_its_limits_its_filters_and_its_bucket_of_failures() -> None:
+def test_the_pump_reads_the_limits_the_filters_and_the_failures_bucket_of_a_stream_mapping() -> None:
     mapping = StreamMapping.from_api(LISTED)
     assert (mapping.batch_size, mapping.max_retries, mapping.parallel) == (25, 3, 2)
     assert (mapping.failures_bucket, mapping.patterns) == ("unprocessed", ({"eventName": ["INSERT"]},))
 
 
-def test_a_record_reaches_the_function_in_lambdas_own_form() -> None:
+def test_a_stream_record_reaches_the_function_in_the_form_that_lambda_uses() -> None:
     event = json.loads(Record.from_stream(INSERTED, "arn:stream").text)
     assert event["eventSourceARN"] == "arn:stream"
     assert event["dynamodb"]["NewImage"]["blob"] == {"B": "AAE="}
@@ -64,12 +64,12 @@ def test_the_filters_of_a_stream_select_records_by_their_pattern(
     assert passes(INSERTED, [pattern]) is expected
 
 
-def test_a_record_passes_if_any_filter_matches_or_none_is_set() -> None:
+def test_a_stream_record_reaches_the_function_if_any_filter_matches_or_the_mapping_has_none() -> None:
     assert passes(INSERTED, [{"eventName": ["REMOVE"]}, {"eventName": ["INSERT"]}])
     assert passes(INSERTED, [])
 
 
-def test_an_unknown_filter_operator_is_not_taken_for_a_match() -> None:
+def test_an_unknown_operator_in_a_stream_filter_raises_an_error() -> None:
     with pytest.raises(ValueError, match="numeric"):
         passes(INSERTED, [{"eventID": [{"numeric": [">", 0]}]}])
 

@@ -95,13 +95,15 @@ def test_a_fax_passes_through_its_states_to_delivered(bench: Bench) -> None:
         ),
     ],
 )
-def test_a_failed_fax_has_its_reason(bench: Bench, ending: str, state: Undelivered) -> None:
+def test_a_failed_fax_at_the_telnyx_simulator_has_the_reason_of_its_number(
+    bench: Bench, ending: str, state: Undelivered
+) -> None:
     fax = submit_fax(bench, ending)
     bench.wait(2)
     assert bench.telnyx.fetch(fax) == state
 
 
-def test_a_fax_with_a_lost_response_is_found_by_its_reference(bench: Bench) -> None:
+def test_the_telnyx_adapter_finds_a_fax_whose_response_was_lost_by_its_reference(bench: Bench) -> None:
     other = fax_request("14", "https://example.com/2.pdf", reference="other")
     for lost in (fax_request("14"), other):
         with pytest.raises(OutcomeUnknown):
@@ -113,7 +115,7 @@ def test_a_fax_with_a_lost_response_is_found_by_its_reference(bench: Bench) -> N
     assert isinstance(bench.telnyx.fetch(first), Delivered)
 
 
-def test_faxes_are_found_by_reference_and_time_over_many_pages(bench: Bench) -> None:
+def test_the_telnyx_adapter_finds_a_fax_by_its_reference_and_time_over_many_pages(bench: Bench) -> None:
     submit_fax(bench)
     bench.wait(11)
     ids = [submit_fax(bench) for _ in range(105)]
@@ -164,7 +166,9 @@ def test_a_fax_has_the_documented_shape(bench: Bench) -> None:
     assert body["data"]["page_count"] == 1
 
 
-def test_the_list_of_faxes_has_pages_with_the_newest_first_and_a_filter_by_direction(bench: Bench) -> None:
+def test_the_telnyx_simulator_lists_faxes_in_pages_with_the_newest_first_and_filters_by_direction(
+    bench: Bench,
+) -> None:
     ids = [submit_fax(bench, ending) for ending in ("01", "02", "03")]
     _, first = call_telnyx(bench, "GET", "/faxes?page[size]=2")
     assert [fax["id"] for fax in first["data"]] == [ids[2], ids[1]]
@@ -172,6 +176,8 @@ def test_the_list_of_faxes_has_pages_with_the_newest_first_and_a_filter_by_direc
     _, last = call_telnyx(bench, "GET", "/faxes?page[size]=2&page[number]=2")
     assert [fax["id"] for fax in last["data"]] == [ids[0]]
     assert call_telnyx(bench, "GET", "/faxes?filter[direction][eq]=inbound")[1]["data"] == []
+    outbound = call_telnyx(bench, "GET", "/faxes?filter[direction][eq]=outbound")[1]
+    assert outbound["meta"]["total_results"] == 3
     assert call_telnyx(bench, "GET", "/faxes?page[size]=x")[0] == 422
 
 
@@ -188,7 +194,7 @@ def test_the_list_of_faxes_has_pages_with_the_newest_first_and_a_filter_by_direc
         ({"status_callback": "https://example.com/told"}, "/status_callback"),
     ],
 )
-def test_an_invalid_request_is_refused_as_by_telnyx(
+def test_the_telnyx_simulator_refuses_an_invalid_request_with_an_error_that_points_to_the_field(
     bench: Bench, wrong: dict[str, Any], pointer: str
 ) -> None:
     status, body = call_telnyx(bench, "POST", wish=WISH | wrong)
@@ -199,19 +205,19 @@ def test_an_invalid_request_is_refused_as_by_telnyx(
     assert bench.line.log() == []
 
 
-def test_a_cancel_with_a_body_is_refused(bench: Bench) -> None:
+def test_a_request_to_cancel_a_fax_is_refused_if_it_has_a_body(bench: Bench) -> None:
     fax = submit_fax(bench, "20")
     assert call_telnyx(bench, "POST", f"/faxes/{fax}/actions/cancel", wish={})[0] == 422
     assert bench.telnyx.fetch(fax) == Pending("queued")
     assert call_telnyx(bench, "POST", f"/faxes/{fax}/actions/cancel") == (202, {"data": {"result": "ok"}})
 
 
-def test_a_request_without_a_key_is_refused(bench: Bench) -> None:
+def test_the_telnyx_simulator_refuses_a_request_without_an_api_key(bench: Bench) -> None:
     status, body = call_telnyx(bench, "POST", wish=WISH, key=None)
     assert (status, body["errors"][0]["code"]) == (401, "10009")
 
 
-def test_an_unknown_fax_or_path_is_answered_with_an_error(bench: Bench) -> None:
+def test_the_telnyx_simulator_answers_404_for_an_unknown_fax_path_or_method(bench: Bench) -> None:
     assert call_telnyx(bench, "GET", "/faxes/1")[0] == 404
     assert call_telnyx(bench, "POST", "/faxes/1/actions/cancel")[0] == 404
     assert call_telnyx(bench, "GET", "/calls")[0] == 404

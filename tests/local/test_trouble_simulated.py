@@ -64,14 +64,14 @@ def trouble_bench(request: pytest.FixtureRequest) -> TroubleBench:
 
 
 @pytest.mark.parametrize(("kind", "status"), [("throttled", 429), ("error", 500)])
-def test_a_refused_request_does_not_reach_the_provider(
+def test_a_submit_that_simulated_trouble_refuses_does_not_reach_the_provider(
     trouble_bench: TroubleBench, kind: str, status: int
 ) -> None:
     trouble_bench.set(**{kind: 1})
     assert (trouble_bench.submit().status, trouble_bench.asked) == (status, [])
 
 
-def test_a_request_that_times_out_reaches_the_provider_and_has_no_response(
+def test_a_submit_with_a_simulated_timeout_reaches_the_provider_but_its_response_is_lost(
     trouble_bench: TroubleBench,
 ) -> None:
     trouble_bench.set(timeout=1)
@@ -88,9 +88,10 @@ def test_a_provider_with_the_trouble_slow_responds_late(trouble_bench: TroubleBe
 def test_simulated_trouble_of_a_provider_disturbs_only_submits(trouble_bench: TroubleBench) -> None:
     trouble_bench.set(error=1)
     assert trouble_bench.ask().body == b"taken"
+    assert trouble_bench.submit().status == 500
 
 
-def test_a_part_of_the_submits_has_trouble_until_the_provider_works_again() -> None:
+def test_simulated_trouble_affects_the_set_share_of_submits_until_it_is_switched_off() -> None:
     bench = TroubleBench("ses")
     bench.set(throttled=0.3, error=0.2)
     statuses = [bench.submit().status for _ in range(1000)]

@@ -104,7 +104,7 @@ def test_a_callback_is_retried_after_a_server_error_or_lost_response_but_not_aft
         assert len(bench.receiver.came) == tries
 
 
-def test_a_callback_is_not_sent_without_a_url_or_to_another_machine() -> None:
+def test_a_callback_is_not_posted_without_a_url_to_another_machine_or_for_a_number_ending_in_57() -> None:
     with bench_of() as bench:
         bench.tell(
             accepted_sms("60"),

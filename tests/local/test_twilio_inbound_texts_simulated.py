@@ -53,7 +53,9 @@ def phone(bench: Bench) -> Iterator[Phone]:
         yield Phone(url, api)
 
 
-def test_a_text_reaches_the_stage_signed_for_its_public_url(phone: Phone) -> None:
+def test_the_twilio_simulator_posts_an_inbound_text_to_the_stage_signed_for_its_public_url(
+    phone: Phone,
+) -> None:
     assert phone.texts("Stop")["answer"] == 200
     (came,) = phone.api.came
     said = form(came.body)
@@ -63,14 +65,18 @@ def test_a_text_reaches_the_stage_signed_for_its_public_url(phone: Phone) -> Non
     assert RequestValidator(AUTH_TOKEN).validate(f"{phone.url}/api/twilio/inbound", said, signature)
 
 
-def test_twilio_shows_the_text_with_its_time(phone: Phone, bench: Bench) -> None:
+def test_the_twilio_simulator_returns_an_inbound_text_with_its_numbers_and_its_time(
+    phone: Phone, bench: Bench
+) -> None:
     found = bench.twilio(phone.texts("Hello", To="+12025550124")["sid"]).fetch()
     assert (found.direction, found.status, found.body) == ("inbound", "received", "Hello")
     assert (found.from_, found.to) == (number("60"), "+12025550124")
     assert found.date_created.timestamp() == int(bench.clock())
 
 
-def test_a_text_stop_blocks_messages_to_a_number_until_the_text_start(phone: Phone, bench: Bench) -> None:
+def test_messages_to_a_number_that_texted_stop_are_refused_until_it_texts_start(
+    phone: Phone, bench: Bench
+) -> None:
     phone.texts(" stop ")
     with pytest.raises(TwilioRestException) as caught:
         bench.send(number("60"))
@@ -80,7 +86,7 @@ def test_a_text_stop_blocks_messages_to_a_number_until_the_text_start(phone: Pho
     assert bench.send(number("60")).status == "queued"
 
 
-def test_the_sender_of_a_text_has_to_be_a_number(phone: Phone) -> None:
+def test_an_inbound_text_is_refused_if_its_sender_is_not_a_number(phone: Phone) -> None:
     with pytest.raises(urllib.error.HTTPError, match="400"):
         phone.texts("STOP", sender="me")
     assert phone.api.came == []

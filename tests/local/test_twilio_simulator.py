@@ -24,7 +24,7 @@ def send_error(bench: Bench, to: str, body: str = "Hello", **more: object) -> tu
     return caught.value.status, caught.value.code
 
 
-def test_a_message_passes_through_its_states_to_delivered(bench: Bench) -> None:
+def test_a_message_at_the_twilio_simulator_goes_from_queued_to_sent_to_delivered(bench: Bench) -> None:
     made = bench.send(number("60"), "Zoë", status_callback=CALLBACK, validity_period=600)
     assert (made.status, made.date_sent, made.num_segments, made.error_code) == ("queued", None, "1", None)
     assert made.date_created == datetime.fromtimestamp(int(NOW), UTC)
@@ -40,7 +40,7 @@ def test_a_message_passes_through_its_states_to_delivered(bench: Bench) -> None:
     assert (kept.content["callback"], kept.content["validity_seconds"]) == (CALLBACK, 600)
 
 
-def test_a_messaging_service_selects_the_number_after_the_acceptance(bench: Bench) -> None:
+def test_a_messaging_service_selects_the_from_number_after_it_has_accepted_the_message(bench: Bench) -> None:
     made = bench.send(number("60"), messaging_service_sid=SERVICE)
     assert (made.status, made.from_, made.num_segments, made.messaging_service_sid) == (
         "accepted",
@@ -69,7 +69,7 @@ def test_a_message_with_media_is_an_mms(bench: Bench) -> None:
         ("34", "sent", None),
     ],
 )
-def test_a_number_determines_the_outcome_of_its_message(
+def test_the_number_of_a_recipient_determines_the_outcome_of_the_message(
     bench: Bench, ending: str, status: str, code: int
 ) -> None:
     made = bench.send(number(ending))
@@ -89,13 +89,15 @@ def test_a_number_determines_the_outcome_of_its_message(
         ("56", (500, 20500)),
     ],
 )
-def test_a_number_determines_its_refusal_each_time(bench: Bench, ending: str, error: tuple[int, int]) -> None:
+def test_some_numbers_make_the_twilio_simulator_refuse_every_submit_with_a_fixed_error(
+    bench: Bench, ending: str, error: tuple[int, int]
+) -> None:
     assert [send_error(bench, number(ending)) for _ in range(2)] == [error, error]
     assert (bench.inbox.all(), bench.told) == ([], [])
 
 
 @pytest.mark.parametrize(("ending", "error"), [("51", (429, 20429)), ("52", (500, 20500))])
-def test_some_numbers_refuse_only_the_first_submit_of_each_content(
+def test_some_numbers_make_the_twilio_simulator_refuse_only_the_first_submit_of_each_content(
     bench: Bench, ending: str, error: tuple[int, int]
 ) -> None:
     for body in ("one", "two"):
@@ -119,7 +121,7 @@ def test_some_numbers_refuse_only_the_first_submit_of_each_content(
         ({"validity_period": 36_001}, 20001),
     ],
 )
-def test_an_invalid_request_is_refused_as_by_twilio(
+def test_the_twilio_simulator_refuses_an_invalid_request_with_the_error_code_of_twilio(
     bench: Bench, wrong: dict[str, object], code: int
 ) -> None:
     right: dict[str, object] = {"to": number("60"), "body": "Hello", "from_": SENDER}
@@ -129,12 +131,16 @@ def test_an_invalid_request_is_refused_as_by_twilio(
     assert bench.inbox.all() == []
 
 
-def test_a_message_without_a_sender_is_refused(bench: Bench) -> None:
+def test_the_twilio_simulator_refuses_a_message_without_a_from_number_or_messaging_service(
+    bench: Bench,
+) -> None:
     with pytest.raises(TwilioRestException, match="From"):
         bench.twilio.create(to=number("60"), body="Hello")
 
 
-def test_the_list_of_messages_begins_with_the_newest_and_its_pages_do_not_shift(bench: Bench) -> None:
+def test_the_list_of_messages_begins_with_the_newest_and_a_new_message_does_not_shift_its_pages(
+    bench: Bench,
+) -> None:
     sids = [bench.send(number("60"), f"{n}").sid for n in range(5)]
     pages = bench.twilio.page(to=number("60"), page_size=2)
     assert [each.sid for each in pages] == [sids[4], sids[3]]
@@ -146,7 +152,9 @@ def test_the_list_of_messages_begins_with_the_newest_and_its_pages_do_not_shift(
     assert len(bench.twilio.list(page_size=2)) == 6
 
 
-def test_the_list_of_the_twilio_simulator_is_filtered_by_number(bench: Bench) -> None:
+def test_the_twilio_simulator_filters_its_list_of_messages_by_the_number_of_the_recipient(
+    bench: Bench,
+) -> None:
     first = bench.send(number("60")).sid
     bench.wait(10)
     second = bench.send(number("60")).sid
@@ -170,7 +178,9 @@ def test_an_account_with_redaction_hides_the_text_and_the_end_of_the_number_of_a
     assert [message.to for message in bench.twilio.list()] == [number("60")]
 
 
-def test_requests_without_the_accounts_own_credentials_or_keys_are_refused(bench: Bench) -> None:
+def test_the_twilio_simulator_refuses_a_request_without_the_token_or_an_api_key_of_the_account(
+    bench: Bench,
+) -> None:
     assert bench.client(API_KEY, API_KEY_SECRET).list() == []
     for user, password in ((ACCOUNT_SID, "wrong"), ("AC" + "1" * 32, "local")):
         with pytest.raises(TwilioException, match=r'401 \{"code": 20003'):
@@ -178,7 +188,9 @@ def test_requests_without_the_accounts_own_credentials_or_keys_are_refused(bench
     assert requests.get(f"{bench.url}/twilio{MESSAGES}", timeout=5).status_code == 401
 
 
-def test_an_unknown_message_or_method_is_answered_with_an_error(bench: Bench) -> None:
+def test_the_twilio_simulator_answers_404_for_an_unknown_message_and_405_for_an_unknown_method(
+    bench: Bench,
+) -> None:
     with pytest.raises(TwilioRestException) as caught:
         bench.twilio("SM" + "0" * 32).fetch()
     assert (caught.value.status, caught.value.code) == (404, 20404)
@@ -186,7 +198,7 @@ def test_an_unknown_message_or_method_is_answered_with_an_error(bench: Bench) ->
         bench.twilio("SM" + "0" * 32).delete()
 
 
-def test_the_openapi_description_rejects_invalid_requests_and_replies() -> None:
+def test_the_openapi_description_of_twilio_rejects_invalid_requests_and_replies() -> None:
     asked, kind = Request("GET", MESSAGES, {}, b""), {"Content-Type": "application/json"}
     for listed, wrong in (({"sid": "SM1"}, "too short"), ({"to": "+1"}, "required property")):
         with pytest.raises(AssertionError, match=wrong):

@@ -24,7 +24,9 @@ def test_functions_with_the_same_code_share_a_folder_in_the_emulator(url: str) -
     assert places[0] == places[1] != places[2]
 
 
-def test_a_function_runs_a_copy_of_the_folder_that_its_archive_names(url: str, tmp_path: Path) -> None:
+def test_the_emulator_runs_a_function_from_a_copy_of_the_asset_folder_that_its_archive_names(
+    url: str, tmp_path: Path
+) -> None:
     code = tmp_path / "asset"
     code.mkdir()
     (code / "index.py").write_text(CODE)

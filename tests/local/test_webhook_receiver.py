@@ -64,7 +64,7 @@ def test_the_webhook_receiver_stores_a_request_unchanged(receiver_bench: Receive
     assert kept["received_at"].endswith("Z")
 
 
-def test_a_binary_body_is_stored_as_base64(receiver_bench: ReceiverBench) -> None:
+def test_the_webhook_receiver_stores_a_binary_body_as_base64(receiver_bench: ReceiverBench) -> None:
     receiver_bench.ask("POST", "/receiver/ok", b"\xff\x00")
     (kept,) = receiver_bench.received()
     assert (kept["body_base64"], "body" in kept) == ("/wA=", False)
@@ -74,19 +74,23 @@ def test_a_binary_body_is_stored_as_base64(receiver_bench: ReceiverBench) -> Non
     ("path", "status"),
     [("ok", 200), ("ok/a/b", 200), ("fail/500/a", 500), ("fail/429", 429), ("gone", 410), ("gone/a", 410)],
 )
-def test_the_path_determines_the_response_each_time(
+def test_the_path_of_a_request_determines_the_status_with_which_the_receiver_always_responds(
     receiver_bench: ReceiverBench, path: str, status: int
 ) -> None:
     assert [receiver_bench.post(path) for _ in range(3)] == [status] * 3
     assert len(receiver_bench.received()) == 3
 
 
-def test_the_path_flaky_fails_a_number_of_times_for_each_webhook_id(receiver_bench: ReceiverBench) -> None:
+def test_the_path_flaky_answers_503_to_a_set_number_of_tries_of_each_webhook(
+    receiver_bench: ReceiverBench,
+) -> None:
     assert [receiver_bench.post("flaky/2/a") for _ in range(4)] == [503, 503, 200, 200]
     assert [receiver_bench.post("flaky/2/a", "msg_2") for _ in range(3)] == [503, 503, 200]
 
 
-def test_the_path_retry_after_requests_a_wait_once_for_each_webhook_id(receiver_bench: ReceiverBench) -> None:
+def test_the_path_retry_after_answers_429_with_a_wait_to_the_first_try_of_each_webhook(
+    receiver_bench: ReceiverBench,
+) -> None:
     status, _, headers = receiver_bench.ask("POST", "/receiver/retry-after/7", webhook_id="msg_1")
     assert (status, headers["Retry-After"]) == (429, "7")
     assert [receiver_bench.post("retry-after/7"), receiver_bench.post("retry-after/7", "msg_2")] == [200, 429]

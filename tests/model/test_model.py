@@ -48,14 +48,14 @@ def report_of(found: Exploration) -> str:
 
 
 @pytest.mark.parametrize("name", CHANNELS)
-def test_no_promise_of_the_model_is_broken_in_any_order_of_steps(name: str) -> None:
+def test_every_promise_of_the_model_holds_in_each_order_of_steps(name: str) -> None:
     assert not explored(name).broken, report_of(explored(name))
 
 
 @pytest.mark.parametrize(
     ("promise", "mutant"), [(promise, each) for promise, mutants in MUTANTS.items() for each in mutants]
 )
-def test_each_condition_of_the_ledger_is_needed_for_a_promise_of_the_model(
+def test_a_promise_of_the_model_is_broken_without_a_needed_condition_of_the_ledger(
     promise: str, mutant: Mutant
 ) -> None:
     found = explore(CHANNELS[mutant.channel], mutant.without)
@@ -71,7 +71,7 @@ def test_every_promise_of_the_model_holds_without_its_redundant_conditions() -> 
     assert named >= {*SECOND_PROTECTION}
 
 
-def test_a_condition_is_not_needed_beside_another_condition_that_replaces_it() -> None:
+def test_a_condition_of_the_ledger_is_redundant_if_another_condition_replaces_it() -> None:
     found = explore(CHANNELS["fax, settled"], [*SECOND_PROTECTION][-1])
     assert not found.broken, report_of(found)
 

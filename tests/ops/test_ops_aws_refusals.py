@@ -68,12 +68,14 @@ def test_the_error_about_an_invalid_endpoint_url_names_its_environment_variable(
     assert "Write AWS_ENDPOINT_URL as a URL" in text
 
 
-def test_a_fault_of_the_program_is_raised_and_not_taken_for_a_refusal_of_aws() -> None:
+def test_an_error_in_the_code_of_a_command_is_raised_and_not_reported_as_a_refusal_by_aws() -> None:
     with pytest.raises(ValueError, match="invalid literal"), aws_faults("prod"):
         int("x")
 
 
-def test_unprocessed_keys_are_reported_as_throttling(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_reports_keys_that_dynamodb_left_unprocessed_as_throttling(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     said = stderr_of(UnprocessedKeys("DynamoDB left 3 keys out"), capsys)
     assert "DynamoDB throttled the requests, and did not return all items. Run the command again." in said
 

@@ -17,7 +17,7 @@ def campaigns_by_name() -> dict[str, dict[str, str]]:
     return {each["campaign"]: each for each in answer["campaigns"]}
 
 
-def test_the_list_shows_the_schedule_the_standing_and_the_last_run_of_each_campaign(
+def test_campaign_list_shows_the_schedule_the_standing_and_the_last_run_of_each_campaign(
     world: CampaignStage,
 ) -> None:
     world.schedule("weekly")
@@ -73,7 +73,7 @@ def test_a_campaign_that_was_taken_out_of_the_settings_is_listed_as_still_deploy
     assert "still deployed" in run("campaign", "list").stdout
 
 
-def test_the_list_fails_if_aws_cannot_be_asked_for_the_schedules(
+def test_campaign_list_exits_with_2_if_aws_cannot_be_asked_for_the_schedules(
     world: CampaignStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refusing(_: DeployedCampaigns) -> None:

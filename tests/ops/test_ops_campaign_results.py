@@ -33,7 +33,9 @@ def results_of_run(world: CampaignStage) -> dict[str, Any]:
     return found
 
 
-def test_the_outcomes_of_a_run_are_shown_with_rates_beside_the_limits_of_ses(world: CampaignStage) -> None:
+def test_campaign_status_shows_the_outcomes_of_a_run_with_rates_beside_the_limits_of_ses(
+    world: CampaignStage,
+) -> None:
     world.collected(recipients=42, composed=40, opted_out=1)
     world.counted(opted_out=3, **ENDED)
     assert results_of_run(world) == {
@@ -57,7 +59,9 @@ def test_the_outcomes_of_a_run_are_shown_with_rates_beside_the_limits_of_ses(wor
         assert said in shown
 
 
-def test_a_run_counts_its_waiting_messages_and_a_stop_counts_the_cancelled_ones(world: CampaignStage) -> None:
+def test_the_status_of_a_run_counts_waiting_messages_and_a_stop_counts_those_to_be_cancelled(
+    world: CampaignStage,
+) -> None:
     world.collected(recipients=40, composed=40)
     world.counted(delivered=10, scheduled=2179)
     shown = " ".join(run("campaign", "status", "weekly").stdout.split())
@@ -75,7 +79,9 @@ def test_a_stage_without_search_shows_no_outcomes_of_a_run(world: CampaignStage)
     assert "bounced" not in run("campaign", "status", "weekly").stdout
 
 
-def test_the_results_in_the_console_link_to_the_messages(world: CampaignStage) -> None:
+def test_the_results_of_a_run_in_the_console_link_to_its_messages_with_an_outcome(
+    world: CampaignStage,
+) -> None:
     world.collected(recipients=40, composed=40)
     world.counted(opted_out=3, delivered=36, bounced=4)
     page = Browser(world.session).enter().get("/campaigns", campaign="weekly")
@@ -133,7 +139,9 @@ def parts(page: Reply) -> list[tuple[str, int, int]]:
     return [(name, int(begin), int(width)) for name, begin, width in found]
 
 
-def test_a_run_goes_from_step_to_step_and_its_bar_counts_each_recipient_once(world: CampaignStage) -> None:
+def test_the_page_of_a_run_shows_its_step_and_a_bar_that_counts_each_recipient_once(
+    world: CampaignStage,
+) -> None:
     world.counted(delivered=30, sent=4, bounced=1, suppressed=2)
     browser = Browser(world.session).enter()
     world.collected(recipients=50, composed=40, opted_out=2, left_out=1)
@@ -165,7 +173,7 @@ def test_a_run_that_was_started_again_is_done_if_every_recipient_has_an_outcome(
 
 
 @pytest.mark.parametrize(("bounced", "bad"), [(49, False), (50, True)])
-def test_a_rate_at_the_limit_of_ses_is_marked(bounced: int, *, bad: bool) -> None:
+def test_a_bounce_rate_at_the_limit_of_ses_is_marked_as_bad(bounced: int, *, bad: bool) -> None:
     counts = {**dict.fromkeys(Results.__struct_fields__, 0), "delivered": 1000 - bounced, "bounced": bounced}
     figures = {figure.name: figure.bad for figure in Results(**counts).figures}
     assert (figures["bounced"], figures["delivered"]) == (bad, False)
@@ -183,7 +191,7 @@ def test_a_rate_at_the_limit_of_ses_is_marked(bounced: int, *, bad: bool) -> Non
         ),
     ],
 )
-def test_the_time_at_which_the_sending_ends_is_shown_only_if_it_can_be_computed(
+def test_the_page_of_a_run_shows_when_its_sending_ends_only_if_this_can_be_computed(
     world: CampaignStage, per_day: list[list[Any]], scheduled: int, outlook: str
 ) -> None:
     world.limited(100, sent=90)
@@ -204,7 +212,7 @@ def test_the_time_at_which_the_sending_ends_is_shown_only_if_it_can_be_computed(
     assert "Sending takes no end while the run is paused." in page.words
 
 
-def test_a_run_that_waits_for_the_daily_quota_shows_until_when_and_its_earlier_counts(
+def test_a_run_that_waits_for_the_daily_quota_shows_when_the_wait_ends_and_counts_of_earlier_starts(
     world: CampaignStage,
 ) -> None:
     world.collected(
@@ -336,7 +344,7 @@ def make_ledger(world: CampaignStage) -> None:
     make_table(world.dynamodb, "mailroom-dev-ledger", "id", "event_type", failures=FAILURE_KEYS)
 
 
-def test_the_page_and_the_command_export_the_same_file_of_a_runs_failures(
+def test_the_console_and_messages_list_export_the_same_csv_file_of_a_runs_failures(
     world: CampaignStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     later = NOW + 4 * 86_400
@@ -365,7 +373,7 @@ def test_the_page_and_the_command_export_the_same_file_of_a_runs_failures(
     assert "leave out --json" in run(*command, "--json").stderr
 
 
-def test_a_text_that_a_spreadsheet_would_compute_stays_a_text() -> None:
+def test_a_csv_cell_that_a_spreadsheet_would_compute_gets_an_apostrophe_and_stays_text() -> None:
     texts = ("=1+1", "+16175551234", "-2", "@a", "\t=1", 'say "no", please', "fine")
     failures = [Failure("2026-11-21T14:00:34Z", "m", "mail", "failed", text, "code", "", 1) for text in texts]
     cells = [row[0] for row in csv.reader(csv_lines(failures))]
@@ -373,7 +381,7 @@ def test_a_text_that_a_spreadsheet_would_compute_stays_a_text() -> None:
     assert cells == ["to", *guarded, 'say "no", please', "fine"]
 
 
-def test_a_download_that_aws_refuses_is_an_error_page(world: CampaignStage) -> None:
+def test_a_csv_download_is_answered_with_an_error_page_if_aws_refuses_a_call(world: CampaignStage) -> None:
     world.begun()  # the stage lacks a ledger
     reply = Browser(world.session).enter().get("/failures", campaign=f"weekly#{RUN}", csv="1")
     assert reply.status == 502

@@ -31,7 +31,9 @@ def state_of_run(world: CampaignStage) -> str:
 # start
 
 
-def test_a_start_is_queued_with_the_current_minute_as_its_run_and_its_own_id(world: CampaignStage) -> None:
+def test_campaign_start_queues_a_start_with_its_own_id_and_a_run_named_by_the_current_minute(
+    world: CampaignStage,
+) -> None:
     result = run_campaign("start", "weekly", "--yes")
     assert result.exit_code == 0, result.output
     (body,) = world.started()
@@ -50,7 +52,7 @@ def test_two_starts_of_one_run_have_different_ids(world: CampaignStage) -> None:
     assert len({each["start"] for each in world.started()}) == 2
 
 
-def test_a_start_requires_a_confirmation(world: CampaignStage) -> None:
+def test_the_start_of_a_campaign_requires_a_confirmation(world: CampaignStage) -> None:
     result = run_campaign("start", "weekly", typed="n\n")
     assert result.exit_code == 1
     assert "Start weekly in dev, run 2026-11-21T14:00Z?" in result.stderr
@@ -59,7 +61,9 @@ def test_a_start_requires_a_confirmation(world: CampaignStage) -> None:
     assert len(world.started()) == 1
 
 
-def test_the_confirmation_of_a_start_shows_the_rest_of_the_daily_limit(world: CampaignStage) -> None:
+def test_the_question_before_the_start_of_a_campaign_shows_the_rest_of_the_daily_limit(
+    world: CampaignStage,
+) -> None:
     world.limited(2_000, sent=300)
     result = run_campaign("start", "weekly", typed="n\n")
     assert "? The daily limit allows 1,500 recipients now; the rest follow later." in result.stderr
@@ -150,13 +154,13 @@ MISSING: list[tuple[tuple[str, ...], str]] = [
 
 
 @pytest.mark.usefixtures("world")
-def test_a_command_with_an_unknown_name_exits_with_2_and_lists_the_existing_names() -> None:
+def test_a_campaign_command_with_an_unknown_campaign_run_or_stage_exits_with_2_and_says_which_exist() -> None:
     for arguments, sentence in MISSING:
         result = run_campaign(*arguments)
         assert (result.exit_code, sentence in result.stderr, result.stdout) == (2, True, ""), arguments
 
 
-def test_a_start_in_a_stage_without_campaigns_exits_with_2_and_names_the_missing_queue(
+def test_campaign_start_exits_with_2_in_a_stage_without_campaigns_and_names_the_missing_queue(
     world: CampaignStage,
 ) -> None:
     world.sqs.delete_queue(QueueUrl=world.sqs.get_queue_url(QueueName=COLLECT)["QueueUrl"])
@@ -176,7 +180,9 @@ def test_a_campaign_command_without_the_table_of_runs_exits_with_2_and_names_it(
     assert f"There is no table {RUNS} in this account and region. Deploy dev" in result.stderr
 
 
-def test_a_start_with_an_invalid_campaign_file_exits_with_2_and_names_the_file(world: CampaignStage) -> None:
+def test_campaign_start_exits_with_2_for_an_invalid_campaign_file_and_names_the_file(
+    world: CampaignStage,
+) -> None:
     world.write("campaigns/weekly/campaign.toml", "channel =")
     result = run_campaign("start", "weekly", "--yes")
     assert result.exit_code == 2
@@ -186,7 +192,9 @@ def test_a_start_with_an_invalid_campaign_file_exits_with_2_and_names_the_file(w
 # status
 
 
-def test_the_status_shows_the_progress_of_a_run_and_the_faults_of_its_audience(world: CampaignStage) -> None:
+def test_campaign_status_shows_the_progress_of_a_run_and_the_faults_of_its_audience(
+    world: CampaignStage,
+) -> None:
     world.collected(Fault("line 17", "email", "is empty; [red]give[/red] one"))
     result = run_campaign("status", "weekly")
     assert result.exit_code == 0
@@ -197,7 +205,9 @@ def test_the_status_shows_the_progress_of_a_run_and_the_faults_of_its_audience(w
     assert "is empty; [red]give[/red] one" in result.stdout
 
 
-def test_the_status_counts_the_messages_whose_ids_other_messages_have(world: CampaignStage) -> None:
+def test_campaign_status_counts_messages_that_were_not_put_because_another_message_has_their_id(
+    world: CampaignStage,
+) -> None:
     world.collected(recipients=40, composed=38, conflicts=2)
     words = " ".join(run_campaign("status", "weekly").stdout.split())
     assert "conflicts 2 were not put, because another message has their id" in words
@@ -207,7 +217,7 @@ def test_the_status_counts_the_messages_whose_ids_other_messages_have(world: Cam
     assert "conflicts" not in run_campaign("status", "weekly").stdout
 
 
-def test_the_status_shows_the_latest_run_and_a_line_for_each_earlier_run(world: CampaignStage) -> None:
+def test_campaign_status_shows_the_latest_run_and_a_line_for_each_earlier_run(world: CampaignStage) -> None:
     world.collected()
     world.begun("nov", "s-0", seconds_ago=60)
     world.begun("2026-12-24T13:00Z", "s-1", seconds_ago=120)
@@ -218,7 +228,9 @@ def test_the_status_shows_the_latest_run_and_a_line_for_each_earlier_run(world: 
     assert rows == [["nov", "collecting"], ["2026-12-24T13:00Z", "collecting"]]
 
 
-def test_the_status_shows_the_reason_why_a_page_was_not_collected(world: CampaignStage) -> None:
+def test_campaign_status_shows_the_reason_why_a_page_of_the_audience_was_not_collected(
+    world: CampaignStage,
+) -> None:
     world.begun()
     claim = world.runs.claim("weekly", RUN, "s-1", 1)
     assert isinstance(claim, PageClaim)
@@ -226,7 +238,7 @@ def test_the_status_shows_the_reason_why_a_page_was_not_collected(world: Campaig
     assert "Page 1 was not collected: the database is gone" in run_campaign("status", "weekly").stdout
 
 
-def test_the_status_shows_the_reason_why_a_run_has_stopped_itself(world: CampaignStage) -> None:
+def test_campaign_status_shows_the_reason_why_a_run_has_stopped_itself(world: CampaignStage) -> None:
     world.begun()
     world.runs.stop("weekly", RUN, trouble="each of its first 54 messages has failed")
     shown = run_campaign("status", "weekly").stdout
@@ -235,7 +247,7 @@ def test_the_status_shows_the_reason_why_a_run_has_stopped_itself(world: Campaig
 
 
 @pytest.mark.usefixtures("world")
-def test_the_status_of_a_campaign_without_a_run_exits_with_1() -> None:
+def test_campaign_status_exits_with_1_for_a_campaign_without_a_run() -> None:
     result = run_campaign("status", "weekly")
     assert (result.exit_code, result.stdout) == (1, "weekly has had no run in dev.\n")
     assert (
@@ -243,7 +255,9 @@ def test_the_status_of_a_campaign_without_a_run_exits_with_1() -> None:
     )
 
 
-def test_the_status_as_json_has_the_counts_of_a_run_but_not_its_claim_or_secret(world: CampaignStage) -> None:
+def test_the_json_of_campaign_status_has_the_counts_of_a_run_but_not_its_claim_or_secret(
+    world: CampaignStage,
+) -> None:
     world.collected()
     answer = json.loads(run_campaign("status", "weekly", "--run", RUN, "--json").stdout)
     assert (answer["stage"], answer["campaign"]) == ("dev", "weekly")
@@ -255,7 +269,7 @@ def test_the_status_as_json_has_the_counts_of_a_run_but_not_its_claim_or_secret(
 # stop
 
 
-def test_a_stop_requires_a_confirmation(world: CampaignStage) -> None:
+def test_the_stop_of_a_run_requires_a_confirmation(world: CampaignStage) -> None:
     world.begun()
     assert run_campaign("stop", "weekly", "--run", RUN, *WHY, typed="n\n").exit_code == 1
     assert state_of_run(world) == "collecting"
@@ -268,7 +282,7 @@ def test_a_stop_requires_a_confirmation(world: CampaignStage) -> None:
     assert f"stop run {RUN} 2026-11-21 14:00:34 UTC by moto (command): a wrong list" in shown
 
 
-def test_a_paused_run_shows_its_time_its_operator_and_its_reason_until_the_resume(
+def test_campaign_status_shows_when_by_whom_and_why_a_run_is_paused_until_it_is_resumed(
     world: CampaignStage,
 ) -> None:
     world.begun()
@@ -295,7 +309,7 @@ def test_a_pause_of_a_stopped_run_is_refused_with_the_command_that_continues_it(
     assert (result.exit_code, "mailroom campaign start starts it again" in result.stderr) == (2, True)
 
 
-def test_a_stop_of_a_run_that_is_stopped_already_exits_with_1(world: CampaignStage) -> None:
+def test_campaign_stop_exits_with_1_if_the_run_is_stopped_already(world: CampaignStage) -> None:
     world.begun()
     run_campaign("stop", "weekly", "--run", RUN, *WHY, "--yes")
     result = run_campaign("stop", "weekly", "--run", RUN, *WHY, "--yes")
@@ -326,7 +340,9 @@ def removed(world: CampaignStage, name: str) -> Result:
     return run_campaign("status", name)
 
 
-def test_the_stop_of_a_lost_run_ends_the_wait_of_its_messages(world: CampaignStage) -> None:
+def test_the_stop_of_a_run_that_the_table_of_runs_has_lost_ends_the_wait_of_its_messages(
+    world: CampaignStage,
+) -> None:
     start = CampaignStart("weekly", "autumn", int(NOW * 1000) - 1)
 
     def halted() -> str:
@@ -341,7 +357,7 @@ def test_the_stop_of_a_lost_run_ends_the_wait_of_its_messages(world: CampaignSta
     assert "Run autumn is recorded as stopped." in result.stdout
 
 
-def test_a_lost_run_is_shown_but_cannot_be_started(world: CampaignStage) -> None:
+def test_a_lost_run_that_was_recorded_as_stopped_is_shown_but_cannot_be_started(world: CampaignStage) -> None:
     world.counted()
     assert run_campaign("stop", "weekly", "--run", "autumn", *WHY, "--lost", "--yes").exit_code == 0
     shown = run_campaign("status", "weekly", "--run", "autumn")

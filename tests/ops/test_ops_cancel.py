@@ -28,14 +28,14 @@ def test_a_waiting_message_is_cancelled_and_its_status_is_printed(stage: RepairS
     assert "1 message of dev: 1 cancelled." in run("m").stdout
 
 
-def test_a_message_that_does_not_wait_is_not_cancelled(stage: RepairStage) -> None:
+def test_messages_cancel_exits_with_1_if_the_message_does_not_wait(stage: RepairStage) -> None:
     stage.failed("m")
     result = run("m")
     assert result.exit_code == 1
     assert "the message is failed and does not wait" in " ".join(result.stdout.split())
 
 
-def test_an_unknown_message_is_refused(stage: RepairStage) -> None:
+def test_messages_cancel_exits_with_1_for_an_unknown_message(stage: RepairStage) -> None:
     result = run("nobody")
     assert result.exit_code == 1
     assert "there is no such message" in " ".join(result.stdout.split())

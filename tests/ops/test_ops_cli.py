@@ -44,12 +44,14 @@ def give_up_letters(sqs: Any) -> Result:
     return CliRunner().invoke(app, ["letters"])
 
 
-def test_every_command_runs_the_common_callback_first() -> None:
+def test_the_function_main_is_the_callback_that_typer_runs_before_every_command() -> None:
     assert cli.app.registered_callback is not None
     assert cli.app.registered_callback.callback is cli.main
 
 
-def test_a_command_continues_despite_any_number_of_failed_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_exits_with_0_although_sqs_refuses_each_batch_of_visibility_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("POWERTOOLS_METRICS_NAMESPACE", raising=False)
     metrics.clear_metrics()
     sqs = Refusing()
@@ -59,7 +61,7 @@ def test_a_command_continues_despite_any_number_of_failed_calls(monkeypatch: pyt
     assert not metrics.metric_set
 
 
-def test_log_lines_of_the_library_go_to_standard_error() -> None:
+def test_log_lines_of_the_package_mailroom_go_to_standard_error_in_a_command() -> None:
     before = [each.stream for each in logger.handlers]  # type: ignore[attr-defined]
     result = give_up_letters(Refusing())
     assert result.stdout == "{}\n"
@@ -86,7 +88,9 @@ imported("messages", "show", "--help")
 
 
 @pytest.mark.process
-def test_help_imports_no_modules_of_aws_of_the_cdk_or_of_other_commands(tmp_path: Path) -> None:
+def test_the_help_of_a_command_does_not_import_modules_of_aws_the_cdk_or_other_commands(
+    tmp_path: Path,
+) -> None:
     done = subprocess.run(
         [sys.executable, "-c", IMPORTED],
         cwd=tmp_path,
@@ -104,7 +108,7 @@ def test_help_imports_no_modules_of_aws_of_the_cdk_or_of_other_commands(tmp_path
 
 
 @pytest.mark.parametrize("words", [["campaign", "start"], ["messages", "list"]])
-def test_the_paragraphs_of_help_fill_the_terminal_whatever_the_width_of_the_source(words: list[str]) -> None:
+def test_the_paragraphs_of_a_help_text_fill_the_width_of_the_terminal(words: list[str]) -> None:
     shown = CliRunner().invoke(cli.app, [*words, "--help"], env={"COLUMNS": "300"}).stdout
     first = next(line for line in shown.splitlines() if line.startswith((" With --run", " --since and")))
     assert first.rstrip().endswith(("can be started again for 60 days.", "lists its latest 3 runs."))

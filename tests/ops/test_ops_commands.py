@@ -44,7 +44,7 @@ def test_the_remedy_for_an_error_of_aws_depends_on_its_code(code: str, remedy: s
     assert sentences_of(client_error(code), "dev")[1] == remedy
 
 
-def test_an_incomplete_replay_exits_with_1_and_names_the_logs_to_read(
+def test_messages_resend_exits_with_1_after_an_incomplete_replay_and_names_the_logs_to_read(
     shelf_in_s3: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shelf_in_s3.put("one", document(dispatch_event("a")))
@@ -67,7 +67,7 @@ def test_a_command_for_an_undeployed_stage_exits_with_2_and_names_the_settings_t
 
 
 @pytest.mark.usefixtures("shelf_in_s3", "dispatch")
-def test_the_stage_may_be_set_by_its_environment_variable() -> None:
+def test_the_environment_variable_mailroom_stage_sets_the_stage_of_a_command() -> None:
     result = run("messages", "resend", "--given-up", environment={"MAILROOM_STAGE": "elsewhere"})
     assert "queue of elsewhere (" in result.stderr
 

@@ -44,7 +44,7 @@ def message_page(browser: Browser, id_: str, channel: str = "mail", **more: str)
 # a message
 
 
-def test_a_message_shows_its_timeline_with_the_time_between_steps(
+def test_the_page_of_a_message_shows_its_timeline_with_the_time_between_steps(
     stage: RepairStage, browser: Browser
 ) -> None:
     stage.know(
@@ -77,7 +77,7 @@ def test_a_message_shows_its_timeline_with_the_time_between_steps(
     assert "Its content no longer exists" in words
 
 
-def test_a_waiting_message_shows_its_reason_and_can_be_cancelled(
+def test_the_page_of_a_waiting_message_shows_why_it_waits_and_a_button_to_cancel(
     stage: RepairStage, browser: Browser
 ) -> None:
     wait = {"version": "v", "reason": "outside_window"}
@@ -144,7 +144,9 @@ def test_a_message_whose_follow_ups_cannot_be_read_is_shown_without_them(
     assert "delivered" in message_page(browser, "m").words
 
 
-def test_an_empty_list_shows_the_number_of_messages_in_queues(stage: RepairStage, browser: Browser) -> None:
+def test_an_empty_list_of_messages_in_the_console_shows_the_number_of_messages_in_queues(
+    stage: RepairStage, browser: Browser
+) -> None:
     for url in ("mail", "mail-bulk"):
         stage.sqs.send_message(QueueUrl=stage.urls[url], MessageBody="{}")
     said = " so far; 2 messages are in queues and not listed yet."
@@ -165,7 +167,7 @@ def test_a_failed_message_shows_its_reason_and_its_remedy(stage: RepairStage, br
     assert '"first_name": "Ada"' in words
 
 
-def test_failed_recipients_are_listed_first_with_links_to_their_pages(
+def test_the_page_of_a_message_lists_failed_recipients_first_with_links_to_their_pages(
     stage: RepairStage, browser: Browser
 ) -> None:
     stage.know("m", status="bounced", to=["a@example.com"], recipients=many(), completedAt=1)
@@ -191,7 +193,7 @@ def test_a_mail_is_shown_in_a_sandboxed_frame(stage: RepairStage, browser: Brows
     )
 
 
-def test_elements_of_a_mail_that_make_a_browser_connect_are_removed(
+def test_the_console_disables_elements_of_a_shown_mail_that_make_a_browser_connect(
     stage: RepairStage, browser: Browser
 ) -> None:
     own = '<style>p > b { color: red }</style><p title="&lt;link&gt;">1 &lt; 2 &amp; 3<br /></p>'
@@ -244,7 +246,9 @@ def test_text_of_a_message_or_a_query_is_escaped_on_the_pages_that_show_it(
         assert "<img" not in page.text
 
 
-def test_an_override_of_the_text_direction_is_shown_as_a_mark(stage: RepairStage, browser: Browser) -> None:
+def test_a_character_that_overrides_the_text_direction_is_shown_as_a_replacement_character(
+    stage: RepairStage, browser: Browser
+) -> None:
     stage.put(mail_item("m", subject="invoice\u202efdp.exe", text="x"))
     assert "invoice\ufffdfdp.exe" in message_page(browser, "m").words
     stage.put(mail_item("m", subject="\u200f\u05e9\u05dc\u05d5\u05dd", text="x"))
@@ -271,7 +275,7 @@ def test_spaces_around_a_typed_id_are_removed(stage: RepairStage, browser: Brows
     assert browser.get("/message", id=" nobody ").headers["location"] == "/message?id=nobody"
 
 
-def test_an_unknown_id_is_answered_with_404(browser: Browser) -> None:
+def test_the_page_of_a_message_with_an_unknown_id_is_answered_with_404(browser: Browser) -> None:
     reply = browser.get("/message", id="nobody")
     assert (reply.status, "There is no message nobody in dev." in reply.words) == (404, True)
 
@@ -289,7 +293,7 @@ def test_a_message_is_shown_whatever_the_year_of_its_send_at(
     assert "2 channels have a message" in browser.get("/message", id="m").words
 
 
-def test_an_unreadable_payload_is_reported_on_an_otherwise_whole_page(
+def test_the_page_of_a_message_reports_an_unreadable_payload_and_still_shows_the_timeline(
     stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any) -> bytes:
@@ -368,7 +372,7 @@ FOLLOWERS = {"template": "weekly-followers", "first_name": "Ada", "new_followers
         ({**mail_item("m"), **FOLLOWERS, "topic": "followers"}, [f"{AGAIN} {CHECKOUT} {EXAMPLE}"]),
     ],
 )
-def test_the_page_marks_templated_content_as_rendered_again_and_an_unsubscribe_link_as_an_example(
+def test_the_page_of_a_message_marks_content_rendered_again_and_an_example_of_an_unsubscribe_link(
     stage: RepairStage, browser: Browser, item: dict[str, Any], remarks: list[str]
 ) -> None:
     """Some mails with a topic have the link in their headers only, which the page does not show."""
@@ -487,7 +491,7 @@ def test_a_resend_is_refused_if_the_item_or_the_risk_has_changed_since_the_plan(
     assert stage.bodies("mail") == []
 
 
-def test_a_resend_that_sqs_refused_is_reported_as_reopened(
+def test_the_console_reports_a_message_as_reopened_if_sqs_refuses_to_queue_its_resend(
     stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.failed("m")
@@ -500,7 +504,7 @@ def test_a_resend_that_sqs_refused_is_reported_as_reopened(
     assert stage.ledger("m")["status"] == "retrying"
 
 
-def test_the_resend_of_a_fax_is_planned_with_its_content_in_the_ledger(
+def test_the_plan_to_resend_a_fax_states_that_its_content_in_the_ledger_is_sent_again(
     stage: RepairStage, browser: Browser
 ) -> None:
     stage.failed("f", "fax", to="+16175551234", pdf_url="https://files.example/f.pdf", attempts=1)
@@ -563,7 +567,7 @@ def test_an_outcome_can_be_recorded_only_if_it_is_unknown(stage: RepairStage, br
     assert 'class="danger" name="outcome" value="sent"' in doubt
 
 
-def test_an_outcome_is_not_recorded_if_the_message_has_changed_since_the_page(
+def test_an_outcome_is_not_recorded_if_the_message_has_changed_since_the_page_was_shown(
     stage: RepairStage, browser: Browser
 ) -> None:
     old = round(time.time() * 1000) - 2 * DAY_MS
@@ -576,7 +580,9 @@ def test_an_outcome_is_not_recorded_if_the_message_has_changed_since_the_page(
     assert stage.ledger("f", "fax")["status"] == "sending"
 
 
-def test_the_outcome_of_a_message_is_not_recorded_again(stage: RepairStage, browser: Browser) -> None:
+def test_the_console_does_not_offer_to_record_an_outcome_for_a_message_that_has_one(
+    stage: RepairStage, browser: Browser
+) -> None:
     stage.failed("m")
     plan = browser.get("/message/settle", id="m", channel="mail")
     assert "Its outcome cannot be recorded: failed: it has its outcome" in plan.words
@@ -615,7 +621,9 @@ def test_live_updates_of_a_page_can_be_switched_off(browser: Browser) -> None:
 # failures, dead letters, campaigns
 
 
-def test_failures_are_shown_as_a_list_and_as_bars_that_filter_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_of_failures_shows_a_list_and_bars_by_status_channel_or_template_that_filter_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with deployed(monkeypatch) as stage:
         put_failed(stage, "a", "invalid", error={"code": "invalid", "message": "no", "field": "to"})
         bounced = {"status": "bounced", "bounce_type": "Permanent", "template": "welcome"}
@@ -647,7 +655,7 @@ def test_failures_are_shown_as_a_list_and_as_bars_that_filter_it(monkeypatch: py
         assert "3 messages" in browser.get("/failures", more="1").words
 
 
-def test_failures_whose_sentences_differ_only_in_values_are_a_group_with_a_list_and_a_csv_file(
+def test_the_page_of_failures_groups_sentences_that_differ_only_in_values_with_a_list_and_csv_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with deployed(monkeypatch) as stage:
@@ -685,7 +693,7 @@ def test_types_of_bounces_and_complaints_are_shown_as_words(
             assert kind not in page.words
 
 
-def test_two_messages_of_a_day_with_the_same_template_and_subject_are_named_together(
+def test_the_list_of_a_recipients_messages_names_two_of_a_day_with_the_same_template_and_subject(
     stage: RepairStage, browser: Browser
 ) -> None:
     day = 1_795_251_600_000
@@ -781,7 +789,7 @@ def test_a_message_whose_dead_letter_is_missing_is_put_back_from_its_page(
     assert [each["id"] for each in stage.bodies("mail")] == ["m"]
 
 
-def test_a_queue_has_one_redrive_by_either_name_which_shows_its_progress_and_can_be_stopped(
+def test_a_queue_has_at_most_one_redrive_which_shows_its_progress_and_can_be_stopped(
     stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for at in range(30):

@@ -118,7 +118,7 @@ TROUBLED = (
     [(quiet, QUIET), (troubled, TROUBLED), (fill_with_sent(20_000), QUIET)],
     ids=["quiet", "troubled", "20,000"],
 )
-def test_the_overview_costs_a_call_for_each_queue_and_eight_more(
+def test_the_overview_makes_a_call_to_aws_for_each_queue_and_eight_others(
     stage: RepairStage,
     monkeypatch: pytest.MonkeyPatch,
     happened: Callable[[RepairStage], None],
@@ -137,7 +137,7 @@ def test_the_overview_costs_a_call_for_each_queue_and_eight_more(
         assert words in page.words
 
 
-def test_the_documentation_of_the_console_has_the_computed_price_of_an_hour_of_the_overview() -> None:
+def test_the_documented_price_of_an_hour_of_the_overview_is_the_computed_one() -> None:
     client = Mock()
     client.get_metric_data.return_value = {"MetricDataResults": []}
     routes = {

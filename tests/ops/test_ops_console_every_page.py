@@ -93,7 +93,7 @@ def fault_of_page(browser: Browser, path: str, query: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize("full", [False, True], ids=["empty", "full"])
-def test_every_page_responds_or_refuses_with_a_next_step(
+def test_every_page_of_the_console_responds_or_refuses_with_a_next_step(
     full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert QUERIES.keys() == {page.path for page in PAGES}
@@ -106,7 +106,7 @@ def test_every_page_responds_or_refuses_with_a_next_step(
         assert "\n".join(filter(None, (fault_of_page(browser, *page) for page in asked))) == ""
 
 
-def test_no_page_of_the_console_fails_on_a_value_that_cannot_be_a_key(
+def test_a_value_that_cannot_be_a_key_does_not_cause_a_server_error_on_any_page_of_the_console(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with whole_stage(tmp_path, monkeypatch) as (stage, browser):

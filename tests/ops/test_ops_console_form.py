@@ -48,13 +48,13 @@ def test_the_form_of_an_unknown_channel_is_refused_at_each_step(site: Site, stag
     assert stage.mailbox() == {}
 
 
-def test_the_form_of_a_deployed_stage_begins_with_empty_fields(site: Site) -> None:
+def test_the_form_to_send_a_mail_from_a_deployed_stage_begins_with_empty_fields(site: Site) -> None:
     shown = form.show(site, Request({"channel": "mail"}))
     assert isinstance(shown, Shown)
     assert (values_of(shown)["values"], values_of(shown)["examples"]) == ({}, CHANNELS["mail"].example)
 
 
-def test_a_preview_shows_the_command_that_puts_the_whole_item_and_does_not_put_it(
+def test_the_preview_of_a_message_shows_the_command_that_puts_its_item_but_does_not_put_it(
     site: Site, stage: Stage
 ) -> None:
     more = {
@@ -71,7 +71,7 @@ def test_a_preview_shows_the_command_that_puts_the_whole_item_and_does_not_put_i
     assert stage.mailbox() == {}
 
 
-def test_a_sent_text_has_line_feeds_in_place_of_the_line_breaks_of_a_form(stage: Stage) -> None:
+def test_line_breaks_in_the_form_of_a_mail_become_line_feeds_in_its_text(stage: Stage) -> None:
     browser = Browser(stage.session).enter()
     browser.post("/send?channel=mail", {**HELLO, "text": "Hello,\r\n\r\nAda", "step": "send"})
     assert stage.mailbox()["m"]["text"] == "Hello,\n\nAda"
@@ -96,7 +96,7 @@ def test_the_send_button_puts_the_message_and_opens_its_page(site: Site, stage: 
         ({"headers": '{"X-A": ' + "[" * 600 + "]" * 600 + "}"}, "headers"),
     ],
 )
-def test_a_refusal_is_shown_at_its_field_and_the_message_is_not_put(
+def test_the_form_shows_an_invalid_value_at_its_field_and_does_not_put_the_message(
     site: Site, stage: Stage, wrong: dict[str, str], field: str
 ) -> None:
     shown = post_step(site, "send", **{**HELLO, **wrong})
@@ -112,14 +112,14 @@ def test_a_refusal_is_shown_at_its_field_and_the_message_is_not_put(
     "payload",
     ["{", "1e200", "[" * 40 + "]" * 40, "[" * 60_000],
 )
-def test_json_that_dynamodb_does_not_take_is_refused_at_its_field(
+def test_the_form_refuses_json_that_dynamodb_does_not_take_at_its_field(
     site: Site, stage: Stage, payload: str
 ) -> None:
     shown = post_step(site, "preview", "webhook", url="https://hooks.example.com/orders", payload=payload)
     assert (shown.status, [*values_of(shown)["faults"]]) == (400, ["payload"])
 
 
-def test_the_id_of_another_message_is_refused_at_its_field(site: Site, stage: Stage) -> None:
+def test_the_form_refuses_the_id_of_another_message_at_the_field_of_the_id(site: Site, stage: Stage) -> None:
     stage.put(MAILBOX, **{**HELLO, "event_type": "mail", "text": "another"})
     shown = post_step(site, "send", **HELLO)
     assert [*values_of(shown)["faults"]] == ["id"]
@@ -174,7 +174,7 @@ ORDER: dict[str, Any] = {
 """Attributes of a message of each type, and texts that look like numbers and words of JSON."""
 
 
-def test_a_message_is_copied_to_another_address_under_an_id_derived_from_the_first(
+def test_the_form_copies_a_message_to_another_address_under_an_id_derived_from_the_original_id(
     site: Site, stage: Stage
 ) -> None:
     stage.put(MAILBOX, id="order-42", event_type="mail", to="ada@exmaple.com", send_at="2026-11-22", **ORDER)
@@ -194,7 +194,9 @@ def test_a_copy_is_previewed_before_its_recipient_is_typed(site: Site, stage: St
     assert "Grace" in form.frame(site, Request({"document": shown["document"]})).html  # type: ignore[union-attr]
 
 
-def test_a_template_adds_a_field_for_each_variable_and_a_fault_is_shown_at_its_field(site: Site) -> None:
+def test_the_form_has_a_field_for_each_variable_of_a_template_and_shows_a_fault_at_its_field(
+    site: Site,
+) -> None:
     chosen = {"to": "ada@example.com", "template": "weekly-followers", "topic": "followers"}
     shown = values_of(post_step(site, "change", **chosen))
     assert shown["variables"]["first_name"] == {"": {"": "var.first_name"}}

@@ -65,14 +65,14 @@ def test_an_event_of_api_gateway_becomes_a_request_of_the_console() -> None:
     assert b"transfer-encoding" not in dict(seen["headers"])
 
 
-def test_each_cookie_of_a_response_has_a_separate_field() -> None:
+def test_the_function_of_the_console_returns_each_cookie_of_a_response_separately() -> None:
     app = echo(b"Hi", (b"set-cookie", b"a=1"), (b"set-cookie", b"b=2"), (b"content-type", b"text/html"))
     reply = asyncio.run(answer(app, function_event("/")))
     assert (reply["cookies"], reply["headers"]) == (["a=1", "b=2"], {"content-type": "text/html"})
     assert base64.b64decode(reply["body"]) == b"Hi"
 
 
-def test_the_function_sends_the_complete_style_sheet() -> None:
+def test_the_function_of_the_teams_console_sends_the_complete_style_sheet() -> None:
     app = application(Site(None, "dev"), "", READING)  # type: ignore[arg-type]
     reply = asyncio.run(asyncio.wait_for(answer(app, function_event("/assets/console.css")), 10))
     assert (reply["statusCode"], reply["headers"]["content-type"]) == (200, "text/css; charset=utf-8")

@@ -32,7 +32,7 @@ def browser_without_pages() -> Browser:
     return Browser(boto3.Session(region_name="us-east-1")).enter()
 
 
-def test_the_token_is_exchanged_for_a_cookie_that_scripts_and_other_sites_do_not_get(
+def test_the_token_in_the_url_is_exchanged_for_a_cookie_that_scripts_and_other_sites_do_not_get(
     browser_without_pages: Browser,
 ) -> None:
     reply = Browser(browser_without_pages.session).get(f"/?token={TOKEN}")
@@ -44,7 +44,9 @@ def test_the_token_is_exchanged_for_a_cookie_that_scripts_and_other_sites_do_not
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_without_the_cookie_every_page_is_refused(browser_without_pages: Browser, path: str) -> None:
+def test_a_page_of_the_console_is_refused_without_the_valid_cookie(
+    browser_without_pages: Browser, path: str
+) -> None:
     browser_without_pages.cookie = ""
     assert browser_without_pages.get(path).status == 403
     browser_without_pages.cookie = f"mailroom-console-{PORT}=guessed"
@@ -69,7 +71,7 @@ def test_a_path_without_the_secret_prefix_is_refused_and_sets_no_cookie(
     )
 
 
-def test_a_tab_of_an_ended_console_cannot_act_on_a_later_one_on_the_same_port(
+def test_a_tab_of_an_ended_console_cannot_act_on_a_later_console_on_the_same_port(
     browser_without_pages: Browser,
 ) -> None:
     following = Browser(browser_without_pages.session, "prod")
@@ -94,7 +96,7 @@ def test_cookies_of_other_ports_do_not_lock_a_browser_out(
     assert browser_without_pages.get("/assets/console.css").status == 200
 
 
-def test_a_page_accepts_a_query_named_path(browser_without_pages: Browser) -> None:
+def test_a_page_of_the_console_accepts_a_query_parameter_named_path(browser_without_pages: Browser) -> None:
     assert browser_without_pages.get("/message", path="x").status == 200
     assert browser_without_pages.get("/failures", path="x").status != 500
 
@@ -204,18 +206,22 @@ def test_every_response_has_a_strict_content_security_policy(
     assert headers["x-content-type-options"] == "nosniff"
 
 
-def test_a_path_outside_the_assets_is_answered_with_404(browser_without_pages: Browser) -> None:
+def test_an_asset_path_that_leaves_the_folder_or_is_unknown_is_answered_with_404(
+    browser_without_pages: Browser,
+) -> None:
     for path in ("/assets/../guard.py", "/assets/..%2fguard.py", "/assets/guard.py", "/assets/"):
         assert browser_without_pages.get(path).status == 404
 
 
-def test_a_stage_that_is_not_deployed_is_refused_before_anything_is_served(stage: RepairStage) -> None:
+def test_the_console_exits_with_2_before_it_prints_a_url_if_the_stage_is_not_deployed(
+    stage: RepairStage,
+) -> None:
     result = CliRunner().invoke(cli.app, ["console", "--stage", "prod", "--no-browser"])
     assert (result.exit_code, result.stdout) == (2, "")
     assert "There is no function mailroom-prod-dispatch" in result.stderr
 
 
-def test_the_url_is_printed_alone_with_the_loopback_address_and_a_random_path(
+def test_the_console_prints_only_a_url_with_the_loopback_address_and_a_random_path(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served: list[tuple[str, int]] = []
@@ -242,7 +248,7 @@ def test_the_console_does_not_start_on_a_port_in_use(stage: RepairStage) -> None
     assert f"Port {port} cannot be used: Address already in use. Choose another with --port." in result.stderr
 
 
-def test_the_browser_is_opened_when_the_port_listens(
+def test_the_console_opens_the_browser_after_its_port_listens(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers: list[int] = []

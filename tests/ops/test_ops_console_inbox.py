@@ -65,7 +65,9 @@ def test_a_channels_newest_messages_come_first_and_each_tab_shows_its_count(
 
 
 @pytest.mark.usefixtures("providers")
-def test_texts_are_grouped_by_number_in_the_order_of_their_arrival(site: Site, store: InboxStore) -> None:
+def test_the_inbox_groups_texts_by_number_in_the_order_of_their_arrival(
+    site: Site, store: InboxStore
+) -> None:
     for number, text in (("+1", "one"), ("+2", "two"), ("+1", "three")):
         store.add(Accepted("sms", number, text, {"text": text}))
     groups = inbox_values(site, channel="sms")["found"]
@@ -75,7 +77,7 @@ def test_texts_are_grouped_by_number_in_the_order_of_their_arrival(site: Site, s
     ]
 
 
-def test_an_old_signature_of_a_webhook_is_valid_but_not_that_of_another_body(
+def test_the_inbox_verifies_a_webhook_with_an_old_signature_but_not_with_that_of_another_body(
     site: Site, providers: str
 ) -> None:
     secret = CachedSecret(site.session.client("secretsmanager"), SECRET, lambda: LONG_AGO)
@@ -88,7 +90,7 @@ def test_an_old_signature_of_a_webhook_is_valid_but_not_that_of_another_body(
     assert found == {"msg_1": True, "msg_2": False}
 
 
-def test_tries_of_one_webhook_are_one_entry(site: Site, providers: str) -> None:
+def test_the_inbox_shows_the_tries_of_one_webhook_as_one_entry(site: Site, providers: str) -> None:
     for webhook_id in ("msg_1", "msg_2", "msg_1"):
         posted = urllib.request.Request(f"{providers}/receiver/ok", b"{}", {"webhook-id": webhook_id})
         open_url(posted, 5).close()

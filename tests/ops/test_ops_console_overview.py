@@ -96,7 +96,7 @@ def test_the_pace_of_a_channel_is_that_of_its_best_recent_minute() -> None:
     assert traffic(of={("Sent", "send-mail-bulk", "Sum"): {600: 1_800.0}}).pace("mail") == 0
 
 
-def test_the_pace_of_bulk_includes_the_second_provider_but_no_other_lane() -> None:
+def test_the_pace_of_the_lane_bulk_includes_the_second_provider_but_not_the_lane_normal() -> None:
     sent = {
         (metric, f"send-mail{lane}", "Sum"): {60: count}
         for metric, lane, count in (
@@ -114,7 +114,7 @@ def test_the_pace_of_bulk_includes_the_second_provider_but_no_other_lane() -> No
     )
 
 
-def test_the_age_of_a_channel_is_the_newest_figure_for_the_oldest_message_of_its_lanes() -> None:
+def test_the_age_of_a_channel_is_the_largest_of_the_newest_figures_of_its_lanes() -> None:
     age = "ApproximateAgeOfOldestMessage"
     figures = traffic(
         of={
@@ -125,7 +125,7 @@ def test_the_age_of_a_channel_is_the_newest_figure_for_the_oldest_message_of_its
     assert (figures.newest("mail", "age"), figures.newest("fax", "age")) == (7_200, None)
 
 
-def test_percentiles_are_queried_for_normal_lanes_only_and_each_metric_once() -> None:
+def test_the_overview_queries_percentiles_of_normal_lanes_only_and_each_metric_once() -> None:
     cloud = Cloud({("PutToAccepted", "send-mail", "p99"): {30: 1_100}})
     figures = Traffic(cloud, "dev", ROUTES, NOW)  # type: ignore[arg-type]
     stats = [query["MetricStat"] for query in cloud.asked]
@@ -163,7 +163,7 @@ def test_the_counts_of_accepted_and_failed_messages_link_to_their_lists(
     assert "Mail is sent at 10" in page.words  # 600 in a minute
 
 
-def test_the_rates_of_all_mails_of_a_day_are_shown_beside_the_limits_of_ses(
+def test_the_overview_shows_the_rates_of_all_mails_of_a_day_beside_the_limits_of_ses(
     stage: RepairStage, browser: Browser
 ) -> None:
     measured(
@@ -188,7 +188,7 @@ def test_the_rates_of_all_mails_of_a_day_are_shown_beside_the_limits_of_ses(
     assert "9.7% of the mails of the last 24 hours SES reviews the account from 5.0% on" in page.words
 
 
-def test_a_lane_whose_tries_fail_is_the_headline_and_the_list_of_its_messages_has_the_reasons(
+def test_the_headline_names_a_channel_whose_tries_fail_and_links_to_messages_with_the_reasons(
     stage: RepairStage, browser: Browser
 ) -> None:
     ring(stage, "mailroom-dev-mail-bulk-tries-failing")
@@ -203,7 +203,7 @@ def test_a_lane_whose_tries_fail_is_the_headline_and_the_list_of_its_messages_ha
     assert "ada@example.com m SES: Too Many Requests sending" in words
 
 
-def test_a_used_up_daily_limit_is_shown_with_its_end_and_since_when_messages_wait(
+def test_the_overview_shows_when_a_used_up_daily_limit_ends_and_since_when_messages_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with whole_stage(tmp_path, monkeypatch) as (stage, browser):
@@ -251,7 +251,9 @@ def ring(stage: RepairStage, name: str) -> None:
     cloudwatch.set_alarm_state(AlarmName=name, StateValue="ALARM", StateReason="test")
 
 
-def test_a_ringing_alarm_is_a_sentence_with_a_link_to_its_page(stage: RepairStage, browser: Browser) -> None:
+def test_the_overview_shows_a_ringing_alarm_as_a_sentence_with_a_link_to_its_runbook(
+    stage: RepairStage, browser: Browser
+) -> None:
     ring(stage, "mailroom-dev-webhooks-failing")
     page = browser.get("/")
     (row,) = re.findall("<li><span class=.status alarm.>.*?</li>", page.text, re.DOTALL)
@@ -265,7 +267,7 @@ def test_a_ringing_alarm_is_a_sentence_with_a_link_to_its_page(stage: RepairStag
 
 
 @pytest.mark.parametrize("page", [path.stem for path in sorted((ROOT / "docs/alarms").glob("*.md"))])
-def test_the_console_shows_the_page_of_each_alarm(browser: Browser, page: str) -> None:
+def test_the_console_shows_the_runbook_of_each_alarm(browser: Browser, page: str) -> None:
     shown = browser.get("/docs", page=page)
     assert shown.status == 200
     for word in ("What it means", "First look", "Fix it"):
@@ -277,7 +279,7 @@ def test_the_console_shows_the_page_of_each_alarm(browser: Browser, page: str) -
     ("p50", "p99", "colour"),
     [(900, 1_100, "good"), (1_000, 6_000, "warn"), (4_999, 9_000, "warn"), (5_000, 9_000, "bad")],
 )
-def test_the_headline_is_red_if_most_messages_are_accepted_late_and_amber_if_some_are(
+def test_the_overviews_headline_is_red_if_most_messages_are_accepted_late_and_amber_if_some_are(
     stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch, p50: int, p99: int, colour: str
 ) -> None:
     measured(stage, ("Sent", {"service": "send-mail"}, 5.0))
@@ -286,7 +288,7 @@ def test_the_headline_is_red_if_most_messages_are_accepted_late_and_amber_if_som
     assert f'class="panel now {colour}"' in browser.get("/").text
 
 
-def test_the_hours_of_a_day_are_drawn_only_if_at_least_two_have_messages(
+def test_the_overview_draws_the_hours_of_a_day_only_if_at_least_two_have_messages(
     stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for hours, drawn in ((1, False), (2, True)):
@@ -323,7 +325,9 @@ def test_the_newest_paused_runs_are_listed_with_their_reasons_until_they_are_res
     )
 
 
-def test_the_overview_of_a_quiet_stage_lists_no_work(stage: RepairStage, browser: Browser) -> None:
+def test_the_overview_of_a_quiet_stage_states_that_there_is_nothing_to_do(
+    stage: RepairStage, browser: Browser
+) -> None:
     words = browser.get("/").words
     assert "Nothing: no alarm rings, there is no dead letter, and nothing is paused." in words
     assert "No message waits, and none is being sent." in words

@@ -122,7 +122,7 @@ def test_a_redrive_of_many_more_letters_than_were_shown_is_refused_and_shows_the
 
 
 @pytest.mark.parametrize("shown", ["9" * 5000, "-1", "many"])
-def test_a_count_that_a_page_cannot_have_shown_starts_no_redrive(
+def test_a_redrive_is_refused_if_its_form_has_a_count_that_a_page_cannot_have_shown(
     stage: RepairStage, browser: Browser, shown: str
 ) -> None:
     die(stage, 11)
@@ -130,7 +130,7 @@ def test_a_count_that_a_page_cannot_have_shown_starts_no_redrive(
     assert browser.site.jobs == {}
 
 
-def test_a_run_that_was_started_again_can_be_stopped_and_shows_counts_by_start(
+def test_the_page_of_a_run_that_was_started_again_shows_counts_by_start_and_a_stop_button(
     world: CampaignStage,
 ) -> None:
     browser = Browser(world.session).enter()
@@ -154,7 +154,9 @@ def test_the_page_of_a_run_does_not_show_a_sum_above_its_number_of_recipients(wo
     assert "have their message" not in page.words
 
 
-def test_a_run_whose_ids_conflict_with_other_messages_reports_their_number(world: CampaignStage) -> None:
+def test_the_page_of_a_run_shows_how_many_messages_conflict_with_the_ids_of_others(
+    world: CampaignStage,
+) -> None:
     browser = Browser(world.session).enter()
     world.collected(recipients=40, composed=38, conflicts=2)
     page = browser.get("/campaigns", campaign="weekly")
@@ -170,7 +172,7 @@ def test_a_run_can_be_stopped_unless_it_is_stopped_already(world: CampaignStage)
     assert "Stop …" not in browser.get("/campaigns", campaign="weekly").words
 
 
-def test_failures_with_a_rare_reason_are_searched_with_a_limited_number_of_calls(
+def test_the_page_of_failures_searches_for_a_rare_reason_with_a_limited_number_of_calls(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with deployed(monkeypatch) as stage:

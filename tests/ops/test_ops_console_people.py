@@ -71,14 +71,14 @@ def test_a_number_in_national_format_names_the_same_person_on_the_page_and_in_co
 
 
 @pytest.mark.parametrize(("who", "channels"), [(ADA, ["mail"]), ("+16175551234", ["sms", "push"])])
-def test_a_person_has_a_switch_for_each_channel_that_can_reach_the_recipient(
+def test_the_page_of_a_person_has_a_switch_for_each_channel_that_can_reach_the_recipient(
     people_browser: Browser, who: str, channels: list[str]
 ) -> None:
     page = people_browser.get("/people", recipient=who)
     assert re.findall('id="switch-(mail|sms|push)"', page.text) == channels
 
 
-def test_a_suppression_is_lifted_with_a_reason_after_its_consequences_were_shown(
+def test_an_operator_lifts_a_suppression_with_a_reason_after_the_console_has_shown_the_consequences(
     stage: DeadLettersStage, people_browser: Browser
 ) -> None:
     bounced(stage)
@@ -94,7 +94,7 @@ def test_a_suppression_is_lifted_with_a_reason_after_its_consequences_were_shown
     assert stage.ses.listed == set()
 
 
-def test_a_person_is_suppressed_opted_out_and_opted_in_by_hand(
+def test_an_operator_suppresses_opts_out_and_opts_in_a_person_in_the_console(
     stage: DeadLettersStage, people_browser: Browser
 ) -> None:
     for do, more, left in (

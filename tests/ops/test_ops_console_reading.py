@@ -191,7 +191,9 @@ def test_the_teams_console_has_no_form_or_link_to_a_missing_page(team_browser: T
         }, path
 
 
-def test_each_page_of_the_teams_console_opens_with_each_right(team_browser: TeamBrowser) -> None:
+def test_each_page_of_the_teams_console_responds_without_a_server_error_for_each_right(
+    team_browser: TeamBrowser,
+) -> None:
     for right in (leads_browser, desk_browser):
         right(team_browser)
         for path, query in every_query():
@@ -199,7 +201,9 @@ def test_each_page_of_the_teams_console_opens_with_each_right(team_browser: Team
             assert status in (200, 303, 400, 404), (path, query)
 
 
-def test_with_the_right_read_no_page_shows_an_address_a_number_or_a_token(team_browser: TeamBrowser) -> None:
+def test_a_person_with_the_right_read_does_not_see_an_address_a_number_or_a_token_on_any_page(
+    team_browser: TeamBrowser,
+) -> None:
     seen = set[str]()
     leads_browser(team_browser)
     for path, query in every_query():
@@ -234,7 +238,9 @@ def test_a_sealed_link_of_another_session_is_refused(team_browser: TeamBrowser) 
     assert (reply.status, "another sign-in" in reply.words) == (400, True)
 
 
-def test_with_the_right_read_a_whole_address_is_found_but_not_a_part_of_it(team_browser: TeamBrowser) -> None:
+def test_a_person_with_the_right_read_finds_messages_by_a_whole_address_but_not_by_a_part_of_it(
+    team_browser: TeamBrowser,
+) -> None:
     desk_browser(team_browser)
     reply = team_browser.post("/messages", {"q": EVE})
     assert reply.status == 303
@@ -260,12 +266,16 @@ def test_a_pasted_list_shows_only_what_the_right_of_the_person_allows(team_brows
     assert masked.text.count("<li>") == page.text.count("<li>")
 
 
-def test_with_the_right_contents_a_searched_address_stays_in_the_url(team_browser: TeamBrowser) -> None:
+def test_the_url_of_a_search_keeps_the_address_for_a_person_with_the_right_contents(
+    team_browser: TeamBrowser,
+) -> None:
     leads_browser(team_browser)
     assert team_browser.post("/messages", {"q": ADA}).headers["location"] == "/messages?q=ada%40example.com"
 
 
-def test_the_right_read_shows_no_content_of_messages(team_browser: TeamBrowser) -> None:
+def test_a_person_with_the_right_read_does_not_see_the_content_of_a_message(
+    team_browser: TeamBrowser,
+) -> None:
     desk_browser(team_browser)
     page = team_browser.get("/message", id="whole", channel="mail")
     assert "Your right does not include the contents" in page.words
@@ -296,14 +306,16 @@ def test_each_view_of_the_content_of_a_message_is_logged_with_the_person(
     assert {line["who"] for line in lines} == {"https://sign-in.example.com 00u1"}
 
 
-def test_a_deed_is_shown_as_the_command_to_copy(team_browser: TeamBrowser) -> None:
+def test_the_teams_console_shows_a_deed_as_a_command_to_copy(team_browser: TeamBrowser) -> None:
     leads_browser(team_browser)
     failed, dead = team_browser.get("/message", id="failed").words, team_browser.get("/dead-letters").words
     assert "mailroom messages resend failed --channel mail --stage dev" in failed
     assert "mailroom messages resend --dead-letters mail --stage dev" in dead
 
 
-def test_a_run_is_shown_with_the_commands_that_its_state_allows(team_browser: TeamBrowser) -> None:
+def test_the_teams_console_shows_a_run_with_the_commands_that_its_state_allows(
+    team_browser: TeamBrowser,
+) -> None:
     leads_browser(team_browser)
     command = f"mailroom campaign {{}} weekly --run {RUN} --stage dev"
     assert command.format("stop") in team_browser.get("/campaigns", campaign="weekly").words
@@ -336,7 +348,7 @@ def stored(team_browser: TeamBrowser, path: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("path", ["/messages", "/failures"])
-def test_a_link_of_five_minutes_downloads_a_csv_file_of_what_the_persons_right_allows(
+def test_the_teams_console_links_for_five_minutes_to_a_csv_file_of_what_the_persons_right_allows(
     team_browser: TeamBrowser, path: str
 ) -> None:
     leads_browser(team_browser)
@@ -360,7 +372,9 @@ def test_the_name_of_an_incomplete_csv_file_has_the_number_of_its_messages(
     assert name.endswith("messages dev, the newest 1 message.csv")
 
 
-def test_the_teams_console_stores_no_data_between_requests(team_browser: TeamBrowser) -> None:
+def test_the_teams_console_does_not_keep_jobs_or_documents_in_memory_between_requests(
+    team_browser: TeamBrowser,
+) -> None:
     leads_browser(team_browser)
     for path, query in every_query():
         team_browser.get(path, **query)
@@ -378,7 +392,7 @@ def test_a_cold_start_of_the_console_imports_at_most_600_modules_and_not_the_slo
     assert int(count) <= 600
 
 
-def test_the_role_of_the_function_allows_each_call_of_each_page(
+def test_the_role_of_the_teams_consoles_function_allows_each_call_of_each_page(
     team_browser: TeamBrowser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = Judge([variant(EVERYTHING, campaigns=of_each_kind(tmp_path / "campaigns"))])

@@ -46,7 +46,9 @@ def do(browser: Browser, url: str, **fields: str) -> Reply:
     return browser.get(url)
 
 
-def test_a_list_of_messages_has_a_checkbox_for_each(stage: RepairStage, browser: Browser) -> None:
+def test_a_list_of_messages_in_the_console_has_a_checkbox_for_each_message(
+    stage: RepairStage, browser: Browser
+) -> None:
     stage.know('q"1', status="sent", completedAt=1, putAt=1, ttl=9_999_999_999, to="ada@example.com")
     index(stage.dynamodb)
     page = browser.get("/messages")
@@ -123,7 +125,7 @@ def test_a_change_of_over_a_hundred_selected_messages_requires_their_number_type
     assert "Send again: 101 of 102 messages done" in do(browser, url, typed="101").words
 
 
-def test_a_stop_of_a_set_leaves_its_other_messages_unchanged_until_the_set_is_repeated(
+def test_a_stopped_change_of_selected_messages_leaves_the_others_unchanged_until_it_is_repeated(
     stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom_ops.console.pages.selected.AT_ONCE", 1)
@@ -148,7 +150,7 @@ def test_a_stop_of_a_set_leaves_its_other_messages_unchanged_until_the_set_is_re
     assert {each["id"] for each in stage.bodies("mail")} == {"a", "b", "c"}
 
 
-def test_an_unexpected_error_in_the_dry_run_of_a_set_is_shown_and_prevents_its_execution(
+def test_an_unexpected_error_in_the_dry_run_for_selected_messages_is_shown_and_prevents_the_change(
     stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
@@ -253,7 +255,7 @@ def test_a_pasted_csv_file_finds_each_of_its_ids_and_a_period_filters_pasted_ids
     assert "0 messages; 1 entry has none." in browser.post("/selected", {"list": "g", **days}).words
 
 
-def test_entries_without_a_message_are_listed_and_a_long_list_is_refused(
+def test_a_pasted_list_shows_its_entries_without_a_message_and_is_refused_if_it_is_too_long(
     found_stage: RepairStage, browser: Browser
 ) -> None:
     page = browser.post("/selected", {"list": "a\nunknown\nnobody@example.com"})

@@ -124,7 +124,9 @@ def test_a_person_signs_in_with_the_documented_claims_of_each_identity_provider(
     assert SIGN_IN not in browser.cookies
 
 
-def test_the_provider_gets_the_verifier_of_the_challenge_and_the_clients_secret(browser: TeamBrowser) -> None:
+def test_the_identity_provider_gets_the_code_verifier_and_the_secret_of_the_client(
+    browser: TeamBrowser,
+) -> None:
     browser.provider.secret = "s+cr/t"
     browser.sign_in(**DESK)
     (fields,) = browser.provider.asked
@@ -135,7 +137,7 @@ def test_the_provider_gets_the_verifier_of_the_challenge_and_the_clients_secret(
     assert browser.provider.headers[0]["Authorization"] == "Basic bWFpbHJvb20tY29uc29sZTpzJTJCY3IlMkZ0"
 
 
-def test_the_request_of_a_client_without_a_secret_contains_the_clients_id(browser: TeamBrowser) -> None:
+def test_the_token_request_of_a_client_without_a_secret_contains_the_clients_id(browser: TeamBrowser) -> None:
     browser.sign_in(**DESK)
     assert browser.provider.asked[0]["client_id"] == CLIENT
     assert "Authorization" not in browser.provider.headers[0]
@@ -201,7 +203,7 @@ def test_a_role_for_a_google_domain_requires_an_account_of_that_domain(browser: 
     ],
     ids=str,
 )
-def test_a_token_that_is_not_valid_is_refused(
+def test_a_sign_in_with_an_invalid_id_token_is_refused_with_the_reason(
     browser: TeamBrowser, change: dict[str, Any], reason: str
 ) -> None:
     path = browser.begin()
@@ -220,13 +222,15 @@ def test_a_refused_sign_in_deletes_its_cookie(browser: TeamBrowser) -> None:
     assert browser.cookies == {}
 
 
-def test_a_configuration_of_another_issuer_is_refused(browser: TeamBrowser) -> None:
+def test_a_sign_in_is_refused_if_the_providers_configuration_is_that_of_another_issuer(
+    browser: TeamBrowser,
+) -> None:
     browser.provider.issuer = "https://evil.example"
     reply = browser.post("/sign-in?to=/", {})
     assert (reply.status, browser.cookies) == (403, {})
 
 
-def test_a_sign_in_is_used_once(browser: TeamBrowser) -> None:
+def test_the_callback_url_of_a_sign_in_works_only_once(browser: TeamBrowser) -> None:
     path = browser.begin()
     secret = dict(browser.cookies)
     browser.provider.claims = DESK
@@ -249,7 +253,7 @@ def test_a_sign_in_with_a_missing_or_wrong_state_is_refused_without_a_token_requ
     assert browser.provider.asked == []
 
 
-def test_the_sign_in_of_another_browser_is_refused(browser: TeamBrowser) -> None:
+def test_a_sign_in_is_refused_in_a_browser_that_did_not_begin_it(browser: TeamBrowser) -> None:
     other = TeamBrowser(browser.session, clock=lambda: NOW)
     path = browser.begin()
     other.begin()
@@ -292,7 +296,7 @@ def test_a_sign_in_replaces_a_session_cookie_that_existed_before(browser: TeamBr
     assert not signed_in(browser)
 
 
-def test_a_session_ends_by_sign_out_for_each_copy_of_its_cookie(browser: TeamBrowser) -> None:
+def test_a_sign_out_ends_the_session_for_each_copy_of_its_cookie(browser: TeamBrowser) -> None:
     browser.sign_in(**DESK)
     copy = dict(browser.cookies)
     assert signed_in(browser)
@@ -302,7 +306,9 @@ def test_a_session_ends_by_sign_out_for_each_copy_of_its_cookie(browser: TeamBro
     assert not signed_in(browser)
 
 
-def test_a_session_ends_after_eight_hours_and_with_changed_rules(browser: TeamBrowser) -> None:
+def test_a_session_ends_after_eight_hours_or_if_the_settings_that_decide_on_rights_change(
+    browser: TeamBrowser,
+) -> None:
     browser.sign_in(**DESK)
     browser.clock = lambda: NOW + 8 * 3600 - 1
     browser.restart()
@@ -327,7 +333,9 @@ def test_a_session_is_stored_without_its_cookie_and_ends_if_its_item_is_deleted(
     assert not signed_in(browser)
 
 
-def test_a_page_costs_one_read_of_the_session(browser: TeamBrowser, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_of_the_teams_console_reads_the_session_from_dynamodb_once(
+    browser: TeamBrowser, monkeypatch: pytest.MonkeyPatch
+) -> None:
     browser.sign_in(**DESK)
     calls: list[str] = []
     dynamodb = browser.session.client("dynamodb")
@@ -342,14 +350,17 @@ def test_a_page_costs_one_read_of_the_session(browser: TeamBrowser, monkeypatch:
     assert calls == ["GetItem"]
 
 
-def test_without_a_session_every_page_offers_to_sign_in_and_leads_back(browser: TeamBrowser) -> None:
+def test_every_page_offers_a_person_without_a_session_to_sign_in_and_to_come_back_to_it(
+    browser: TeamBrowser,
+) -> None:
     for page in READING:
         reply = browser.get(f"{page.path}?id=a", NAVIGATION)
         assert (reply.status, "Sign in" in reply.words) == (403, True)
         assert "/sign-in?to=%2F" in reply.text
+        assert f"/sign-in?to={page.path.replace('/', '%2F')}%3Fid%3Da" in reply.text
 
 
-def test_without_a_session_a_browser_gets_the_style_of_the_console_and_no_other_file(
+def test_a_browser_without_a_session_gets_the_style_sheet_of_the_console_but_not_another_file(
     browser: TeamBrowser,
 ) -> None:
     style = "/assets/console.css"

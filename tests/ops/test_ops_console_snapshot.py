@@ -77,7 +77,7 @@ def test_a_snapshot_names_only_the_ringing_alarms_of_its_stage(stage: Stage) -> 
     assert [each.name for each in look_at_stage(stage).alarms or ()] == ["mailroom-dev-mail-dlq-not-empty"]
 
 
-def test_the_queues_are_shown_with_a_note_if_cloudwatch_is_unreachable(stage: Stage) -> None:
+def test_a_snapshot_has_the_queues_and_a_note_if_cloudwatch_is_unreachable(stage: Stage) -> None:
     class Away:
         def get_paginator(self, _: str) -> Any:
             return self

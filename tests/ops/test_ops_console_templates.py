@@ -46,7 +46,7 @@ def template_values(site: Site, **query: str) -> Any:
     return values_of(found)
 
 
-def test_the_list_shows_each_template_with_its_examples_languages_and_version(site: Site) -> None:
+def test_the_console_lists_each_template_with_its_examples_languages_and_version(site: Site) -> None:
     found = templates.show(site, Request())
     assert isinstance(found, Shown)
     rows = [(each.path, *more) for each, *more in values_of(found)["rows"]]
@@ -99,7 +99,7 @@ def test_a_test_mail_to_an_invalid_address_is_refused(site: Site, stage: Stage, 
     assert stage.mailbox() == {}
 
 
-def test_the_form_lists_the_templates_and_previews_the_mail(site: Site) -> None:
+def test_the_form_of_a_mail_lists_the_templates_and_previews_the_selected_one(site: Site) -> None:
     offered = form.show(site, Request({"channel": "mail"}))
     assert isinstance(offered, Shown)
     assert values_of(offered)["templates"] == ["a"]
@@ -122,7 +122,7 @@ def test_the_number_of_previewed_mails_in_memory_is_bounded(
     assert len(site.documents) == 2
 
 
-def test_an_unknown_template_is_refused_at_its_field(site: Site) -> None:
+def test_the_form_of_a_mail_refuses_an_unknown_template_at_its_field(site: Site) -> None:
     typed = {"to": "ada@example.com", "template": "nosuch", "step": "preview"}
     found = form.show(site, Request({"channel": "mail"}, typed))
     assert isinstance(found, Shown)

@@ -52,7 +52,9 @@ def rows_of(shown: dict[str, Any]) -> dict[str, list[list[str]]]:
     }
 
 
-def test_a_list_and_a_map_of_the_templates_example_are_cells_and_a_nested_list_is_json(site: Site) -> None:
+def test_the_form_shows_lists_and_maps_of_a_templates_example_as_cells_and_a_nested_list_as_json(
+    site: Site,
+) -> None:
     shown = values_of(post_step(site, "change", **CHOSEN))
     cells = [[f"var.lines[{row}][{key}]" for key in ("item", "count", "gift")] for row in range(2)]
     assert rows_of(shown) == {
@@ -65,7 +67,7 @@ def test_a_list_and_a_map_of_the_templates_example_are_cells_and_a_nested_list_i
     assert shown["examples"]["var.lines[1][item]"] == "007"
 
 
-def test_cells_become_a_list_and_a_map_of_the_types_of_the_example_without_blank_rows(
+def test_cells_of_the_form_become_lists_and_maps_of_the_examples_types_without_blank_rows(
     site: Site, stage: Stage
 ) -> None:
     cells = {
@@ -111,13 +113,13 @@ def test_a_cell_of_another_type_than_the_examples_is_refused_at_its_field(
     assert stage.mailbox() == {}
 
 
-def test_a_list_without_any_row_is_refused_at_its_rows(site: Site) -> None:
+def test_the_form_refuses_a_list_without_a_filled_row_at_the_rows_of_the_list(site: Site) -> None:
     shown = values_of(post_step(site, "send", **CHOSEN, **dict.fromkeys(LINE, "")))
     assert [*shown["faults"]] == ["var.lines"]
     assert shown["elsewhere"] == []
 
 
-def test_a_row_is_added_and_removed_without_a_script_and_the_typed_text_is_kept(stage: Stage) -> None:
+def test_buttons_of_the_form_add_and_remove_a_row_of_a_list_without_a_script(stage: Stage) -> None:
     browser = Browser(stage.session).enter()
 
     def rows(button: str, value: str, **cells: str) -> list[str]:
@@ -149,7 +151,9 @@ COPIED: dict[str, Any] = {
 }
 
 
-def test_a_copy_keeps_its_rows_and_sends_the_same_variables(site: Site, stage: Stage) -> None:
+def test_the_form_for_a_copy_of_a_mail_shows_its_rows_and_sends_the_same_variables(
+    site: Site, stage: Stage
+) -> None:
     stage.put(MAILBOX, id="o-1", event_type="mail", to="ada@exmaple.com", **COPIED)
     shown = values_of(form.show(site, Request({"channel": "mail", "copy": "o-1"})))
     rows = rows_of(shown)
@@ -166,7 +170,7 @@ def test_a_copy_keeps_its_rows_and_sends_the_same_variables(site: Site, stage: S
     assert {name: copied[name] for name in COPIED} == COPIED
 
 
-def test_a_time_has_a_date_field_in_utc_unless_such_a_field_cannot_show_it(stage: Stage) -> None:
+def test_the_form_shows_a_time_in_a_date_field_unless_such_a_field_cannot_show_it(stage: Stage) -> None:
     browser = Browser(stage.session).enter()
     for time, typed in (("2027-11-21T09:00", ' type="datetime-local"'), ("tomorrow", "")):
         page = browser.post("/send?channel=mail", {**CHOSEN, "send_at": time, "step": "change"})

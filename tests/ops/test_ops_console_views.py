@@ -34,17 +34,21 @@ VIEWS = sorted(
 )
 
 
-def test_each_template_has_a_view_of_its_name(jinja_environment: Environment) -> None:
+def test_each_html_template_of_the_console_has_a_view_of_its_name(jinja_environment: Environment) -> None:
     pages = {*jinja_environment.list_templates()} - {"base.html", "parts.html"}
     assert pages == {view.file_name() for view in VIEWS}
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.file_name())
-def test_a_template_uses_only_fields_of_its_view(jinja_environment: Environment, view: type[View]) -> None:
+def test_an_html_template_of_the_console_uses_only_fields_of_its_view(
+    jinja_environment: Environment, view: type[View]
+) -> None:
     assert Walk(jinja_environment).through(view) == []
 
 
-def test_names_and_attributes_that_a_view_lacks_are_faults(jinja_environment: Environment) -> None:
+def test_the_check_of_html_templates_reports_names_and_attributes_that_a_view_lacks(
+    jinja_environment: Environment,
+) -> None:
     source = "{{ done }}{% for entry in entries %}{{ entry.code }}{{ entry.count }}{% endfor %}{{ name[0] }}"
     jinja_environment.loader = DictLoader({"stranger.html": source})
     faults = [fault.partition(": ")[2] for fault in Walk(jinja_environment).through(Stranger)]

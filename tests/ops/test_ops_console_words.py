@@ -57,16 +57,16 @@ def texts_of_template(template: nodes.Template) -> str:
 
 
 @pytest.mark.parametrize("file", [*sorted(FOLDER.glob("*.py")), *SAYING], ids=lambda file: file.stem)
-def test_the_sentences_of_a_page_use_only_words_of_a_support_team(file: Path) -> None:
+def test_the_sentences_of_a_page_do_not_use_technical_words_of_the_code(file: Path) -> None:
     assert [text for text in sentences(file) if OF_CODE.search(text)] == []
 
 
-def test_the_sentences_about_stuck_messages_use_only_words_of_a_support_team() -> None:
+def test_the_sentences_about_stuck_messages_do_not_use_technical_words_of_the_code() -> None:
     texts = [*judge.SENTENCES.values(), *settle.FOLLOWS.values()]
     assert [text for text in texts if OF_CODE.search(text)] == []
 
 
-def test_the_texts_of_the_pages_templates_use_only_words_of_a_support_team() -> None:
+def test_the_texts_in_the_html_templates_of_the_pages_do_not_use_technical_words_of_the_code() -> None:
     environment = environment_of(Site(None, "dev"), "", PAGES)  # type: ignore[arg-type]
     assert environment.loader is not None
     found = {}
@@ -77,7 +77,9 @@ def test_the_texts_of_the_pages_templates_use_only_words_of_a_support_team() -> 
     assert "\n".join(f"{page}: {words}" for page, words in found.items()) == ""
 
 
-def test_no_page_shows_a_technical_word_of_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_filled_page_of_the_console_does_not_show_a_technical_word_of_the_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with whole_stage(tmp_path, monkeypatch) as (stage, browser):
         stage.fill()
         stage.close_the_day()

@@ -49,7 +49,9 @@ def test_a_correction_is_a_copy_with_the_changes_and_without_times_and_condition
     assert stage.ledger("a")["status"] == "sent"
 
 
-def test_the_same_correction_again_is_harmless_and_another_of_its_name_is_refused(stage: RepairStage) -> None:
+def test_a_repeated_correction_changes_nothing_and_another_one_of_the_same_name_is_refused(
+    stage: RepairStage,
+) -> None:
     put_sent_mail(stage, "a")
     for _ in range(2):
         assert corrected("fix", "a", "--set", "first_name=Eve")[1]["a"]["result"] == "corrected"
@@ -73,7 +75,7 @@ def test_the_same_correction_again_is_harmless_and_another_of_its_name_is_refuse
         ({"status": "sent", "completedAt": 1, ERASED_AT: 1}, "its recipient was erased"),
     ],
 )
-def test_a_message_that_is_under_way_cancelled_or_erased_gets_no_correction(
+def test_a_message_that_is_under_way_cancelled_or_erased_is_not_corrected(
     stage: RepairStage, ledger: dict[str, Any], why: str
 ) -> None:
     stage.put(mail_item("a"))
@@ -82,7 +84,9 @@ def test_a_message_that_is_under_way_cancelled_or_erased_gets_no_correction(
     assert item_of(stage, "a~fix") == {}
 
 
-def test_a_message_without_an_item_and_a_correction_that_would_fail_are_refused(stage: RepairStage) -> None:
+def test_a_correction_is_refused_if_the_item_is_gone_or_if_the_corrected_message_would_fail(
+    stage: RepairStage,
+) -> None:
     stage.failed("gone")
     put_sent_mail(stage, "a")
     code, results = corrected("fix", "gone", "a", "unknown", "--set", "lane=nowhere")
@@ -114,7 +118,7 @@ def test_an_invalid_correction_is_refused_before_anything_is_put(
     assert item_of(stage, "a~fix") == {}
 
 
-def test_ids_are_read_from_a_file_and_over_a_hundred_need_their_number_typed(
+def test_the_correction_of_over_a_hundred_ids_from_a_file_requires_their_number_typed(
     stage: RepairStage, tmp_path: Any
 ) -> None:
     ids = [f"m-{number}" for number in range(101)]

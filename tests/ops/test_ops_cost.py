@@ -78,7 +78,7 @@ def test_events_of_twilio_and_resend_cost_calls_of_the_api_instead_of_a_topic(
 
 
 @pytest.mark.parametrize(("channel", "units"), [("sms", 4), ("fax", 4), ("webhook", 3)])
-def test_the_cost_of_a_message_by_another_provider_is_without_the_providers_price(
+def test_the_cost_of_a_message_excludes_the_price_of_a_provider_other_than_ses(
     channel: str, units: int
 ) -> None:
     found = reckoned(channel)
@@ -92,7 +92,7 @@ def test_an_event_bus_adds_the_cost_of_two_events_for_each_mail() -> None:
     assert reckoned(outcomes={"event_bus": "default"})["events on the bus"] == pytest.approx(2 * 1.00)
 
 
-def test_storage_is_paid_for_by_the_days_of_retention_with_its_backups() -> None:
+def test_the_cost_of_storage_depends_on_the_days_of_retention_and_on_backups() -> None:
     # Ledger (396 + 100) bytes x 90 days, mailbox (1,000 + 100) x 30, a month of 30.4, 0.25 + 0.20 a GB.
     a_month = (496 * 90 + 1_100 * 30) / 30.4 / 1000
     days: dict[str, Any] = {"retention": {"mailbox_days": 30}}
@@ -101,7 +101,7 @@ def test_storage_is_paid_for_by_the_days_of_retention_with_its_backups() -> None
     assert reckoned(**days, **bare)["kept in tables"] == pytest.approx(a_month * 0.25)
 
 
-def test_storage_without_an_end_is_counted_as_a_year() -> None:
+def test_the_cost_of_storage_without_an_end_is_that_of_a_year() -> None:
     a_year = (496 * 90 + 1_100 * 365) / 30.4 * 0.45 / 1000
     assert reckoned()["kept in tables"] == pytest.approx(a_year)
 
@@ -113,7 +113,7 @@ def test_the_search_costs_a_read_and_three_rows_for_each_message() -> None:
     assert reckoned()["search"] == pytest.approx(one)
 
 
-def test_a_stage_without_search_has_no_cost_of_search() -> None:
+def test_the_cost_of_a_message_does_not_include_the_search_in_a_stage_without_search() -> None:
     without = load(with_settings({"search": False}, "prod"), "prod")
     assert "search" not in message_parts(without, lane_of(without, "mail"))
 
@@ -143,13 +143,13 @@ def test_the_total_cost_is_the_sum_of_its_parts() -> None:
     assert sum(cost.queues[0].parts.values()) == pytest.approx(sum(reckoned().values()))
 
 
-def test_the_plan_of_ses_decides_the_price_of_mails_alone() -> None:
+def test_the_plan_of_ses_changes_the_price_of_mails_but_not_of_texts() -> None:
     mail, sms = month("none", mail=MILLION, sms=MILLION).queues
     assert mail.parts["SES"] == 100
     assert sms == month(sms=MILLION).queues[0]
 
 
-def test_a_months_canaries_cost_their_mails_and_a_metric() -> None:
+def test_the_monthly_cost_of_canaries_is_that_of_their_mails_and_metrics() -> None:
     settings = load(with_settings({"monitoring.canary": True}, "prod"), "prod")
     parts = month_cost(settings, TEMPLATES, {}).stage_parts
     of_a_mail = sum(reckoned().values()) / MILLION
@@ -159,7 +159,7 @@ def test_a_months_canaries_cost_their_mails_and_a_metric() -> None:
     assert parts.items() <= month().stage_parts.items()
 
 
-def test_a_channel_without_a_price_costs_the_parts_of_every_message() -> None:
+def test_a_message_of_a_channel_without_a_price_costs_the_parts_that_every_message_has() -> None:
     chat = {"handler": "send_push", "messages_per_second": 1, "lanes": {"normal": {"share": 1}}}
     settings = load(with_settings({"channels.chat": chat}, "prod"), "prod")
     lane = lane_of(settings, "chat")

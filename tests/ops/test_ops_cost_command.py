@@ -30,7 +30,7 @@ def said(*arguments: str) -> Cost:
     return msgspec.json.decode(result.stdout, type=Cost)
 
 
-def test_json_is_one_object_of_its_schema() -> None:
+def test_the_json_of_the_cost_command_is_one_object_of_its_schema() -> None:
     result = run("mail=1000", "webhook=5", "--json")
     document = json.loads(result.stdout)
     jsonschema.validate(document, msgspec.json.schema(Cost))
@@ -48,7 +48,7 @@ def test_the_cost_command_prints_a_table_for_each_queue_and_one_for_the_stage() 
     assert "Assumed for the cost: " in result.stdout
 
 
-def test_each_queue_shows_how_long_its_messages_take_and_which_setting_limits_them() -> None:
+def test_the_cost_command_shows_how_long_a_queues_messages_take_and_which_setting_limits_them() -> None:
     lines = run("mail-bulk=40000", "fax=500", "--stage", "prod").stdout.splitlines()
     rate, calls = "mailroom.prod.channels.mail.messages_per_second", "mailroom.prod.fax.concurrent_calls"
     assert f"Put at the same time, they take 1 h 35 min, limited by {rate}." in lines
@@ -58,7 +58,7 @@ def test_each_queue_shows_how_long_its_messages_take_and_which_setting_limits_th
     )
 
 
-def test_a_warning_shows_the_maximum_if_the_messages_would_outlast_the_retention_of_their_queue() -> None:
+def test_the_cost_command_shows_the_maximum_if_messages_would_outlast_the_retention_of_a_queue() -> None:
     (mail,) = said("mail=5").queues
     maximum = f"if over {mail.most_at_once:,} wait in the queue."
     assert (
@@ -68,7 +68,7 @@ def test_a_warning_shows_the_maximum_if_the_messages_would_outlast_the_retention
     assert maximum not in run(f"mail={mail.most_at_once}", "--stage", "prod").stdout
 
 
-def test_the_cost_of_no_messages_is_that_of_the_stage() -> None:
+def test_the_cost_command_without_messages_prints_the_cost_of_the_stage_alone() -> None:
     alone = said()
     assert (alone.queues, alone.dollars > 10) == ([], True)
     assert "The stage dev itself" in run().stdout
@@ -94,7 +94,7 @@ def test_mails_cost_the_price_of_the_plan_that_an_option_names(
         (("mail=0",), "use mail=10000"),
     ],
 )
-def test_an_invalid_argument_exits_with_2_and_a_sentence_on_valid_values(
+def test_the_cost_command_exits_with_2_for_an_invalid_argument_and_prints_the_valid_values(
     arguments: tuple[str, ...], words: str
 ) -> None:
     result = run(*arguments)

@@ -43,7 +43,7 @@ def fixed_plurals() -> Iterator[tuple[str, str]]:
                     yield str(file.relative_to(ROOT / "mailroom_ops")), str(text.value)
 
 
-def test_a_number_before_a_plural_is_printed_by_the_function_that_also_has_the_singular() -> None:
+def test_the_code_prints_a_number_with_a_noun_by_the_function_that_also_has_the_singular() -> None:
     assert set(fixed_plurals()) == NEVER_ONE
 
 

@@ -23,7 +23,7 @@ def counts(queue: str, *options: str) -> dict[str, Any]:
     return dict(of_queue)
 
 
-def test_each_queue_is_listed_with_its_count_its_oldest_letter_and_its_causes(
+def test_messages_dead_letters_lists_each_queue_with_its_count_oldest_letter_and_causes(
     stage: DeadLettersStage,
 ) -> None:
     stage.send("mail-dlq", MAIL)
@@ -58,7 +58,9 @@ def test_the_cause_of_a_dead_letter_is_read_from_the_ledger(stage: DeadLettersSt
 
 
 @pytest.mark.parametrize("name", ["fax", "fax.fifo", "fax-dlq.fifo", "mailroom-dev-fax.fifo"])
-def test_a_queue_may_be_given_by_any_of_its_names(stage: DeadLettersStage, name: str) -> None:
+def test_messages_dead_letters_accepts_a_queue_by_any_of_its_names(
+    stage: DeadLettersStage, name: str
+) -> None:
     group = {"MessageGroupId": "+16175551234", "MessageDeduplicationId": "d-1"}
     stage.send("fax-dlq.fifo", {"fax_id": "f-1", "to": "+16175551234"}, **group)
     answer = json.loads(run_app(app, "--queue", name, "--json").stdout)
@@ -66,13 +68,13 @@ def test_a_queue_may_be_given_by_any_of_its_names(stage: DeadLettersStage, name:
 
 
 @pytest.mark.usefixtures("stage")
-def test_an_unknown_queue_exits_with_2_and_lists_the_queues() -> None:
+def test_messages_dead_letters_exits_with_2_for_an_unknown_queue_and_lists_the_queues() -> None:
     result = run_app(app, "--queue", "pigeon")
     assert result.exit_code == 2
     assert "use one of audience, collect, fax, mail, webhook" in result.stderr
 
 
-def test_a_letter_is_found_by_its_messages_id_and_by_its_own(stage: DeadLettersStage) -> None:
+def test_a_dead_letter_is_found_by_the_id_of_its_message_and_by_its_own_id(stage: DeadLettersStage) -> None:
     own = stage.send("mail-dlq", MAIL)
     stage.send("mail-dlq", {**MAIL, "id": "m-2"})
     for which in ("m-1", own):
@@ -82,7 +84,7 @@ def test_a_letter_is_found_by_its_messages_id_and_by_its_own(stage: DeadLettersS
 
 
 @pytest.mark.usefixtures("stage")
-def test_an_unknown_dead_letter_exits_with_1() -> None:
+def test_messages_dead_letters_exits_with_1_for_an_unknown_dead_letter() -> None:
     result = run_app(app, "nobody")
     assert (result.exit_code, result.stdout) == (
         1,
@@ -90,14 +92,14 @@ def test_an_unknown_dead_letter_exits_with_1() -> None:
     )
 
 
-def test_a_body_is_printed_only_with_its_option(stage: DeadLettersStage) -> None:
+def test_the_body_of_a_dead_letter_is_printed_only_with_the_option_body(stage: DeadLettersStage) -> None:
     stage.send("mail-dlq", MAIL)
     assert "ada@example.com" not in run_app(app, "--queue", "all").stdout
     assert "ada@example.com" not in run_app(app, "--queue", "all", "--json").stdout
     assert "ada@example.com" in run_app(app, "--queue", "all", "--body").stdout
 
 
-def test_a_queue_that_cannot_be_read_to_its_end_is_named(
+def test_a_dead_letter_queue_that_cannot_be_read_to_its_end_is_named_as_incomplete(
     stage: DeadLettersStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom.dead_letters.queue.MAX_HELD", 10)
@@ -111,7 +113,7 @@ def test_a_queue_that_cannot_be_read_to_its_end_is_named(
     assert len(stage.waiting("mail-dlq")) == 10  # of one call: none was kept hidden
 
 
-def test_dead_letters_locked_behind_others_of_their_line_are_reported_as_unread(
+def test_the_fax_queue_is_named_as_incomplete_if_dead_letters_lock_others_of_their_line(
     stage: DeadLettersStage,
 ) -> None:
     for number in range(12):
@@ -150,7 +152,7 @@ def test_dead_letters_that_are_received_again_do_not_end_the_reading_of_a_queue(
     assert ([each["id"] for each in answer["letters"]], answer["incomplete"]) == (["m-2"], [])
 
 
-def test_the_limit_bounds_the_number_of_printed_letters(stage: DeadLettersStage) -> None:
+def test_the_option_limit_bounds_the_number_of_printed_dead_letters(stage: DeadLettersStage) -> None:
     for number in range(4):
         stage.send("mail-dlq", {**MAIL, "id": f"m-{number}"})
     shown = json.loads(run_app(app, "--queue", "all", "--limit", "3", "--json").stdout)
@@ -162,7 +164,9 @@ def test_the_limit_bounds_the_number_of_printed_letters(stage: DeadLettersStage)
     assert len(stage.waiting("mail-dlq")) == 4
 
 
-def test_the_limit_bounds_the_number_of_letters_that_a_count_reads(stage: DeadLettersStage) -> None:
+def test_the_option_limit_bounds_the_number_of_dead_letters_that_a_count_reads(
+    stage: DeadLettersStage,
+) -> None:
     for number in range(12):
         stage.send("mail-dlq", {**MAIL, "id": f"m-{number}"})
     mail = counts("mail", "--limit", "5")
@@ -171,7 +175,7 @@ def test_the_limit_bounds_the_number_of_letters_that_a_count_reads(stage: DeadLe
     assert "More" not in run_app(app).stdout
 
 
-def test_letters_are_selected_by_the_time_when_they_were_queued(stage: DeadLettersStage) -> None:
+def test_dead_letters_are_selected_by_the_time_when_they_were_queued(stage: DeadLettersStage) -> None:
     stage.send("mail-dlq", MAIL)
     stage.send("mail-dlq", {**MAIL, "id": "m-2"})
     seconds = {"m-1": 2, "m-2": 5}

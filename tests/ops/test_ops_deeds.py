@@ -98,7 +98,7 @@ def test_a_deed_is_recorded_before_it_is_done(
 
 
 @pytest.mark.parametrize("words", DEEDS.values(), ids=DEEDS)
-def test_no_change_is_made_if_its_deed_cannot_be_recorded(
+def test_a_change_is_not_made_if_its_deed_cannot_be_recorded(
     stage_for_deeds: tuple[WholeStage, Browser], words: tuple[str, ...]
 ) -> None:
     stage, _ = stage_for_deeds
@@ -112,7 +112,9 @@ def test_no_change_is_made_if_its_deed_cannot_be_recorded(
     assert state_of_stage(stage) == before
 
 
-def test_a_set_of_messages_has_one_row_in_the_list_and_one_at_each_message(stage: DeadLettersStage) -> None:
+def test_a_deed_on_many_messages_has_one_row_in_the_list_of_deeds_and_one_for_each_message(
+    stage: DeadLettersStage,
+) -> None:
     keys = [Key(f"m-{number}", "mail") for number in range(60)]
     Deeds(stage, "dev").record("send again", map(thing_of, [*keys, *keys]), " a wrong link ")
     (listed,) = [*Deeds(stage, "dev").of(LIST)]

@@ -89,20 +89,22 @@ def matrix(output: str) -> list[str]:
         ("dev prod dev", ["dev", "prod"]),
     ],
 )
-def test_exactly_the_named_stages_are_deployed_in_the_order_of_the_variable(
+def test_the_workflow_deploys_exactly_the_stages_that_the_variable_names_in_its_order(
     variable: str, stages: list[str]
 ) -> None:
     assert matrix(run_script(STAGES, variable).output) == stages
 
 
 @pytest.mark.parametrize("variable", ["", "   "])
-def test_an_empty_variable_deploys_no_stage_and_succeeds(variable: str) -> None:
+def test_the_workflow_succeeds_and_does_not_deploy_a_stage_if_the_variable_is_empty(variable: str) -> None:
     # The condition of the job that deploys compares with this text.
     assert run_script(STAGES, variable) == Result(0, "stages=[]\n", "")
 
 
 @pytest.mark.parametrize("name", ["devel", "local", "dev,prod"])
-def test_a_name_that_is_not_a_stage_on_aws_fails_with_a_sentence_about_it_and_the_stages(name: str) -> None:
+def test_the_workflow_fails_and_lists_the_stages_if_the_variable_names_one_that_is_not_on_aws(
+    name: str,
+) -> None:
     assert run_script(STAGES, f"prod {name}") == Result(
         1,
         "",
@@ -121,7 +123,7 @@ def test_a_name_that_is_not_a_stage_on_aws_fails_with_a_sentence_about_it_and_th
 )
 @example(names=["laptop"], spaces=" ", profiles={"laptop": "local"})
 @example(names=["local"], spaces=" ", profiles={"local": "deployed"})
-def test_a_random_variable_deploys_the_named_stages_or_ends_with_an_error(
+def test_the_workflow_deploys_the_stages_of_a_random_variable_or_ends_with_an_error(
     names: list[str], spaces: str, profiles: dict[str, str | None]
 ) -> None:
     stages = {name: {"profile": profile} if profile else {} for name, profile in profiles.items()}

@@ -24,7 +24,7 @@ def settings_of_function(**variables: str) -> Settings:
     return function_settings(functions_with(**variables), "mailroom-dev-f", Settings)  # type: ignore[arg-type]
 
 
-def test_settings_are_read_as_the_function_reads_them() -> None:
+def test_the_settings_of_a_deployed_function_are_parsed_from_its_environment_variables() -> None:
     found = settings_of_function(
         NAME="a", LANES='{"mail": ["normal"]}', SECONDS="2.5", OTHER="{ no JSON, and not asked for"
     )
@@ -32,7 +32,9 @@ def test_settings_are_read_as_the_function_reads_them() -> None:
 
 
 @pytest.mark.parametrize("lanes", [{}, {"LANES": "{"}, {"LANES": "none"}])
-def test_settings_of_a_function_of_another_version_are_refused_by_name(lanes: dict[str, str]) -> None:
+def test_the_error_about_settings_of_another_version_names_the_function_and_the_setting(
+    lanes: dict[str, str],
+) -> None:
     with pytest.raises(
         Refused, match=r"The settings of mailroom-dev-f are those of another version: .*LANES"
     ):

@@ -31,7 +31,7 @@ Resources
 """
 
 
-def test_a_resource_with_data_that_would_be_deleted_is_named_with_its_stack() -> None:
+def test_the_resources_whose_data_a_deployment_may_lose_are_named_with_their_stacks() -> None:
     assert [*losses(COMPARED)] == [
         f"mailroom-prod-mailbox: the table Mailbox6ED0E2BF {FATES['replace']}.",
         f"mailroom-prod-channels: the queue SmsQueue37C0E395 {FATES['destroy']}.",
@@ -55,7 +55,7 @@ Resources
 @pytest.mark.parametrize(
     ("stack", "code", "verdict"), [("", 0, commands.NO_LOSS), (COMPARED, 1, commands.WHAT_TO_DO)]
 )
-def test_a_comparison_ends_with_its_verdict_and_names_a_changed_dashboard_without_its_json(
+def test_mailroom_diff_ends_with_a_verdict_and_names_a_changed_dashboard_without_its_json(
     monkeypatch: pytest.MonkeyPatch, stack: str, code: int, verdict: str
 ) -> None:
     monkeypatch.setattr(commands, "_synthesize", lambda _: "")
@@ -92,7 +92,7 @@ def test_an_installation_that_failed_is_tried_again(tmp_path: Path) -> None:
     assert len(tried) == 2
 
 
-def test_the_output_of_an_installer_is_printed_with_a_hint_about_hashes() -> None:
+def test_the_error_about_a_failed_installer_has_its_output_and_a_hint_about_hashes() -> None:
     with pytest.raises(Refused, match=r"(?s)no such file.*do not install it"):
         run_locked("sh", "-c", "echo no such file >&2; exit 1")
 

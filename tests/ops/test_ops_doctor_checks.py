@@ -281,7 +281,7 @@ def test_a_paused_lane_is_a_warning_with_its_reason_and_the_command_that_resumes
     ("operation", "answer", "expected", "words"),
     [(operation, *fault) for operation, faults in FAULTS.items() for fault in faults],
 )
-def test_each_fault_is_found_by_its_own_check_only(
+def test_each_fault_of_a_stage_is_reported_by_exactly_one_check_of_the_doctor(
     healthy_answers: dict[str, Answer], operation: str, answer: Answer, expected: str, words: str
 ) -> None:
     assert operation in healthy_answers
@@ -307,7 +307,7 @@ def test_each_fault_is_found_by_its_own_check_only(
         (2, [("skipped", "2 of 2 alarms cannot be evaluated, for lack of data")]),
     ],
 )
-def test_an_unevaluated_alarm_does_not_count_as_ok(
+def test_doctor_does_not_report_an_alarm_without_data_as_ok(
     healthy_answers: dict[str, Answer], silent: int, expected: list[tuple[str, str]]
 ) -> None:
     states = ["INSUFFICIENT_DATA"] * silent + ["OK"] * (2 - silent)
@@ -389,7 +389,7 @@ WITH_KEY = TWILIO | {"api_key": "SKfedcba9876543210fedcba9876543210", "api_key_s
     ("secret", "words"),
     [(TWILIO, "for sending: 401, Authenticate"), (WITH_KEY, "token, which signs callbacks: 401")],
 )
-def test_credentials_that_twilio_refuses_are_found(
+def test_doctor_reports_credentials_that_twilio_refuses_as_failed(
     healthy_answers: dict[str, Answer], secret: dict[str, str], words: str
 ) -> None:
     text = json.dumps(secret | {"auth_token": "wrong"})
@@ -434,7 +434,9 @@ def test_a_provider_that_cannot_be_reached_fails_the_check_of_its_credentials(
     ]
 
 
-def test_telnyx_is_checked_with_its_own_request(healthy_answers: dict[str, Answer], providers: str) -> None:
+def test_doctor_checks_the_credentials_of_telnyx_by_a_list_of_its_faxes(
+    healthy_answers: dict[str, Answer], providers: str
+) -> None:
     telnyx = with_variables(
         healthy_answers, "send-fax", FAX_PROVIDER="telnyx", FAX_BASE_URL=f"{providers}/telnyx"
     )
@@ -493,7 +495,7 @@ def test_resend_is_checked_for_its_key_domains_quota_and_webhook(
         ({"UNSUBSCRIBE_URL": "https://other.example/unsubscribe"}, "configuration", "posts no email.bounced"),
     ],
 )
-def test_a_wrong_setting_at_resend_is_found(
+def test_doctor_reports_a_wrong_setting_for_resend_as_failed_in_the_check_that_it_concerns(
     answers_by_resend: dict[str, Answer], change: dict[str, str], check: str, words: str
 ) -> None:
     wrong = with_variables(
@@ -596,7 +598,7 @@ def test_the_account_tier_and_spend_limit_of_aws_text_messages_are_checked(
         ("rcs-a1b2c3d4", {}, "skipped", "RCS agent rcs-a1b2c3d4"),
     ],
 )
-def test_the_numbers_of_a_sender_at_aws_have_to_exist_and_to_pass_on_texts(
+def test_doctor_checks_that_numbers_of_the_stage_at_aws_exist_and_pass_on_inbound_texts(
     healthy_answers: dict[str, Answer], sender: str, changes: dict[str, object], state: str, words: str
 ) -> None:
     aws = with_variables(healthy_answers, "send-sms", **BY_AWS, SMS_SENDER=sender)
@@ -705,7 +707,7 @@ def test_the_check_of_an_event_bus_is_skipped_without_a_bus_or_for_another_accou
     assert said in found.sentence
 
 
-def test_the_newest_export_to_the_bucket_of_the_setting_is_reported(
+def test_doctor_reports_the_newest_export_to_the_bucket_of_the_setting_second_copy(
     healthy_answers: dict[str, Answer],
 ) -> None:
     exports = {
@@ -727,7 +729,7 @@ def test_the_newest_export_to_the_bucket_of_the_setting_is_reported(
     ]
 
 
-def test_a_stage_without_a_second_copy_is_in_order(healthy_answers: dict[str, Answer]) -> None:
+def test_doctor_accepts_a_stage_whose_setting_second_copy_is_off(healthy_answers: dict[str, Answer]) -> None:
     findings = looked(Aws(healthy_answers), ["stacks"], load(STAGES, "dev"))
     assert ("ok", "The setting deployment.second_copy is off.") in [
         (finding.state, finding.sentence) for finding in findings

@@ -100,7 +100,7 @@ def test_each_way_to_include_ses_in_an_spf_record_is_valid(findings: Findings, p
     assert {finding.state for finding in checked} == {"ok"}
 
 
-def test_the_plan_that_the_account_has_chosen_next_is_reported(findings: Findings) -> None:
+def test_doctor_reports_the_plan_of_ses_that_the_account_will_have_next(findings: Findings) -> None:
     account = world.ses_account_of(PricingAttributes={"CurrentPlan": "PRO", "NextPlan": "NONE"})
     finding = findings("account", {"sesv2.GetAccount": account})[-1]
     assert "Without a plan of SES" in finding.sentence

@@ -82,14 +82,16 @@ def test_a_dry_run_requests_only_as_many_recipients_as_it_shows(world: CampaignS
     assert len(composed["recipients"]) == 3
 
 
-def test_a_dry_run_invokes_the_functions_with_the_requests_of_the_run(world: CampaignStage) -> None:
+def test_a_dry_run_invokes_the_functions_with_the_campaign_run_and_time_of_a_real_run(
+    world: CampaignStage,
+) -> None:
     run_dry("--run", "2026-11-18T13:00Z")
     about = {"campaign": "weekly", "run": "2026-11-18T13:00Z", "scheduled_at": "2026-11-18T13:00:00Z"}
     assert all(about.items() <= question.items() for _, question in world.functions.asked)
     assert [question.get("cursor") for _, question in world.functions.asked] == [None, 2, 3, 4, None]
 
 
-def test_a_dry_run_as_json_is_one_object(world: CampaignStage) -> None:
+def test_the_json_of_a_dry_run_is_one_object_with_its_counts_and_samples(world: CampaignStage) -> None:
     found = json.loads(run_dry("--json").stdout)
     assert (found["campaign"], found["run"], found["recipients"], found["pages"]) == ("weekly", RUN, 4_000, 4)
     assert (found["refused"], len(found["faults"])) == (48, 20)
@@ -130,7 +132,7 @@ def test_a_dry_run_shows_why_a_message_would_fail_and_exits_with_1(
     assert f"Would fail: {problem}" in result.stdout
 
 
-def test_opted_out_and_left_out_recipients_are_listed_by_key(world: CampaignStage) -> None:
+def test_a_dry_run_lists_the_keys_of_opted_out_and_left_out_recipients(world: CampaignStage) -> None:
     answer = {"items": [], "opted_out": ["u-1"], "left_out": ["u-2", "u-3"]}
     world.functions.answers["compose"] = lambda _: answer
     result = run_dry()
@@ -173,7 +175,7 @@ def test_an_audience_with_the_same_cursor_on_two_pages_is_refused(world: Campaig
         ),
     ],
 )
-def test_an_error_of_the_function_collect_is_printed_as_a_sentence_with_the_next_step(
+def test_a_dry_run_prints_an_error_of_the_function_collect_as_a_sentence_with_the_next_step(
     world: CampaignStage, kind: str, text: str, sentence: str
 ) -> None:
     world.functions.error = "Unhandled"

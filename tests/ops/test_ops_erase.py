@@ -61,7 +61,9 @@ def test_an_erasure_finds_an_address_in_another_spelling(stage: DeadLettersStage
     assert not stage.items("mailbox")
 
 
-def test_a_number_is_found_in_the_national_form_of_the_stages_region(stage: DeadLettersStage) -> None:
+def test_an_erasure_finds_a_number_that_was_stored_in_the_national_form_of_the_stages_country(
+    stage: DeadLettersStage,
+) -> None:
     stage.put("mailbox", id="s-1", event_type="sms", to="(617) 555-1234")
     stage.put("ledger", id="s-1", event_type="sms", to="+16175551234", line="+16175551234", **OVER)
     erased(recipient="+1 617 555 1234")
@@ -140,7 +142,9 @@ def contents_of_stage(stage: DeadLettersStage) -> Contents:
     return Contents(stage.dynamodb, "mailroom-dev-contents")
 
 
-def test_recipients_in_cc_move_to_the_field_to_if_it_would_be_empty(stage: DeadLettersStage) -> None:
+def test_an_erasure_moves_recipients_in_cc_to_the_field_to_if_that_would_be_empty(
+    stage: DeadLettersStage,
+) -> None:
     scheduled(stage, "m-1", to=ADA, cc=[BOB], bcc="carol@example.com")
     erased()
     (item,) = stage.items("mailbox")
@@ -376,7 +380,9 @@ def test_a_second_erasure_of_a_person_finds_no_data(stage: DeadLettersStage) -> 
     assert stage.items("ledger") == before
 
 
-def test_a_dry_run_reports_every_place_and_changes_no_item(stage: DeadLettersStage) -> None:
+def test_a_dry_run_of_an_erasure_reports_the_places_with_data_but_does_not_change_an_item(
+    stage: DeadLettersStage,
+) -> None:
     put_sent_message(stage, "m-1")
     stage.put("preferences", recipient=ADA, topic="news", opted_out_at=1, by="page")
     before = stage.everything()
@@ -416,7 +422,7 @@ def dies(*_: object) -> None:
     raise RuntimeError("killed")
 
 
-def test_data_that_expires_by_itself_is_reported_with_its_end(
+def test_an_erasure_reports_data_that_expires_by_itself_with_the_time_of_its_end(
     stage: DeadLettersStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put_sent_message(stage, "m-1")
@@ -429,7 +435,9 @@ def test_data_that_expires_by_itself_is_reported_with_its_end(
     assert "completedAt" in stage.item("ledger", "m-1")
 
 
-def test_ids_that_contain_the_recipient_are_reported_with_their_end(stage: DeadLettersStage) -> None:
+def test_an_erasure_reports_ids_that_contain_the_recipient_and_when_they_expire(
+    stage: DeadLettersStage,
+) -> None:
     put_sent_message(stage, f"welcome-{ADA}", ttl=1_803_078_485)
     for _ in range(2):
         answer = erased(code=1)
@@ -496,7 +504,9 @@ def test_opt_outs_and_suppressions_of_the_person_alone_are_erased(stage: DeadLet
     assert [each["recipient"] for each in stage.items("suppressions")] == [BOB]
 
 
-def test_choices_may_be_kept_and_do_not_count_as_left(stage: DeadLettersStage) -> None:
+def test_an_erasure_may_keep_opt_outs_and_suppressions_and_does_not_count_them_as_left(
+    stage: DeadLettersStage,
+) -> None:
     chose(stage)
     answer = erased("--keep-choices")
     assert counts_of_place(answer, "preferences") == {"found": 1, "kept": 1}
@@ -554,7 +564,9 @@ def test_an_object_that_was_just_put_is_left_with_its_message_until_the_next_era
     assert not stage.items("mailbox")
 
 
-def test_an_object_with_a_content_hash_as_its_key_is_left(stage: DeadLettersStage) -> None:
+def test_an_erasure_leaves_and_names_an_object_with_a_content_hash_as_its_key(
+    stage: DeadLettersStage,
+) -> None:
     stage.s3.put_object(Bucket=PAYLOADS, Key="oversize/1f.json", Body=b"{}")
     with_object(stage, "m-1", ADA, payload_ref=f"s3://{PAYLOADS}/oversize/1f.json")
     answer = erased(code=1)

@@ -45,14 +45,14 @@ def test_an_address_that_contains_the_persons_address_belongs_to_another_person(
         ("ada@example.com", "mail", "leave --channel out"),
     ],
 )
-def test_a_text_that_is_not_a_recipient_or_comes_with_a_wrong_channel_is_refused(
+def test_an_erasure_refuses_an_argument_that_is_not_a_recipient_or_does_not_suit_its_channel(
     typed: str, channel: str, words: str
 ) -> None:
     with pytest.raises(Refused, match=words):
         Person(typed, channel=channel)
 
 
-def test_one_recipient_is_removed_from_a_set_and_the_others_stay() -> None:
+def test_an_erasure_removes_the_person_from_a_set_of_recipients_and_keeps_the_others() -> None:
     image = image_of({"id": "m-1", "event_type": "mail", "to": {"ada@example.com", "bob@example.com"}})
     assert without(image, ADA)["to"] == {"SS": ["bob@example.com"]}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 
-def test_a_link_to_the_executable_runs_in_a_folder_with_spaces_and_another_package_mailroom_ops(
+def test_a_link_to_the_executable_ignores_another_package_mailroom_ops_in_its_folder(
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "other work"

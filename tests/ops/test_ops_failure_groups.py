@@ -73,7 +73,7 @@ def test_messages_with_the_same_reason_are_one_group_with_their_number_and_the_f
     assert (second["messages"], second["example"]) == (2, "x")
 
 
-def test_messages_that_are_tried_again_and_dead_letters_are_groups_with_the_providers_words(
+def test_the_groups_of_failures_include_retried_messages_and_dead_letters_with_the_providers_words(
     stage: Stage,
 ) -> None:
     for number in range(3):
@@ -103,11 +103,11 @@ def test_a_note_explains_that_retried_messages_are_not_counted_if_the_stage_has_
     assert "the stage has no search" in result.stdout
 
 
-def test_a_sentence_is_printed_if_no_message_failed_or_is_tried_again(stage: Stage) -> None:
+def test_messages_list_with_reasons_prints_a_sentence_if_there_is_nothing_to_group(stage: Stage) -> None:
     assert "No message failed or is tried again since" in run("list", "--reasons").stdout
 
 
-def test_a_misspelt_filter_is_refused(stage: Stage) -> None:
+def test_messages_list_with_reasons_refuses_a_misspelt_channel(stage: Stage) -> None:
     result = run("list", "--reasons", "--channel", "fxa")
     assert (result.exit_code, "'fxa' is not one of" in result.stderr) == (2, True)
 
@@ -120,7 +120,9 @@ def test_a_misspelt_filter_is_refused(stage: Stage) -> None:
         ("--reasons ada@example.com", "--reasons counts all failures; use only --since and filters"),
     ],
 )
-def test_options_that_exclude_each_other_are_refused(stage: Stage, words: str, sentence: str) -> None:
+def test_messages_list_refuses_options_that_exclude_each_other(
+    stage: Stage, words: str, sentence: str
+) -> None:
     result = run("list", *words.split())
     assert (result.exit_code, sentence in result.stderr) == (2, True)
 

@@ -71,7 +71,9 @@ def test_failures_are_filtered_by_channel_reason_or_domain(stage: Stage) -> None
     assert ids_of_failures("--domain", "OLD.example") == ["a"]
 
 
-def test_the_limit_bounds_the_list_and_further_failures_are_mentioned(stage: Stage) -> None:
+def test_the_option_limit_bounds_the_list_of_failures_and_a_cursor_for_the_rest_is_printed(
+    stage: Stage,
+) -> None:
     for number in range(5):
         put_failed_hours_ago(stage, f"m-{number}", 0.1 + number / 100)
     result = listed_failures("--limit", "3")
@@ -102,7 +104,7 @@ def test_a_later_report_of_a_provider_is_listed_with_its_own_status_and_reason(
     assert f"{reason}: 550 no such user" in shown
 
 
-def test_the_domain_of_a_mail_to_several_is_that_of_the_first_recipient_for_whom_it_failed(
+def test_a_failed_mail_to_several_recipients_has_the_domain_of_the_first_one_for_whom_it_failed(
     stage: Stage,
 ) -> None:
     entries = {"ada@new.example": {"status": "delivered"}, "bob@old.example": {"status": "bounced"}}
@@ -113,7 +115,9 @@ def test_the_domain_of_a_mail_to_several_is_that_of_the_first_recipient_for_whom
     )
 
 
-def test_the_recipient_is_masked_in_every_text_of_a_masked_list(stage: Stage) -> None:
+def test_the_option_mask_masks_recipients_in_each_column_and_error_of_the_list_of_failures(
+    stage: Stage,
+) -> None:
     put_failed_hours_ago(
         stage, "m", 0.1, to=["vincent@example.com", "b@example.com"], message="to: 'vincent@x' is none"
     )
@@ -142,7 +146,7 @@ def test_a_text_that_resembles_a_recipient_is_not_masked_in_mailrooms_own_senten
     assert masked_error("invalid", said) == said
 
 
-def test_the_faulty_attribute_is_printed_beside_the_reason(stage: Stage) -> None:
+def test_the_list_of_failures_prints_the_faulty_attribute_beside_the_reason(stage: Stage) -> None:
     put_failed_hours_ago(stage, "m", 0.1, error_field="to")
     assert "invalid (to): to: is missing" in run(*FAILURES).stdout
 

@@ -123,7 +123,7 @@ def test_messages_list_exits_with_1_if_the_searched_recipient_has_no_message(sta
     assert "No messages to eve@example.com in dev." in result.stdout
 
 
-def test_an_empty_result_shows_the_number_of_messages_in_queues(stage: Stage) -> None:
+def test_messages_list_without_a_result_shows_the_number_of_messages_in_queues(stage: Stage) -> None:
     lanes = {}
     for lane, count in (("normal", 2), ("bulk", 3)):
         lanes[lane] = stage.sqs.create_queue(QueueName=f"mailroom-dev-mail-{lane}")["QueueUrl"]
@@ -171,7 +171,7 @@ def test_a_filter_selects_the_messages_with_its_value(stage: Stage) -> None:
     assert found_ids("list", "--channel", "sms") == ["spring#1#ada"]
 
 
-def test_a_page_of_which_few_messages_match_shows_the_time_to_which_it_looked_back(stage: Stage) -> None:
+def test_messages_list_shows_the_time_to_which_it_looked_back_if_few_messages_match(stage: Stage) -> None:
     for at in range(250):
         know(stage, f"m-{at}", putAt=AT + 1_000 * at)
     index(stage.dynamodb)
@@ -268,20 +268,20 @@ def test_failures_are_filtered_by_campaign_and_run(stage: Stage) -> None:
     assert found == [["spring#dec#ada", "spring#nov#ada"], ["spring#nov#ada"]]
 
 
-def test_an_invalid_cursor_is_refused(stage: Stage) -> None:
+def test_messages_list_refuses_an_invalid_cursor(stage: Stage) -> None:
     result = run("list", "--cursor", "7")
     assert result.exit_code == 2
     assert "cursor: is not a valid cursor; use the cursor of the previous page." in result.stderr
 
 
-def test_an_error_names_the_setting_that_turns_search_on_if_the_stage_lacks_it(stage: Stage) -> None:
+def test_messages_list_names_the_setting_search_if_the_stage_lacks_the_search_table(stage: Stage) -> None:
     del stage.functions.environment["SEARCH_TABLE"]
     result = run("list", "ada@example.com")
     assert result.exit_code == 2
     assert "mailroom.dev.search true in cdk.json" in " ".join(result.stderr.split())
 
 
-def test_messages_that_may_have_arrived_twice_are_listed_and_marked_in_their_status(stage: Stage) -> None:
+def test_messages_that_may_have_arrived_twice_are_listed_and_marked_by_messages_show(stage: Stage) -> None:
     know(stage, "m-1", unsettled_tries={"1000 ", "2000 "})
     know(stage, "m-2", unsettled_tries={"1000 "}, provider_id="p-1")
     know(stage, "m-3", arrived_before=1, provider_id="p-1")
@@ -290,6 +290,6 @@ def test_messages_that_may_have_arrived_twice_are_listed_and_marked_in_their_sta
     assert "may_have_arrived_twice" in run("show", "m-3").stdout
 
 
-def test_the_help_of_the_list_names_every_status() -> None:
+def test_the_help_of_messages_list_names_every_status_that_its_filter_accepts() -> None:
     words = set(re.findall(r"[a-z-]+", list_.__doc__ or ""))
     assert words >= {*MessageFilter.statuses}

@@ -165,7 +165,7 @@ def run_deploy(
 @pytest.mark.usefixtures("assembly")
 @pytest.mark.parametrize("bootstrap", BOOTSTRAPS)
 @pytest.mark.parametrize("identity", IDENTITIES)
-def test_a_deployment_creates_only_what_is_missing_and_allowed(
+def test_deploy_creates_a_bootstrap_or_an_identity_only_if_it_is_missing_and_the_operator_allows_it(
     bootstrap: str, identity: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for options, person in itertools.product(OPTIONS, PEOPLE):
@@ -189,7 +189,7 @@ def test_a_deployment_creates_only_what_is_missing_and_allowed(
 
 
 @pytest.mark.usefixtures("assembly")
-def test_the_command_says_how_to_verify_an_identity_that_ses_has_not_verified(
+def test_deploy_says_how_to_verify_an_identity_that_ses_has_not_verified(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     link, _ = run_deploy(State(identity="pending"), monkeypatch)
@@ -240,7 +240,7 @@ def test_a_failed_step_ends_the_deployment_and_prints_the_command_to_continue(
     assert (again.exit_code, later.checks) == (0, ["dev"])
 
 
-def test_deploy_refuses_to_create_a_bootstrap_of_the_stages_own_and_names_the_guide(
+def test_deploy_does_not_create_a_bootstrap_that_only_the_stage_uses_and_names_the_guide(
     assembly: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_manifest(assembly, "/cdk-bootstrap/mailprod/version")
@@ -249,7 +249,7 @@ def test_deploy_refuses_to_create_a_bootstrap_of_the_stages_own_and_names_the_gu
     assert "`mailroom docs deploy-from-ci`" in result.stderr
 
 
-def test_the_account_is_examined_in_the_region_that_the_settings_name(
+def test_deploy_examines_the_aws_account_in_the_region_of_the_settings_despite_the_environment(
     assembly: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_manifest(assembly, place=f"{ACCOUNT}/eu-south-1")
@@ -261,7 +261,7 @@ def test_the_account_is_examined_in_the_region_that_the_settings_name(
         assert aws_session().client("ssm").meta.region_name == "eu-south-1"
 
 
-def test_a_deployment_creates_no_resource_in_another_account_than_the_settings_name(
+def test_deploy_is_refused_if_the_credentials_are_of_another_account_than_the_settings(
     assembly: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_manifest(assembly, place="999999999999/unknown-region")
@@ -283,7 +283,9 @@ def test_a_deployment_succeeds_although_the_check_by_doctor_after_it_fails(
 
 
 @pytest.mark.usefixtures("assembly")
-def test_ctrl_c_ends_only_the_wait_for_ses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_ends_the_wait_for_ses_and_the_deployment_still_succeeds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -293,7 +295,9 @@ def test_ctrl_c_ends_only_the_wait_for_ses(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.usefixtures("assembly")
-def test_a_deployment_goes_on_if_ses_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deployment_succeeds_and_reports_an_unchecked_identity_if_ses_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     result, world = run_deploy(State(identity="throttled"), monkeypatch)
     assert (result.exit_code, len(world.deployments)) == (0, 1)
     assert f"The identity of {SENDER} in SES was not checked" in result.stdout

@@ -60,7 +60,7 @@ def emails_in_mailbox(stage: Stage) -> list[str]:
     return sorted(item["email"] for item in stage.mailbox().values())
 
 
-def test_an_import_with_ids_of_line_numbers_stops_at_moved_lines_until_the_file_is_restored(
+def test_an_import_that_makes_ids_of_line_numbers_stops_if_the_lines_of_its_file_have_moved(
     stage: Stage, tmp_path: Path
 ) -> None:
     file = write_mails(tmp_path / "p.csv", "email", *addresses())
@@ -84,7 +84,7 @@ def test_an_import_with_ids_of_line_numbers_stops_at_moved_lines_until_the_file_
         ("p.jsonl", [], '{{"id": "{0}", "email": "p{0:02}@example.com", "subject": "Hello", "text": "Hi"}}'),
     ],
 )
-def test_a_repeated_import_of_a_changed_file_with_ids_in_its_lines_puts_each_message_once(
+def test_a_repeated_import_of_a_reordered_file_puts_each_message_once_if_the_lines_have_ids(
     stage: Stage, tmp_path: Path, name: str, header: list[str], line: str
 ) -> None:
     lines = [line.format(row) for row in range(ROWS)]

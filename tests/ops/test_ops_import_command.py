@@ -16,7 +16,7 @@ NUMBERED = (*MAIL, "--id-prefix", "n")
 HELLO_ITEM = {"event_type": "mail", "subject": "Hello", "text": "Hi", "lane": "bulk"}
 
 
-def test_each_line_of_a_csv_file_becomes_a_message_with_the_id_of_its_column(
+def test_an_import_puts_a_message_for_each_csv_line_under_the_id_in_the_column_id(
     stage: Stage, tmp_path: Path
 ) -> None:
     file = write_mails(
@@ -31,7 +31,9 @@ def test_each_line_of_a_csv_file_becomes_a_message_with_the_id_of_its_column(
     }
 
 
-def test_ids_may_be_made_of_a_prefix_and_the_lines_numbers(stage: Stage, tmp_path: Path) -> None:
+def test_an_import_makes_ids_of_the_option_id_prefix_and_the_line_numbers(
+    stage: Stage, tmp_path: Path
+) -> None:
     file = write_mails(tmp_path / "p.csv", "email", '"ada@example.com"', "", "bob@example.com")
     assert run("import", str(file), *MAIL, "--id-prefix", "news-11").exit_code == 0
     assert {id_: item["email"] for id_, item in stage.mailbox().items()} == {
@@ -40,13 +42,15 @@ def test_ids_may_be_made_of_a_prefix_and_the_lines_numbers(stage: Stage, tmp_pat
     }
 
 
-def test_a_prefix_is_put_before_the_ids_of_a_column(stage: Stage, tmp_path: Path) -> None:
+def test_an_import_puts_the_option_id_prefix_before_the_ids_of_a_column(stage: Stage, tmp_path: Path) -> None:
     file = write_mails(tmp_path / "p.csv", "id,email", "7,ada@example.com")
     assert run("import", str(file), *MAIL, "--id-prefix", "news").exit_code == 0
     assert set(stage.mailbox()) == {"news-7"}
 
 
-def test_empty_cells_of_the_channels_attributes_are_left_out(stage: Stage, tmp_path: Path) -> None:
+def test_an_import_leaves_out_an_attribute_of_the_channel_whose_cell_is_empty(
+    stage: Stage, tmp_path: Path
+) -> None:
     file = write(
         tmp_path / "p.csv",
         "id;to;send_at;ttl;lane;subject;text",
@@ -57,7 +61,7 @@ def test_empty_cells_of_the_channels_attributes_are_left_out(stage: Stage, tmp_p
     assert stage.mailbox()["1"] == HELLO_ITEM | said
 
 
-def test_a_column_that_resembles_an_attribute_is_imported_and_recorded_in_the_item(
+def test_an_import_accepts_a_column_that_resembles_an_attribute_and_records_its_name_in_the_item(
     stage: Stage, tmp_path: Path
 ) -> None:
     file = write_mails(tmp_path / "p.csv", "id,email,expires,timezone", "7,ada@example.com,soon,UTC")
@@ -65,7 +69,9 @@ def test_a_column_that_resembles_an_attribute_is_imported_and_recorded_in_the_it
     assert stage.mailbox()["7"]["audience_columns"] == ["expires"]
 
 
-def test_lines_of_json_may_be_of_several_channels_and_keep_their_types(stage: Stage, tmp_path: Path) -> None:
+def test_an_import_accepts_json_lines_of_several_channels_and_keeps_the_types_of_their_values(
+    stage: Stage, tmp_path: Path
+) -> None:
     lines = [
         {"id": 1, "event_type": "sms", "to": "(617) 555-1234", "text": "Hi"},
         {"id": "b", "event_type": "webhook", "url": "https://example.com/x", "payload": {"n": 1.5}},
@@ -78,7 +84,9 @@ def test_lines_of_json_may_be_of_several_channels_and_keep_their_types(stage: St
     assert float(mailbox["b"]["payload"]["n"]) == 1.5
 
 
-def test_a_bad_line_is_named_by_line_and_column_and_the_others_are_put(stage: Stage, tmp_path: Path) -> None:
+def test_an_import_names_the_line_and_column_of_each_bad_line_and_puts_the_others(
+    stage: Stage, tmp_path: Path
+) -> None:
     lines = ("1,ada@", "2,bob@example.com", "3,a=b", "4,e@example.com,x", '5,"f@example.com')
     file = write_mails(tmp_path / "p.csv", "id,email", *lines, "6,g@example.com", "7,")
     result = run("import", str(file), *MAIL, "--json")
@@ -99,7 +107,7 @@ def test_a_bad_line_is_named_by_line_and_column_and_the_others_are_put(stage: St
 
 @pytest.mark.parametrize(("name", "lines"), [("p.csv", ("id,email",)), ("p.jsonl", ("", ""))])
 @pytest.mark.parametrize("words", [(), ("--dry-run",)])
-def test_a_file_without_an_entry_is_refused(
+def test_an_import_refuses_a_file_without_an_entry(
     stage: Stage, tmp_path: Path, name: str, lines: tuple[str, ...], words: tuple[str, ...]
 ) -> None:
     result = run("import", str(write(tmp_path / name, *lines)), *MAIL, *words, "--json")
@@ -109,7 +117,7 @@ def test_a_file_without_an_entry_is_refused(
     assert "is the only line; put each entry on a separate line" in fault["problem"]
 
 
-def test_an_existing_message_is_not_put_again_and_other_content_is_a_conflict(
+def test_an_import_skips_a_message_that_exists_and_reports_other_content_under_its_id_as_a_conflict(
     stage: Stage, tmp_path: Path
 ) -> None:
     file = write_mails(tmp_path / "p.csv", "id,email", "1,ada@example.com", "2,bob@example.com")
@@ -171,7 +179,7 @@ def test_an_id_that_is_a_mail_address_is_refused_because_logs_contain_ids(tmp_pa
     assert "ids appear in logs" in answer(result)["faults"][0]["problem"]
 
 
-def test_items_get_the_ttl_of_the_stage_and_are_the_same_if_they_are_imported_again(
+def test_an_import_sets_the_ttl_of_the_stage_and_a_second_import_finds_the_same_messages(
     stage: Stage, tmp_path: Path
 ) -> None:
     stage.functions.environment["MAILBOX_TTL_SECONDS"] = "86400"
@@ -186,7 +194,7 @@ class Gone:
         raise client_error("ResourceNotFoundException")
 
 
-def test_a_missing_table_stops_the_import_and_the_output_explains_the_next_run(
+def test_an_import_stops_if_the_mailbox_table_is_missing_and_says_how_to_continue(
     stage: Stage, tmp_path: Path
 ) -> None:
     file = write_mails(tmp_path / "p.csv", "id,email", *(f"{n},p{n}@example.com" for n in range(200)))
@@ -224,7 +232,7 @@ def test_an_import_prints_twenty_refused_lines_as_text_and_a_thousand_as_json(tm
     assert "and 981 more; --json names the first 1,000." in shown
 
 
-def test_lines_that_were_corrected_in_place_are_put_by_the_next_run(stage: Stage, tmp_path: Path) -> None:
+def test_a_repeated_import_puts_the_lines_that_were_corrected_in_place(stage: Stage, tmp_path: Path) -> None:
     file = write_mails(
         tmp_path / "p.csv", "email,name", "a@example.com,A", "bad,B", "worse,C", "d@example.com,D"
     )
@@ -240,7 +248,9 @@ def test_lines_that_were_corrected_in_place_are_put_by_the_next_run(stage: Stage
     assert refused_lines(file) == []
 
 
-def test_a_bad_line_of_json_is_named_by_its_number(stage: Stage, tmp_path: Path) -> None:
+def test_an_import_names_each_bad_json_line_by_its_line_number_and_puts_the_others(
+    stage: Stage, tmp_path: Path
+) -> None:
     numbers = ("1.50", "1E999999999999999999999", "1E300", "2")
     lines = [
         f'{{"to": "a@example.com", "subject": "Hello", "text": "Hi", "n": {number}}}' for number in numbers

@@ -50,7 +50,9 @@ def each_once(rows: int) -> bytes:
     return bytes(int(row % EVERY_BAD != 0) for row in range(rows))
 
 
-def test_an_import_that_is_killed_and_repeated_puts_each_row_once_with_bounded_memory(tmp_path: Path) -> None:
+def test_an_import_that_is_killed_and_repeated_puts_each_valid_row_once_in_bounded_memory(
+    tmp_path: Path,
+) -> None:
     few_file, few_counts = people_files(tmp_path, FEW)
     _, _, few = imported(few_file, few_counts)
     file, counts = people_files(tmp_path, MANY)
@@ -66,7 +68,9 @@ def test_an_import_that_is_killed_and_repeated_puts_each_row_once_with_bounded_m
     assert max(most, memory) - few < SPARE_MB
 
 
-def test_an_interrupted_import_finishes_the_calls_in_flight_and_is_continued_later(tmp_path: Path) -> None:
+def test_an_import_that_ctrl_c_interrupts_finishes_its_open_calls_and_can_be_continued(
+    tmp_path: Path,
+) -> None:
     file, counts = people_files(tmp_path, FEW)
     code, answer, _ = imported(file, counts, "SIGINT", "700")
     assert (code, answer["state"], answer["failed"]) == (0, "interrupted", 0)

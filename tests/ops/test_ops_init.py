@@ -53,7 +53,7 @@ def test_init_without_a_terminal_names_the_settings_that_it_assumed(file: Path) 
 
 
 @pytest.mark.parametrize("content", [None, "", "{}\n"], ids=["lacking", "blank", "{}"])
-def test_a_file_without_settings_gets_every_setting_that_the_cdk_needs(
+def test_init_writes_every_setting_that_the_cdk_needs_into_a_missing_or_empty_cdk_json(
     file: Path, content: str | None
 ) -> None:
     if content is not None:
@@ -82,7 +82,7 @@ def test_a_file_without_settings_gets_every_setting_that_the_cdk_needs(
     assert [*stages(file)["trial"]] == ["channels", "mail", "items", "monitoring", "deployment"]
 
 
-def test_a_new_stage_leaves_the_rest_of_the_file_and_its_order_as_they_were(file: Path) -> None:
+def test_init_adds_a_new_stage_to_cdk_json_without_a_change_to_the_rest(file: Path) -> None:
     file.write_text(FULL)
     assert run_init("--stage", "trial", *MAIL).exit_code == 0
     document = json.loads(file.read_text())
@@ -100,14 +100,14 @@ def test_init_changes_only_the_answered_settings_of_an_existing_stage(file: Path
     assert json.dumps(json.loads(file.read_text())) == json.dumps(expected)
 
 
-def test_init_does_not_write_the_file_if_it_has_the_answers_already(file: Path) -> None:
+def test_init_does_not_write_cdk_json_if_it_has_the_answers_already(file: Path) -> None:
     file.write_text(FULL)
     stamp = file.stat().st_mtime_ns
     assert run_init("--stage", "prod", "--set", "sms.provider=twilio").exit_code == 0
     assert (file.read_text(), file.stat().st_mtime_ns) == (FULL, stamp)
 
 
-def test_channels_that_are_no_longer_named_are_removed(file: Path) -> None:
+def test_init_removes_the_channels_of_a_stage_that_the_option_channels_does_not_name(file: Path) -> None:
     file.write_text(FULL)
     run_init("--stage", "dev", "--channels", "mail")
     section = stages(file)["dev"]
@@ -117,7 +117,7 @@ def test_channels_that_are_no_longer_named_are_removed(file: Path) -> None:
 
 
 @pytest.mark.usefixtures("terminal")
-def test_each_setting_of_the_chosen_channels_is_requested_once(file: Path) -> None:
+def test_init_asks_once_for_each_setting_of_the_chosen_channels(file: Path) -> None:
     answers = (
         *("trial", "mail,sms,fax,push,webhook", "2", "a@acme.example, b@acme.example", "o@acme.example"),
         *("twilio", "+12025550123", '{"ios": "arn:aws:sns:us-east-1:111122223333:app/APNS/shop"}'),
@@ -136,7 +136,7 @@ def test_each_setting_of_the_chosen_channels_is_requested_once(file: Path) -> No
 
 
 @pytest.mark.usefixtures("terminal")
-def test_a_blank_answer_keeps_the_value_of_a_stage(file: Path) -> None:
+def test_a_blank_answer_to_init_keeps_the_setting_of_an_existing_stage(file: Path) -> None:
     full = FULL.replace("@example.com", "@acme.example")
     file.write_text(full)
     result = run_init("--stage", "prod", typed="\n" * 10)
@@ -146,14 +146,14 @@ def test_a_blank_answer_keeps_the_value_of_a_stage(file: Path) -> None:
 
 
 @pytest.mark.usefixtures("terminal")
-def test_a_placeholder_is_not_a_default_sender(file: Path) -> None:
+def test_init_does_not_offer_a_placeholder_in_cdk_json_as_the_default_sender(file: Path) -> None:
     file.write_text(FULL)
     run_init("--stage", "prod", "--channels", "mail", typed="\n\n\nada@acme.example\n\n\n")
     assert stages(file)["prod"]["mail"]["senders"] == ["ada@acme.example"]
 
 
 @pytest.mark.usefixtures("terminal")
-def test_a_wrong_answer_at_a_terminal_leaves_the_file_unwritten(file: Path) -> None:
+def test_init_does_not_write_cdk_json_after_a_wrong_answer_at_a_terminal(file: Path) -> None:
     result = run_init("--stage", "trial", "--channels", "mail", *MAIL, typed="many\n\n")
     assert (result.exit_code, file.exists()) == (2, False)
     assert "messages_per_second: 'many' should be a valid number." in result.stderr
@@ -186,7 +186,7 @@ def test_a_wrong_answer_at_a_terminal_leaves_the_file_unwritten(file: Path) -> N
         ),
     ],
 )
-def test_a_missing_or_wrong_answer_is_refused_with_a_sentence_and_the_file_is_not_written(
+def test_init_refuses_a_missing_or_wrong_option_with_a_sentence_and_does_not_write_cdk_json(
     file: Path, given: tuple[str, ...], sentence: str
 ) -> None:
     result = run_init(*given)
@@ -226,7 +226,7 @@ def test_init_leaves_an_invalid_settings_file_unchanged(file: Path, content: str
         ("channels.mail.lanes.bulk.maximum_concurrency=5", 5),
     ],
 )
-def test_the_value_of_the_option_set_is_read_as_json_or_else_as_text(
+def test_init_reads_the_value_of_the_option_set_as_json_or_else_as_text(
     file: Path, text: str, value: object
 ) -> None:
     assert run_init("--stage", "trial", *MAIL, "--set", text).exit_code == 0
@@ -236,7 +236,7 @@ def test_the_value_of_the_option_set_is_read_as_json_or_else_as_text(
     assert setting == value
 
 
-def test_the_answer_of_init_names_the_next_commands(file: Path) -> None:
+def test_the_output_of_init_names_the_next_commands(file: Path) -> None:
     words = run_init("--stage", "trial", *MAIL).stdout
     commands = re.findall(r"^  mailroom (\w+) --stage trial", words, re.MULTILINE)
     assert commands == ["init", "deploy", "init"]

@@ -45,7 +45,7 @@ def paused_lanes(lanes: DeployedLanes) -> list[Lane]:
     return [lane for lane in lanes.read() if lane.paused]
 
 
-def test_a_paused_lane_is_not_read_until_its_resume_and_shows_its_operator_and_reason(
+def test_a_paused_lane_is_not_read_until_its_resume_and_lane_list_shows_the_reason(
     stage: RepairStage,
 ) -> None:
     stage.sqs.send_message(QueueUrl=stage.urls["mail-bulk"], MessageBody="{}")
@@ -87,7 +87,7 @@ def test_the_queues_of_a_second_provider_are_lanes_of_their_own(
     assert [lane.lane for lane in paused_lanes(lanes)] == ["bulk-fallback"]
 
 
-def test_a_pause_shows_the_time_at_which_sqs_would_delete_the_waiting_messages(
+def test_lane_pause_prints_the_time_at_which_sqs_would_delete_the_waiting_messages(
     stage: RepairStage, lanes: DeployedLanes
 ) -> None:
     stage.sqs.set_queue_attributes(
@@ -99,7 +99,9 @@ def test_a_pause_shows_the_time_at_which_sqs_would_delete_the_waiting_messages(
     assert [lane.paused for lane in paused_lanes(lanes)] == [expected]
 
 
-def test_the_reason_of_a_pause_becomes_a_valid_value_of_a_tag(lanes: DeployedLanes) -> None:
+def test_the_reason_of_a_lanes_pause_is_shortened_and_cleaned_to_a_valid_aws_tag(
+    lanes: DeployedLanes,
+) -> None:
     lanes.pause("mail", "normal", 'Grüße, "Ada"\n(ops); ' + "x" * 300)
     (words,) = (lane.paused for lane in paused_lanes(lanes))
     assert ": Grüße Ada ops xxx" in words
@@ -158,14 +160,18 @@ def test_an_interrupted_resume_shows_the_true_state_of_the_lane_and_may_be_repea
     assert paused_lanes(lanes) == []
 
 
-def test_a_lane_that_a_deployment_has_enabled_is_not_paused(stage: RepairStage, lanes: DeployedLanes) -> None:
+def test_a_paused_lane_that_a_deployment_enabled_again_is_not_listed_as_paused(
+    stage: RepairStage, lanes: DeployedLanes
+) -> None:
     lanes.pause("mail", "normal", REASON)
     stage.functions.mappings["mail"] = "Enabled"
     assert paused_lanes(lanes) == []
 
 
 @pytest.mark.parametrize("name", [("pigeon", "normal"), ("mail", "fast")])
-def test_an_unknown_lane_is_refused_with_the_existing_ones(name: tuple[str, str], stage: RepairStage) -> None:
+def test_lane_pause_refuses_an_unknown_lane_and_names_the_existing_ones(
+    name: tuple[str, str], stage: RepairStage
+) -> None:
     result = run("pause", *name, "--why", REASON)
     assert result.exit_code == 2
     assert "use one of mail normal, mail bulk, sms normal, webhook normal, fax normal." in result.stderr
@@ -182,7 +188,7 @@ def test_a_second_pause_is_refused_because_it_would_delay_the_end_of_the_first(l
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("state", ["Disabled", "Enabling", "missing"])
-def test_a_lane_in_a_state_that_no_pause_explains_is_left_to_doctor(
+def test_a_lane_in_a_state_that_a_pause_does_not_explain_is_not_changed_and_the_error_names_doctor(
     stage: RepairStage, lanes: DeployedLanes, state: str, change: str
 ) -> None:
     del stage.functions.mappings["mail"]

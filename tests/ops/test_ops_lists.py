@@ -106,13 +106,13 @@ def ids_of_answer(*words: str) -> list[str]:
         (("list", ADA), {"Query": 3, "BatchGetItem": 1}, 3),
     ],
 )
-def test_a_page_of_a_list_takes_a_fixed_number_of_queries_and_at_most_two_ledger_reads(
+def test_each_page_of_messages_list_makes_a_fixed_number_of_calls_to_dynamodb(
     long_lists: Stage, counted_calls: Counter[str], words: tuple[str, ...], most: dict[str, int], listed: int
 ) -> None:
     assert (len(ids_of_answer(*words)), dict(counted_calls)) == (listed, most)
 
 
-def test_the_consoles_page_of_failures_takes_sixteen_queries_and_is_filtered_by_domain(
+def test_the_consoles_page_of_failures_makes_sixteen_queries_and_can_be_filtered_by_domain(
     long_lists: Stage, counted_calls: Counter[str]
 ) -> None:
     browser = Browser(long_lists.session, clock=lambda: NOW).enter()
@@ -127,7 +127,7 @@ def rows_of(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(text.removeprefix("\ufeff").splitlines()))
 
 
-def test_the_recipients_of_a_template_who_did_not_get_it_are_downloaded_with_the_reasons(
+def test_the_console_and_messages_list_give_the_same_csv_of_a_templates_unsent_messages(
     long_lists: Stage,
 ) -> None:
     since, until = (iso(NOW - MESSAGES + OF_RUN + seconds) for seconds in (-400, 100))
@@ -146,12 +146,14 @@ def test_the_recipients_of_a_template_who_did_not_get_it_are_downloaded_with_the
     assert reasons == [("scheduled", ""), ("cancelled", ""), ("bounced", "Permanent")]
 
 
-def test_a_dead_letter_is_downloaded_with_the_reason_of_its_latest_try(long_lists: Stage) -> None:
+def test_messages_list_as_csv_has_a_dead_letter_with_the_reason_of_its_latest_try(long_lists: Stage) -> None:
     (dead,) = rows_of(run("list", "--status", "dead-letter", "--csv").stdout)
     assert (dead["status"], dead["reason"], dead["message"]) == ("dead-letter", "x", "busy")
 
 
-def test_pages_of_a_campaign_and_of_a_template_have_each_message_once(long_lists: Stage) -> None:
+def test_the_pages_of_messages_list_for_a_campaign_or_a_template_contain_each_message_once(
+    long_lists: Stage,
+) -> None:
     for words in (("--campaign", f"spring#{RUN}"), ("--template", "spring")):
         found: list[str] = []
         cursor = ""
@@ -175,13 +177,13 @@ def test_the_console_filters_messages_by_dead_letter_by_not_sent_and_by_days(lon
     assert (refused.status, "use an earlier time" in refused.words) == (400, True)
 
 
-def test_a_list_as_csv_is_refused_together_with_json_or_a_cursor(long_lists: Stage) -> None:
+def test_messages_list_refuses_the_option_csv_together_with_json_or_a_cursor(long_lists: Stage) -> None:
     for option in ("--json", "--cursor=x"):
         result = run("list", "--csv", option)
         assert (result.exit_code, "leave out --json and --cursor" in result.stderr) == (2, True)
 
 
-def test_a_list_of_ids_and_addresses_selects_messages_and_its_own_csv_selects_the_same(
+def test_messages_list_selects_by_a_file_of_ids_and_addresses_and_accepts_its_own_csv_as_that_file(
     long_lists: Stage, tmp_path: Path
 ) -> None:
     file = tmp_path / "list.txt"
@@ -195,7 +197,9 @@ def test_a_list_of_ids_and_addresses_selects_messages_and_its_own_csv_selects_th
     assert [message["id"] for message in found["messages"]] == ["m-2", "m-1", "m-0"]
 
 
-def test_a_missing_file_of_ids_and_a_misspelt_status_are_refused(long_lists: Stage, tmp_path: Path) -> None:
+def test_messages_list_refuses_a_missing_file_of_ids_and_a_misspelt_status(
+    long_lists: Stage, tmp_path: Path
+) -> None:
     file = tmp_path / "list.txt"
     refused = run("list", "--ids", str(file))
     assert (refused.exit_code, "cannot be read" in refused.stderr) == (2, True)

@@ -105,7 +105,9 @@ def words_of(command: str, columns: int) -> tuple[list[str], set[str]]:
 
 @pytest.mark.usefixtures("long_names")
 @pytest.mark.parametrize("command", LISTS)
-def test_a_list_fits_80_columns_and_cuts_no_word(command: str) -> None:
+def test_the_output_of_each_command_that_lists_fits_80_columns_and_keeps_every_word_whole(
+    command: str,
+) -> None:
     lines, words = words_of(command, 80)
     assert [line for line in lines if len(line) > 80] == []
     assert words_of(command, 300)[1] - words == set()

@@ -31,13 +31,13 @@ def pace(latency: float = 0.1, computing: float = 0, **lane: Any) -> ConfiguredL
     return replace(LANE, estimate=Estimate(latency=latency, computing=computing), **lane)
 
 
-def test_a_run_of_100000_mails_takes_the_67_minutes_of_the_documentation() -> None:
+def test_the_estimate_for_a_run_of_100000_mails_is_the_67_minutes_of_the_documentation() -> None:
     # 100,000 mails, 5 at once, batches of 3 that take 0.5 s, and 0.1 s in between.
     article = pace(0.5 / 3, workers=5, batch=3, rate=None)
     assert round(100_000 / article.speed / 60) == 67
 
 
-def test_the_number_of_workers_bounds_a_lane_whose_rate_is_higher() -> None:
+def test_the_number_of_workers_bounds_the_estimated_pace_of_a_lane_whose_rate_is_higher() -> None:
     changes = {**UNLIMITED, RATE: 200}
     assert bulk(100_000, changes)[1] == f"{CHANNEL}.lanes.bulk.maximum_concurrency"
 
@@ -48,30 +48,30 @@ def test_the_number_of_workers_bounds_a_lane_whose_rate_is_higher() -> None:
     # it.
     [(1, 1769, 0.1), (1, 256, 0.12955), (2, 256, 0.12955), (10, 256, 0.3455), (10, 1769, 0.1)],
 )
-def test_a_message_takes_longer_with_less_memory_and_with_other_messages_beside_it(
+def test_the_estimated_time_of_a_message_grows_with_less_memory_and_with_more_messages_at_once(
     at_once: int, memory_mb: int, latency: float
 ) -> None:
     found = pace(computing=0.005, at_once=at_once, memory_mb=memory_mb)
     assert found.seconds == pytest.approx(latency, rel=1e-3)
 
 
-def test_threads_divide_the_time_of_a_batch() -> None:
+def test_the_estimated_time_of_a_batch_is_divided_by_the_number_of_its_threads() -> None:
     assert pace(at_once=5).working == pytest.approx(0.1 * 2 / 10)
 
 
-def test_a_single_message_takes_its_whole_duration_although_its_lane_is_faster() -> None:
+def test_the_estimate_for_a_single_message_is_its_whole_duration_although_its_lane_is_faster() -> None:
     faxes = lane_of(SETTINGS, "fax")
     assert faxes.speed > 1 / 60
     assert sending_time(faxes, 1, NOW) == (faxes.seconds, "fax.concurrent_calls")
 
 
-def test_messages_may_wait_in_their_queue_for_its_retention_minus_the_time_of_their_retries() -> None:
+def test_a_message_may_wait_in_its_queue_for_the_queues_retention_minus_the_time_of_its_retries() -> None:
     (row,) = (each for each in SETTINGS.lane_rows() if each.lane == "bulk")
     assert LANE.longest_wait == 4 * 86_400 - row.rules.longest_stay
 
 
 @pytest.mark.parametrize("stage", ["dev", "prod", "local"])
-def test_every_lane_has_the_pace_that_is_deployed(stage: str) -> None:
+def test_the_estimate_for_each_lane_uses_the_pace_and_limits_that_are_deployed(stage: str) -> None:
     settings = load(STAGES, stage)
     rows = list(settings.lane_rows())
     assert rows
@@ -85,7 +85,7 @@ def test_every_lane_has_the_pace_that_is_deployed(stage: str) -> None:
 
 
 @pytest.mark.parametrize("queue", ["mail-bulk", "sms", "fax", "webhook"])
-def test_each_setting_that_bounds_a_lane_exists(queue: str) -> None:
+def test_each_setting_that_the_estimate_names_as_the_bound_of_a_lane_exists(queue: str) -> None:
     for path in lane_of(SETTINGS, queue).speeds:
         with pytest.raises(SettingsError, match=rf"^mailroom\.prod\.{path}: -1 should be "):
             load(with_settings({path: -1}, "prod"), "prod")
@@ -94,7 +94,7 @@ def test_each_setting_that_bounds_a_lane_exists(queue: str) -> None:
 WARM_UP = (("2026-11-21", 500), ("2026-11-22", 1_000), ("2026-11-23", 5_000))
 
 
-def test_a_day_of_sending_ends_at_the_next_dates_limit_and_codes_keep_their_reserve() -> None:
+def test_an_estimated_bulk_sending_fills_each_days_limit_minus_the_reserve_for_codes() -> None:
     shares = days(portions(2_000, WARM_UP, 0.1, NOW), WARM_UP, 0.1)
     assert [(each.begins[:10], each.messages, each.left_for_codes) for each in shares] == [
         ("2026-11-21", 450, 50),
@@ -103,7 +103,7 @@ def test_a_day_of_sending_ends_at_the_next_dates_limit_and_codes_keep_their_rese
     ]
 
 
-def test_bulk_above_the_daily_limit_is_sent_on_the_next_days() -> None:
+def test_the_estimate_puts_bulk_messages_above_the_daily_limit_on_the_next_days() -> None:
     # 450 at once and 900 on the next day; the rest from midnight of the third on.
     seconds, bound = bulk(2_000, {f"{CHANNEL}.per_day": WARM_UP})
     assert seconds == pytest.approx(34 * 3600 - 34 + 650 / 7, abs=1)
@@ -126,6 +126,6 @@ def test_a_second_provider_has_its_own_rate_daily_limit_and_price() -> None:
     assert sending_time(second, 100, NOW) == (100, f"{CHANNEL}.fallback.messages_per_second")
 
 
-def test_messages_within_the_daily_limit_take_as_long_as_without_a_limit() -> None:
+def test_the_estimate_for_messages_within_the_daily_limit_is_the_same_as_without_a_limit() -> None:
     assert bulk(40_000, {}) == bulk(40_000, UNLIMITED) == (40_000 / 7, RATE)
     assert bulk(60_000, {}, "mail") == (60_000 / 7, RATE)

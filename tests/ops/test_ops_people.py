@@ -50,7 +50,7 @@ run_people = partial(run_app, cli.app, "people", columns=160)
 
 
 @pytest.mark.usefixtures("ses_account")
-def test_the_list_shows_the_newest_suppression_first_and_the_total() -> None:
+def test_people_list_shows_the_newest_suppression_first_and_the_total() -> None:
     on_list()
     on_list(NUMBER, "sms", at=AT + 60_000, reason="gone", detail="30006")
     result = run_people("list")
@@ -81,7 +81,7 @@ def test_a_number_that_sent_stop_is_shown_with_the_called_number_and_can_be_lift
 
 
 @pytest.mark.usefixtures("ses_account")
-def test_the_list_of_one_channel_leaves_the_others_out() -> None:
+def test_people_list_with_a_channel_leaves_the_other_channels_out() -> None:
     on_list()
     on_list(NUMBER, "sms")
     assert "1 on the suppression list" in run_people("list", "--channel", "sms").stdout
@@ -89,7 +89,7 @@ def test_the_list_of_one_channel_leaves_the_others_out() -> None:
 
 
 @pytest.mark.usefixtures("ses_account")
-def test_the_json_list_contains_every_field_of_a_suppression() -> None:
+def test_people_list_prints_every_field_of_a_suppression_as_json() -> None:
     on_list()
     (found,) = json.loads(run_people("list", "--json").stdout)["suppressions"]
     assert found == {
@@ -104,7 +104,7 @@ def test_the_json_list_contains_every_field_of_a_suppression() -> None:
 
 
 @pytest.mark.usefixtures("ses_account")
-def test_the_list_of_a_period_shows_the_newest_entries_up_to_the_limit_and_the_total() -> None:
+def test_people_list_for_a_period_shows_its_newest_entries_up_to_the_limit_and_their_total() -> None:
     for second in range(1, 6):
         on_list(f"p{second}@example.com", at=1_000 * second)
     period = ("list", "--since", "1970-01-01T00:00:02Z", "--until", "1970-01-01T00:00:05Z")
@@ -123,7 +123,7 @@ def test_the_list_of_a_period_shows_the_newest_entries_up_to_the_limit_and_the_t
 
 
 @pytest.mark.usefixtures("ses_account")
-def test_a_recipient_is_found_in_every_spelling_with_the_reason() -> None:
+def test_people_show_finds_a_suppressed_address_in_another_spelling_and_prints_the_reason() -> None:
     on_list()
     result = run_people("show", " Ada Lovelace <ADA@Example.com> ")
     assert result.exit_code == 0
@@ -153,7 +153,7 @@ def test_people_show_exits_with_1_if_the_recipient_is_not_on_a_list() -> None:
 
 
 @pytest.mark.usefixtures("ses_account")
-def test_a_stop_of_a_channel_is_stored_with_its_reason_and_a_second_one_exits_with_1() -> None:
+def test_people_stop_stores_the_reason_of_a_suppression_and_a_second_stop_exits_with_1() -> None:
     words = ("stop", "Ada <ADA@Example.com>", "--channel", "mail", "--why", "asked by phone")
     result = run_people(*words)
     assert result.exit_code == 0
@@ -165,7 +165,7 @@ def test_a_stop_of_a_channel_is_stored_with_its_reason_and_a_second_one_exits_wi
 
 
 @pytest.mark.usefixtures("ses_account")
-def test_a_stop_prints_all_reasons_why_a_person_gets_nothing() -> None:
+def test_people_stop_prints_the_suppression_and_the_opt_out_of_the_recipient_as_people_show_does() -> None:
     on_list()
     result = run_people("stop", ADA, "--topic", "news")
     mail, news = result.stdout.splitlines()
@@ -177,7 +177,9 @@ def test_a_stop_prints_all_reasons_why_a_person_gets_nothing() -> None:
 @pytest.mark.usefixtures("ses_account")
 @pytest.mark.parametrize("command", ["stop", "allow"])
 @pytest.mark.parametrize("options", [(), ("--topic", "news", "--channel", "mail")])
-def test_a_stop_and_an_allow_need_either_a_topic_or_a_channel(command: str, options: tuple[str, ...]) -> None:
+def test_people_stop_and_people_allow_require_either_a_topic_or_a_channel(
+    command: str, options: tuple[str, ...]
+) -> None:
     result = run_people(command, ADA, "--why", "asked", *options)
     assert result.exit_code == 2
     assert "Use either --topic or --channel: --topic for messages of one topic" in result.stderr
@@ -186,14 +188,14 @@ def test_a_stop_and_an_allow_need_either_a_topic_or_a_channel(command: str, opti
 
 @pytest.mark.usefixtures("ses_account")
 @pytest.mark.parametrize("options", [(), ("--why", " ")])
-def test_a_stop_of_a_channel_without_a_reason_is_refused(options: tuple[str, ...]) -> None:
+def test_people_stop_refuses_a_channel_without_the_option_why(options: tuple[str, ...]) -> None:
     result = run_people("stop", ADA, "--channel", "mail", *options)
     assert (result.exit_code, "--channel needs --why" in result.stderr) == (2, True)
     assert [*suppressions_of_dev().listed()] == []
 
 
 @pytest.mark.usefixtures("ses_account")
-def test_a_text_that_is_not_a_recipient_of_the_channel_is_not_put_on_its_list() -> None:
+def test_people_stop_refuses_a_recipient_that_is_invalid_for_the_channel() -> None:
     result = run_people("stop", "ada at example", "--channel", "mail", "--why", "asked")
     assert (result.exit_code, "is not a mail address" in result.stderr) == (2, True)
     assert [*suppressions_of_dev().listed()] == []
@@ -202,7 +204,7 @@ def test_a_text_that_is_not_a_recipient_of_the_channel_is_not_put_on_its_list() 
 # allow
 
 
-def test_a_lift_shows_the_reason_requires_a_confirmation_and_changes_the_lists_of_mailroom_and_ses(
+def test_people_allow_shows_the_reason_asks_and_removes_an_address_from_both_suppression_lists(
     ses_account: FakeSes,
 ) -> None:
     on_list()
@@ -219,7 +221,7 @@ def test_a_lift_shows_the_reason_requires_a_confirmation_and_changes_the_lists_o
     assert not ses_account.listed
 
 
-def test_a_lift_without_a_confirmation_is_not_executed(ses_account: FakeSes) -> None:
+def test_people_allow_does_not_lift_a_suppression_without_a_confirmation(ses_account: FakeSes) -> None:
     on_list()
     result = run_people("allow", ADA, "--channel", "mail", typed="\n")
     assert result.exit_code == 1
@@ -234,7 +236,7 @@ def test_a_lift_without_a_confirmation_is_not_executed(ses_account: FakeSes) -> 
         EndpointConnectionError(endpoint_url="https://email.example/"),
     ],
 )
-def test_a_refusal_of_ses_is_reported_after_mailrooms_own_entry_was_lifted(
+def test_people_allow_reports_a_refusal_of_ses_although_it_has_lifted_mailrooms_own_suppression(
     ses_account: FakeSes, fault: Exception
 ) -> None:
     on_list()
@@ -247,7 +249,9 @@ def test_a_refusal_of_ses_is_reported_after_mailrooms_own_entry_was_lifted(
     assert not suppressions_of_dev().find("mail", [ADA])
 
 
-def test_an_address_on_the_list_of_ses_only_is_lifted_there(ses_account: FakeSes) -> None:
+def test_people_allow_removes_an_address_that_is_only_on_the_suppression_list_of_ses(
+    ses_account: FakeSes,
+) -> None:
     ses_account.listed.add("Ada@example.com")
     result = run_people("allow", "Ada@Example.com", "--channel", "mail", "--yes")
     assert result.exit_code == 1
@@ -258,7 +262,9 @@ def test_an_address_on_the_list_of_ses_only_is_lifted_there(ses_account: FakeSes
     assert not ses_account.listed
 
 
-def test_a_number_is_lifted_without_a_request_to_ses(ses_account: FakeSes) -> None:
+def test_people_allow_lifts_the_suppression_of_a_number_without_a_request_to_ses(
+    ses_account: FakeSes,
+) -> None:
     on_list(NUMBER, "sms")
     on_list(NUMBER, "push")
     result = run_people("allow", NUMBER, "--channel", "sms", typed="y\n")
@@ -269,7 +275,7 @@ def test_a_number_is_lifted_without_a_request_to_ses(ses_account: FakeSes) -> No
     assert suppressions_of_dev().find("push", [NUMBER])
 
 
-def test_a_lift_with_json_prints_only_the_json_to_standard_output(ses_account: FakeSes) -> None:
+def test_people_allow_with_json_prints_only_the_json_to_standard_output(ses_account: FakeSes) -> None:
     on_list()
     result = run_people("allow", ADA, "--channel", "mail", "--yes", "--json")
     answer = json.loads(result.stdout)
@@ -282,14 +288,16 @@ def test_a_lift_with_json_prints_only_the_json_to_standard_output(ses_account: F
     assert suppressions_of_dev().find("sms", [NUMBER])
 
 
-def test_an_invalid_entry_can_be_lifted_under_its_listed_name(ses_account: FakeSes) -> None:
+def test_people_allow_lifts_an_invalid_suppression_by_the_name_that_people_list_shows(
+    ses_account: FakeSes,
+) -> None:
     on_list("not an address")
     assert run_people("allow", "not an address", "--channel", "mail", "--yes").exit_code == 0
     assert not suppressions_of_dev().find("mail", ["not an address"])
 
 
 @pytest.mark.usefixtures("ses_account")
-def test_a_channel_without_a_suppression_list_is_refused_by_name() -> None:
+def test_the_commands_of_people_refuse_a_channel_without_a_suppression_list_and_name_the_others() -> None:
     for command in ("stop", "allow", "list"):
         recipient = () if command == "list" else (ADA,)
         result = run_people(command, *recipient, "--channel", "fax")

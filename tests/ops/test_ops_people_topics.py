@@ -31,7 +31,7 @@ def empty_preferences(monkeypatch: pytest.MonkeyPatch) -> Iterator[Preferences]:
 run_people = partial(run, "people")
 
 
-def test_the_opt_outs_of_an_address_are_shown_if_it_is_typed_in_another_spelling(
+def test_people_show_finds_the_opt_outs_of_an_address_in_another_spelling(
     empty_preferences: Preferences,
 ) -> None:
     empty_preferences.opt_out(ADA, "followers", "one-click")
@@ -46,7 +46,9 @@ def test_the_opt_outs_of_an_address_are_shown_if_it_is_typed_in_another_spelling
     ]
 
 
-def test_a_choice_is_shown_and_undone_by_the_other_form_of_a_number(empty_preferences: Preferences) -> None:
+def test_people_show_and_people_allow_find_an_opt_out_by_the_other_form_of_the_number(
+    empty_preferences: Preferences,
+) -> None:
     empty_preferences.opt_out("+541123456789", "news", "page")
     assert run_people("show", "+5491123456789").stdout.startswith("+541123456789 has received no news ")
     assert run_people("allow", "+5491123456789", "--topic", "news", "--yes").exit_code == 0
@@ -54,14 +56,14 @@ def test_a_choice_is_shown_and_undone_by_the_other_form_of_a_number(empty_prefer
 
 
 @pytest.mark.usefixtures("empty_preferences")
-def test_a_recipient_without_opt_outs_exits_with_1() -> None:
+def test_people_show_exits_with_1_if_the_recipient_is_neither_suppressed_nor_opted_out() -> None:
     result = run_people("show", ADA)
     sentence = f"{ADA} is not suppressed in dev, and has not opted out of a topic.\n"
     assert (result.exit_code, result.stdout) == (1, sentence)
     assert run_people("show", ADA, "--json").stdout == '{"stage":"dev","suppressions":[],"opt_outs":[]}\n'
 
 
-def test_an_operator_opts_a_recipient_out_in_the_canonical_form_of_the_address(
+def test_people_stop_stores_an_opt_out_in_the_canonical_form_of_the_address(
     empty_preferences: Preferences,
 ) -> None:
     result = run_people("stop", "Ada <ADA@Example.com>", "--topic", "followers")
@@ -71,17 +73,20 @@ def test_an_operator_opts_a_recipient_out_in_the_canonical_form_of_the_address(
     assert (ADA, "followers") in empty_preferences.find([(ADA, "followers")])
 
 
-def test_a_stop_of_a_topic_keeps_an_earlier_opt_out_with_its_time_and_exits_with_1(
+def test_people_stop_for_a_topic_keeps_an_earlier_opt_out_with_its_time_and_exits_with_1(
     empty_preferences: Preferences,
 ) -> None:
     empty_preferences.opt_out(ADA, "followers", "one-click")
+    before = empty_preferences.get(ADA, "followers")
     result = run_people("stop", ADA, "--topic", "followers")
     assert result.exit_code == 1
     assert "2026-11-21 14:00:34 UTC: opted out with the button of their mail program" in result.stdout
+    assert before
+    assert empty_preferences.get(ADA, "followers") == before
 
 
 @pytest.mark.usefixtures("empty_preferences")
-def test_an_invalid_recipient_is_refused() -> None:
+def test_people_stop_for_a_topic_refuses_an_invalid_recipient() -> None:
     result = run_people("stop", "ada at example", "--topic", "followers")
     assert result.exit_code == 2
     assert (
@@ -90,7 +95,7 @@ def test_an_invalid_recipient_is_refused() -> None:
     )
 
 
-def test_an_allow_of_a_topic_removes_the_opt_out_and_a_second_one_exits_with_1(
+def test_people_allow_for_a_topic_removes_the_opt_out_and_a_second_allow_exits_with_1(
     empty_preferences: Preferences,
 ) -> None:
     empty_preferences.opt_out(ADA, "followers", "one-click")
@@ -104,7 +109,9 @@ def test_an_allow_of_a_topic_removes_the_opt_out_and_a_second_one_exits_with_1(
     assert (result.exit_code, result.stdout) == (1, f"{ADA} has not opted out of followers in dev.\n")
 
 
-def test_the_json_contains_every_field_of_an_opt_out(empty_preferences: Preferences) -> None:
+def test_the_commands_of_people_print_every_field_of_an_opt_out_as_json(
+    empty_preferences: Preferences,
+) -> None:
     empty_preferences.opt_out(ADA, "followers", "one-click")
     choice = {
         "recipient": ADA,
@@ -121,7 +128,9 @@ def test_the_json_contains_every_field_of_an_opt_out(empty_preferences: Preferen
     assert f"{ADA} gets followers of dev again." in result.stderr
 
 
-def test_an_opt_in_without_a_confirmation_changes_nothing(empty_preferences: Preferences) -> None:
+def test_people_allow_for_a_topic_keeps_the_opt_out_without_a_confirmation(
+    empty_preferences: Preferences,
+) -> None:
     empty_preferences.opt_out(ADA, "followers", "one-click")
     result = run_people("allow", ADA, "--topic", "followers")  # no input, so no answer
     assert result.exit_code == 1

@@ -32,23 +32,23 @@ REFUSED = MessageStatus(
 )
 
 
-def test_an_accepted_message_is_reported_with_the_seconds_to_its_claim_acceptance_and_delivery() -> None:
+def test_a_rehearsal_reports_the_seconds_to_the_claim_acceptance_and_delivery_of_a_message() -> None:
     step = step_of("a mail", "delivered", ACCEPTED)
     assert step.ok
     assert step.provider == "ses"
     assert step.seconds == {"claimed": 0.25, "accepted": 0.4, "delivered": 2.0}
 
 
-def test_an_unaccepted_message_is_reported_with_the_code_of_its_error_and_without_latencies() -> None:
+def test_a_rehearsal_reports_the_error_code_of_an_unaccepted_message_and_omits_its_latencies() -> None:
     assert step_of("a mail", "delivered", REFUSED) == Step("a mail", "delivered", "failed", {}, "rejected")
 
 
-def test_a_message_without_a_ledger_item_is_reported_without_latencies() -> None:
+def test_a_rehearsal_reports_a_message_without_a_ledger_item_and_omits_its_latencies() -> None:
     ready = MessageStatus("rehearsal-1", "mail", "ready", times={})
     assert step_of("a mail", "delivered", ready) == Step("a mail", "delivered", "ready")
 
 
-def test_the_report_has_versions_region_and_steps_but_neither_addresses_nor_account_numbers() -> None:
+def test_the_report_of_a_rehearsal_has_versions_region_and_steps_but_not_addresses_or_account_ids() -> None:
     steps = [step_of("a mail", "delivered", status) for status in (ACCEPTED, REFUSED, None)]
     text = msgspec.json.encode(report_of(steps, "eu-west-1", date(2026, 11, 27))).decode()
     report = json.loads(text)

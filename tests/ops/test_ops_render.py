@@ -52,7 +52,7 @@ def test_a_mail_is_rendered_with_its_first_example(rendered_folder: Folder) -> N
     assert lines[-6:] == ["Text, 12 bytes", "Dear Ada", "Bye", "", "HTML, 10 bytes", "<p>Ada</p>"]
 
 
-def test_another_example_a_file_or_an_option_changes_the_attributes(
+def test_render_takes_attributes_from_the_named_example_a_file_or_the_option_set(
     rendered_folder: Folder, tmp_path: Path
 ) -> None:
     assert "To: bob@example.com, eve@example.com" in rendered_folder.run("a", "--example", "bob").stdout
@@ -64,7 +64,7 @@ def test_another_example_a_file_or_an_option_changes_the_attributes(
     assert "Subject: Hello 7" in rendered_folder.run("a", "--set", "name=7").stdout
 
 
-def test_a_text_message_shows_its_number_of_segments(rendered_folder: Folder) -> None:
+def test_render_prints_the_number_of_segments_of_an_sms(rendered_folder: Folder) -> None:
     (rendered_folder.templates / "sms" / "code").mkdir(parents=True)
     (rendered_folder.templates / "sms" / "code" / "body.txt").write_text("Your code: {{ code }}")
     assert "1 segment in GSM-7" in rendered_folder.run("code", "--set", "code=4711").stdout
@@ -75,7 +75,9 @@ def test_a_text_message_shows_its_number_of_segments(rendered_folder: Folder) ->
     )
 
 
-def test_the_locale_determines_the_language_and_unused_attributes_are_named(rendered_folder: Folder) -> None:
+def test_render_chooses_the_language_by_the_locale_and_names_unused_attributes(
+    rendered_folder: Folder,
+) -> None:
     rendered_folder.put("a/fr", subject="Bonjour {{ name }}", html="<p>{{ name }}</p>", text="x")
     result = rendered_folder.run("a", "--set", "locale=fr-CA", "--set", "shoe=7")
     assert "Subject: Bonjour Ada" in result.stdout
@@ -121,7 +123,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("parts", "said"), BROKEN)
-def test_the_option_all_names_the_file_the_line_and_the_example_of_a_fault(
+def test_render_all_names_the_file_the_line_and_the_example_of_a_fault_in_a_template(
     rendered_folder: Folder, parts: dict[str, str], said: str
 ) -> None:
     rendered_folder.put("a", **parts)
@@ -132,7 +134,9 @@ def test_the_option_all_names_the_file_the_line_and_the_example_of_a_fault(
         assert "(example templates/mail/a/examples/ada.json)" in result.stdout
 
 
-def test_a_fault_names_the_file_in_the_project(rendered_folder: Folder) -> None:
+def test_render_names_the_file_and_line_of_a_fault_in_a_template_or_in_its_shared_part(
+    rendered_folder: Folder,
+) -> None:
     rendered_folder.put("a", text="one\n{{ city }}")
     stderr = " ".join(rendered_folder.run("a").stderr.split())
     assert "mail/a cannot be sent: templates/mail/a/body.txt:2: city: is missing; this line uses it" in stderr
@@ -144,7 +148,7 @@ def test_a_fault_names_the_file_in_the_project(rendered_folder: Folder) -> None:
     assert "templates/mail/_part/body.html:1 cannot be read: unexpected end of comment" in stderr
 
 
-def test_warnings_are_printed_beside_the_message_and_do_not_change_the_exit_code(
+def test_render_prints_warnings_about_a_template_to_standard_error_and_exits_with_0(
     rendered_folder: Folder,
 ) -> None:
     rendered_folder.put("a", html="<a href='a.example'>{{ name }}</a>", subject="A &amp; B")
@@ -163,7 +167,7 @@ def test_warnings_are_printed_beside_the_message_and_do_not_change_the_exit_code
     assert result.stdout.splitlines()[-2:] == [f"{warning} {example}" for warning in warnings]
 
 
-def test_the_option_all_names_a_template_that_exceeds_its_limits_and_checks_the_others(
+def test_render_all_names_a_template_that_exceeds_its_limits_and_checks_the_others(
     rendered_folder: Folder,
 ) -> None:
     rendered_folder.put("a", text="{% set ns = namespace() %}{% set ns.a = ns %}{{ ns }}")
@@ -176,25 +180,29 @@ def test_the_option_all_names_a_template_that_exceeds_its_limits_and_checks_the_
     assert "templates/mail/b/body.html: is empty when rendered" in result.stdout
 
 
-def test_the_line_of_an_error_is_that_of_the_shared_part(rendered_folder: Folder) -> None:
+def test_render_all_names_the_line_in_the_shared_part_that_causes_an_error(rendered_folder: Folder) -> None:
     rendered_folder.put("_line", text="a\nb\n{{ sku }}")
     rendered_folder.put("a", text="{% include '_line/body.txt' %}")
     assert "mail/_line/body.txt:3: sku: is missing" in rendered_folder.run("--all").stdout
 
 
-def test_a_language_that_lacks_a_part_or_has_an_invalid_name_is_a_fault(rendered_folder: Folder) -> None:
+def test_render_all_reports_a_language_that_lacks_a_part_or_has_an_invalid_name(
+    rendered_folder: Folder,
+) -> None:
     rendered_folder.put("a/fr-ca", subject="Bonjour", text="x")
     said = rendered_folder.run("--all").stdout
     assert "mail/a/fr-ca: is never selected; rename it to fr-CA" in said
     assert "mail/a/fr-ca/body.html: is missing; each language needs all parts" in said
 
 
-def test_an_example_renders_in_each_language(rendered_folder: Folder) -> None:
+def test_render_all_renders_each_example_in_each_language(rendered_folder: Folder) -> None:
     rendered_folder.put("a/fr", subject="Bonjour", html="x", text="{{ nom }}")
     assert "mail/a/fr/body.txt:1: nom: is missing" in rendered_folder.run("--all").stdout
 
 
-def test_numbers_of_an_example_have_the_type_of_an_items_numbers(rendered_folder: Folder) -> None:
+def test_render_gives_a_template_the_numbers_of_an_example_as_they_come_from_an_item(
+    rendered_folder: Folder,
+) -> None:
     rendered_folder.put("a", text="{{ price }} {{ price * 2 }}")
     rendered_folder.example("a", "ada", '{"name": "Ada", "price": 9.5}')
     assert "9.5 19\n" in rendered_folder.run("a").stdout

@@ -94,7 +94,7 @@ IN_LEDGER: dict[str, tuple[dict[str, Any], tuple[str, str | None]]] = {
 
 
 @pytest.mark.parametrize(("ledger", "found"), IN_LEDGER.values(), ids=IN_LEDGER)
-def test_a_message_is_overdue_if_the_time_of_its_next_step_has_passed(
+def test_the_diagnosis_calls_a_message_overdue_if_the_time_of_its_next_step_has_passed(
     ledger: dict[str, Any], found: tuple[str, str | None]
 ) -> None:
     judged = diagnosis(ledger, ITEM)
@@ -141,7 +141,7 @@ def test_a_requeue_or_redrive_of_a_stuck_message_is_offered_before_a_settlement_
     }
 
 
-def test_the_send_at_of_a_producer_does_not_prove_the_age_of_a_message() -> None:
+def test_a_message_without_a_record_in_an_incomplete_ledger_is_forgotten_whatever_its_send_at() -> None:
     for at in (NOW - HOUR, NOW - 80 * DAY, NOW + DAY):
         assert diagnosis(None, mail_item("a", send_at=iso(at)), FORGETFUL) == Diagnosis("forgotten")
 
@@ -177,7 +177,7 @@ def test_a_begun_message_is_queued_with_the_attempt_of_its_claim(stage: RepairSt
     assert {each["id"]: each["attempt"] for each in stage.bodies("mail")} == {"first": 1, "third": 3}
 
 
-def test_a_message_that_a_later_start_of_its_run_prepared_but_did_not_queue_is_queued(
+def test_a_repair_queues_a_message_that_a_later_start_of_its_run_prepared_but_did_not_queue(
     stage: RepairStage,
 ) -> None:
     start = CampaignStart("spring", "r", 2)
@@ -194,7 +194,7 @@ def test_a_message_that_a_later_start_of_its_run_prepared_but_did_not_queue_is_q
     assert queued == [old | {"attempt": 2}, new]
 
 
-def test_the_item_of_a_later_start_gets_its_first_attempt_if_the_ledger_does_not_have_it(
+def test_a_repair_hands_an_item_of_a_later_start_without_its_attempt_to_dispatch_if_it_is_missing(
     stage: RepairStage,
 ) -> None:
     item = mail_item("lost") | {"campaign_start": {"campaign": "spring", "run": "r", "start": 2}}
@@ -252,7 +252,7 @@ def test_a_repair_does_not_write_to_the_ledger(stage: RepairStage) -> None:
     assert not stage.ledger("b")
 
 
-def test_a_dry_run_requeues_no_message_and_exits_with_1(stage: RepairStage) -> None:
+def test_a_dry_run_of_a_repair_does_not_requeue_a_message_and_exits_with_1(stage: RepairStage) -> None:
     stage.put(mail_item("a"))
     code, answer = scanned("--dry-run")
     assert (code, answer["found"], answer["repaired"]) == (1, {"missing": {"mail": 1}}, {})
@@ -277,7 +277,7 @@ def test_a_repair_counts_messages_that_dispatch_refuses_and_exits_with_1(stage: 
     assert (code, answer["repaired"], answer["failed"]) == (1, {}, 2)
 
 
-def test_a_message_that_changes_between_the_two_scans_is_left_alone(
+def test_a_repair_skips_a_message_that_changes_between_its_two_scans(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.put(mail_item("slow"), mail_item("lost"))
@@ -323,7 +323,7 @@ def test_a_repair_of_stuck_messages_reports_a_dead_letter_without_a_requeue_and_
 # many
 
 
-def test_an_invocation_of_dispatch_by_a_requeue_is_bounded_in_bytes_and_records(stage: RepairStage) -> None:
+def test_a_repair_bounds_the_bytes_and_records_of_each_invocation_of_dispatch(stage: RepairStage) -> None:
     large = [mail_item(f"m{at}", text="x" * 300_000) for at in range(30)]
     small = [mail_item(f"s{at}") for at in range(250)]
     stored = [StoredMessage(Key(each["id"], "mail"), None, each) for each in (*large, *small)]
@@ -335,7 +335,7 @@ def test_an_invocation_of_dispatch_by_a_requeue_is_bounded_in_bytes_and_records(
     assert sizes[0] == 13
 
 
-def test_more_than_one_page_of_both_tables_is_read(stage: RepairStage) -> None:
+def test_a_repair_reads_every_page_of_the_mailbox_and_of_the_ledger(stage: RepairStage) -> None:
     text = "x" * 100_000
     for at in range(25):
         stage.put(mail_item(f"m{at}", text=text))

@@ -37,7 +37,7 @@ def test_a_redrive_shows_the_number_of_letters_and_requires_a_confirmation(stage
     assert len(stage.waiting("mail-dlq")) == 2
 
 
-def test_a_dry_run_of_a_redrive_moves_no_letter(stage: DeadLettersStage) -> None:
+def test_a_dry_run_of_a_redrive_leaves_each_letter_in_the_dead_letter_queue(stage: DeadLettersStage) -> None:
     two_letters(stage)
     result = run_app(app, "--dead-letters", "mail", "--dry-run", "--json")
     assert result.exit_code == 1
@@ -60,7 +60,7 @@ def test_a_redrive_of_an_empty_dead_letter_queue_exits_with_0() -> None:
 # Moved letters.
 
 
-def test_the_letters_are_moved_to_their_own_queue(stage: DeadLettersStage) -> None:
+def test_a_redrive_moves_dead_letters_to_the_queue_from_which_they_came(stage: DeadLettersStage) -> None:
     two_letters(stage)
     assert redriven() == (0, {"queue": "mail", "found": 2, "moved": 2, "left": 0})
     assert sorted(json.loads(each)["id"] for each in stage.bodies("mail")) == ["m-1", "m-2"]
@@ -80,7 +80,9 @@ def test_a_redrive_keeps_the_body_and_attributes_of_a_letter_without_the_error_o
     assert moved["MessageAttributes"].keys() == {"channel"}
 
 
-def test_a_fifo_queues_letters_keep_group_and_order(stage: DeadLettersStage) -> None:
+def test_a_redrive_keeps_the_group_and_the_order_of_the_letters_of_a_fifo_queue(
+    stage: DeadLettersStage,
+) -> None:
     for number in range(3):
         more = {"MessageGroupId": "+16175551234", "MessageDeduplicationId": f"d-{number}"}
         stage.send("fax-dlq.fifo", {"fax_id": f"f-{number}"}, **more)
@@ -101,7 +103,7 @@ def test_a_redriven_fax_gets_a_new_deduplication_id_so_that_sqs_delivers_it(stag
     assert moved["Attributes"]["MessageDeduplicationId"] != "f-1"
 
 
-def test_duplicate_letters_of_a_chosen_message_do_not_hide_that_another_one_is_missing(
+def test_a_redrive_of_chosen_messages_counts_one_without_a_letter_although_another_has_two_letters(
     stage: DeadLettersStage,
 ) -> None:
     """Two dead letters of one message do not make up for a missing letter of another message."""
@@ -110,7 +112,9 @@ def test_duplicate_letters_of_a_chosen_message_do_not_hide_that_another_one_is_m
     assert redriven("m-1", "m-9") == (1, {"queue": "mail", "found": 2, "moved": 2, "left": 1})
 
 
-def test_chosen_letters_move_despite_a_wrong_count_of_sqs_and_none_twice(stage: DeadLettersStage) -> None:
+def test_a_redrive_moves_each_chosen_letter_once_although_the_count_of_sqs_is_wrong(
+    stage: DeadLettersStage,
+) -> None:
     two_letters(stage)
     none = {"ApproximateNumberOfMessages": "0", "ApproximateNumberOfMessagesNotVisible": "0"}
 
@@ -128,7 +132,9 @@ def test_chosen_letters_move_despite_a_wrong_count_of_sqs_and_none_twice(stage: 
     assert redriven("m-1", "m-2") == (0, {"queue": "mail", "found": 0, "moved": 2, "left": 0})
 
 
-def test_only_the_chosen_letters_move_and_the_others_become_visible_again(stage: DeadLettersStage) -> None:
+def test_a_redrive_of_chosen_letters_moves_those_and_makes_the_others_visible_again(
+    stage: DeadLettersStage,
+) -> None:
     two_letters(stage)
     own = stage.send("mail-dlq", "nonsense")
     assert redriven("m-2", own) == (0, {"queue": "mail", "found": 3, "moved": 2, "left": 0})
@@ -158,7 +164,7 @@ def test_a_crash_during_a_redrive_leaves_a_copy_in_both_queues_and_the_rest_in_p
     assert len(stage.waiting("mail")) == 2
 
 
-def test_a_letter_that_becomes_a_dead_letter_again_at_once_is_not_moved_twice(
+def test_a_redrive_moves_a_letter_once_although_it_becomes_a_dead_letter_again_at_once(
     stage: DeadLettersStage,
 ) -> None:
     """A letter that dies again at once would otherwise go round for ever."""

@@ -68,7 +68,7 @@ def batches(failed: FailedBatches) -> Iterator[Found]:
 @pytest.mark.parametrize(
     "written", [json.dumps(dispatch_event("a", "b")), dispatch_event("a", "b")], ids=["string", "object"]
 )
-def test_the_payload_of_a_given_up_batch_may_be_a_string_or_an_object(
+def test_a_replay_reads_the_payload_of_a_given_up_batch_as_a_string_or_as_an_object(
     shelf_in_s3: Shelf, written: object
 ) -> None:
     shelf_in_s3.put("one", document(written, "RecordAgeExceeded"))
@@ -77,7 +77,7 @@ def test_the_payload_of_a_given_up_batch_may_be_a_string_or_an_object(
     assert found.records == 2
 
 
-def test_the_oldest_batch_of_given_up_records_comes_first(shelf_in_s3: Shelf) -> None:
+def test_a_replay_lists_the_given_up_batches_from_the_oldest_to_the_newest(shelf_in_s3: Shelf) -> None:
     for name, day in (("a", 20), ("b", 18), ("c", 19)):
         shelf_in_s3.put(name, document(dispatch_event(name)))
         stored = s3_backends[ACCOUNT]["aws"].buckets[BUCKET].keys[key(name)]
@@ -85,7 +85,7 @@ def test_the_oldest_batch_of_given_up_records_comes_first(shelf_in_s3: Shelf) ->
     assert [each for _, each in replaying().waiting()] == [key("b"), key("c"), key("a")]
 
 
-def test_the_batches_of_every_page_of_a_listing_are_found(
+def test_a_replay_finds_the_given_up_batches_on_every_page_of_the_s3_listing(
     shelf_in_s3: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "2")
@@ -127,7 +127,7 @@ def test_a_replayed_batch_goes_whole_to_the_function_that_failed_and_moves_to_re
     ],
     ids=["another function", "a record fails", "the function fails"],
 )
-def test_a_batch_that_cannot_be_replayed_completely_stays_with_its_reason(
+def test_a_given_up_batch_that_cannot_be_replayed_whole_stays_and_the_replay_returns_the_reason(
     shelf_in_s3: Shelf, function: str, dispatch: FakeDispatch, why: str
 ) -> None:
     shelf_in_s3.put("one", document(dispatch_event("a", "b"), function=function))
@@ -140,7 +140,7 @@ def test_a_batch_that_cannot_be_replayed_completely_stays_with_its_reason(
 # streaming
 
 
-def test_a_batch_is_read_just_before_its_replay_so_that_memory_stays_bounded(
+def test_a_replay_reads_each_batch_just_before_it_invokes_the_function(
     shelf_in_s3: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in "abc":
@@ -168,7 +168,9 @@ def test_a_batch_that_another_operator_has_replayed_is_left_out(
     assert len(dispatch.invoked) == 1
 
 
-def test_an_object_other_than_a_batch_is_left_and_the_others_are_replayed(shelf_in_s3: Shelf) -> None:
+def test_a_replay_leaves_an_object_that_is_not_a_batch_in_the_bucket_and_replays_the_others(
+    shelf_in_s3: Shelf,
+) -> None:
     shelf_in_s3.put("odd", {"hello": "world"})
     shelf_in_s3.put("one", document(dispatch_event("a")))
     dispatch = FakeDispatch()
@@ -181,7 +183,7 @@ def test_an_object_other_than_a_batch_is_left_and_the_others_are_replayed(shelf_
 # the command
 
 
-def test_the_output_counts_batches_and_records_and_names_the_failed_batches(
+def test_the_output_of_a_replay_counts_batches_and_records_and_names_the_failed_batches(
     shelf_in_s3: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shelf_in_s3.put("one", document(dispatch_event("a", "b")))
@@ -204,7 +206,7 @@ def test_the_output_counts_batches_and_records_and_names_the_failed_batches(
     assert left["since"].endswith("Z")
 
 
-def test_a_dry_run_names_every_batch_and_invokes_no_function(
+def test_a_dry_run_of_a_replay_names_each_given_up_batch_and_does_not_invoke_a_function(
     shelf_in_s3: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shelf_in_s3.put("one", document(dispatch_event("a", "b")))

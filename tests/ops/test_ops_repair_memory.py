@@ -26,26 +26,28 @@ def complete(mailbox: Any, ledger: Any) -> bool:
     return Memory.of(mailbox, ledger, NOW, confirmed=False).complete
 
 
-def test_a_ledger_as_old_as_its_mailbox_is_complete() -> None:
+def test_a_ledger_counts_as_complete_if_it_is_not_much_younger_than_the_mailbox() -> None:
     since = NOW - 10 * DAY
     assert complete(table_made_at(since), table_made_at(since))
     assert complete(table_made_at(since), table_made_at(since + HOUR))
     assert complete(table_made_at(since), table_made_at(since - 5 * DAY))
 
 
-def test_a_ledger_younger_than_its_mailbox_is_incomplete() -> None:
+def test_a_ledger_counts_as_incomplete_if_it_is_over_an_hour_younger_than_the_mailbox() -> None:
     since = NOW - 10 * DAY
     assert not complete(table_made_at(since - HOUR - 1), table_made_at(since))
 
 
 @pytest.mark.parametrize(("days", "known"), [(88.9, True), (89.1, False), (180, False)])
-def test_a_ledger_older_than_the_least_retention_is_incomplete(days: float, *, known: bool) -> None:
+def test_a_ledger_counts_as_incomplete_if_it_is_older_than_the_least_retention_of_its_items(
+    days: float, *, known: bool
+) -> None:
     since = NOW - days * DAY
     assert complete(table_made_at(since), table_made_at(since)) == known
 
 
 @pytest.mark.parametrize("which", ["mailbox", "ledger"])
-def test_a_table_restored_from_a_backup_makes_the_ledger_incomplete(which: str) -> None:
+def test_a_ledger_counts_as_incomplete_if_it_or_the_mailbox_was_restored_from_a_backup(which: str) -> None:
     both = {each: table_made_at(NOW - DAY, restored=each == which) for each in ("mailbox", "ledger")}
     assert not complete(both["mailbox"], both["ledger"])
 
@@ -61,7 +63,7 @@ def test_a_message_without_a_record_is_not_requeued_if_the_ledger_is_younger_tha
     assert (code, answer["found"], answer["repaired"]) == (1, {"forgotten": {"mail": 1}}, {})
 
 
-def test_forgotten_messages_are_requeued_after_a_confirmation_that_they_were_never_sent(
+def test_a_repair_requeues_forgotten_messages_after_a_confirmation_that_they_were_never_sent(
     stage: RepairStage,
 ) -> None:
     stage.put(mail_item("a"))

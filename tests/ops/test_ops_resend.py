@@ -37,7 +37,7 @@ def test_a_failed_message_is_reopened_and_queued_with_its_next_attempt(stage: Re
     assert not stage.functions.invoked
 
 
-def test_a_resent_message_gets_the_queue_of_its_lane_and_the_attributes_that_dispatch_gives(
+def test_a_resent_message_goes_to_the_queue_of_its_lane_with_the_attributes_that_dispatch_sets(
     stage: RepairStage,
 ) -> None:
     stage.failed("bulk")
@@ -92,7 +92,7 @@ def test_a_resent_message_of_a_run_is_cancelled_only_by_a_stop_after_the_resend(
         assert halted(stage, queued) == STOPPED
 
 
-def test_a_pause_of_its_run_holds_a_resent_message(stage: RepairStage) -> None:
+def test_a_resent_message_of_a_paused_run_is_held(stage: RepairStage) -> None:
     runs, item = failed_of_run(stage)
     assert runs.pause("spring", "r", "since then by ada: a wrong link")
     assert run_resend(item["id"])[0] == 0
@@ -138,7 +138,7 @@ def test_a_delivered_or_cancelled_message_is_refused_without_force(item: dict[st
 
 
 @pytest.mark.parametrize(("item", "why"), NEVER.values(), ids=NEVER)
-def test_force_does_not_resend_a_message_that_has_no_outcome_or_was_erased_or_ended_by_unless(
+def test_the_option_force_does_not_resend_an_unfinished_or_erased_message_or_one_ended_by_unless(
     item: dict[str, Any], why: str
 ) -> None:
     judgement = judge({"event_type": "mail", **item}, force=True)
@@ -148,7 +148,7 @@ def test_force_does_not_resend_a_message_that_has_no_outcome_or_was_erased_or_en
 @pytest.mark.parametrize(
     ("more", "twice"), [({"unsettled_tries": ["1 "]}, True), ({"provider_id": "p-1"}, True), ({}, False)]
 )
-def test_a_settled_message_may_arrive_twice_after_a_resend_if_it_may_have_been_submitted(
+def test_a_resend_warns_that_a_settled_message_may_arrive_twice_if_it_may_have_been_submitted(
     more: dict[str, Any], *, twice: bool
 ) -> None:
     judgement = judge({**BEGUN, **more}, force=False)
@@ -207,7 +207,7 @@ def test_a_message_with_an_unknown_outcome_but_without_its_item_is_refused_with_
     assert "ask its provider first" in run_resend("a", "--force", "--yes")[1]["a"]["why"]
 
 
-def test_a_fax_that_was_refused_by_its_contract_is_refused_again(stage: RepairStage) -> None:
+def test_a_resend_refuses_a_fax_that_its_contract_would_refuse_again(stage: RepairStage) -> None:
     stage.failed("f", "fax", to="+16175551234")
     code, found = run_resend("f")
     assert code == 1
@@ -282,7 +282,7 @@ def test_resend_reads_ids_from_standard_input(piped: str) -> None:
     ],
     ids=["another stage", "a line of another stage", "cut off by its limit", "a line that is not JSON"],
 )
-def test_a_list_on_standard_input_is_refused_if_it_is_invalid_truncated_or_of_another_stage(
+def test_resend_refuses_a_list_on_standard_input_that_is_invalid_truncated_or_of_another_stage(
     piped: str, words: str
 ) -> None:
     with pytest.raises(Refused, match=words):
@@ -299,12 +299,14 @@ def test_a_list_on_standard_input_is_refused_if_it_is_invalid_truncated_or_of_an
     ],
     ids=["empty id", "long id", "empty channel", "long channel"],
 )
-def test_a_key_that_no_message_can_have_is_refused(id_: str, channel: str | None, words: str) -> None:
+def test_resend_refuses_an_id_or_a_channel_that_a_message_cannot_have(
+    id_: str, channel: str | None, words: str
+) -> None:
     with pytest.raises(Refused, match=words):
         selected([id_], channel, StringIO(), "dev")
 
 
-def test_the_answer_of_a_resend_with_an_unknown_message_can_be_piped_to_another_resend(
+def test_resend_reads_the_json_of_another_resend_although_it_has_an_unknown_message(
     stage: RepairStage,
 ) -> None:
     stage.failed("a")
@@ -332,7 +334,7 @@ def test_a_message_that_has_changed_during_the_confirmation_is_refused_despite_f
     assert not stage.bodies("mail")
 
 
-def test_an_id_of_two_channels_needs_the_channel(stage: RepairStage) -> None:
+def test_a_resend_requires_the_channel_for_an_id_that_two_channels_have(stage: RepairStage) -> None:
     stage.failed("a")
     stage.failed("a", "sms")
     stage.put(mail_item("a"))
@@ -340,7 +342,7 @@ def test_an_id_of_two_channels_needs_the_channel(stage: RepairStage) -> None:
     assert run_resend("a", "--channel", "mail")[0] == 0
 
 
-def test_an_unclaimed_message_is_resent_and_an_unknown_one_is_refused(stage: RepairStage) -> None:
+def test_a_resend_queues_an_unclaimed_message_and_refuses_an_unknown_one(stage: RepairStage) -> None:
     stage.put(mail_item("ready"))
     code, found = run_resend("ready", "nowhere")
     assert code == 1
@@ -348,7 +350,7 @@ def test_an_unclaimed_message_is_resent_and_an_unknown_one_is_refused(stage: Rep
     assert found["nowhere"]["why"] == "there is no such message in the ledger"
 
 
-def test_a_dry_run_shows_each_message_and_queues_none(stage: RepairStage) -> None:
+def test_a_dry_run_of_a_resend_shows_the_message_and_does_not_queue_it(stage: RepairStage) -> None:
     stage.failed("a")
     stage.put(mail_item("a"))
     code, found = run_resend("a", "--dry-run")
@@ -359,7 +361,7 @@ def test_a_dry_run_shows_each_message_and_queues_none(stage: RepairStage) -> Non
     assert not stage.bodies("mail")
 
 
-def test_a_reopening_whose_response_was_lost_is_recognized_by_its_token(
+def test_a_resend_recognizes_its_own_reopening_by_a_token_after_a_lost_response(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.failed("a")

@@ -48,11 +48,11 @@ def resend_session(simulator: ResendSimulator, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("variables", [{}, {"CONFIGURATION_SET": "mailroom-dev"}])
-def test_a_stage_whose_mails_ses_sends_has_no_account_at_resend(variables: dict[str, str]) -> None:
+def test_a_stage_that_sends_mail_by_ses_does_not_have_an_account_at_resend(variables: dict[str, str]) -> None:
     assert mail_providers(session(**variables), "dev") == {"SES": None}
 
 
-def test_a_recipient_is_lifted_from_resends_own_list(
+def test_people_allow_removes_a_recipient_from_the_suppression_list_of_resend(
     resend_session: Any, simulator: ResendSimulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom_ops.people.suppression_lists.Suppressions", lambda *_: None)
@@ -83,7 +83,7 @@ class SesWithList:
         self.listed.remove(request["EmailAddress"])
 
 
-def test_a_recipient_is_lifted_from_the_own_lists_of_both_providers(
+def test_people_allow_removes_a_recipient_from_the_suppression_lists_of_both_providers(
     resend_session: Any, simulator: ResendSimulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom_ops.people.suppression_lists.Suppressions", lambda *_: None)
@@ -105,7 +105,7 @@ def test_a_recipient_is_lifted_from_the_own_lists_of_both_providers(
     assert ses.listed == [], "the other provider is asked as well"
 
 
-def test_a_refusal_of_resend_is_not_reported_as_a_lift(
+def test_an_error_response_of_resend_makes_the_outcome_of_a_lift_unknown(
     resend_session: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom_ops.shared.resend_account.credentials", lambda *_: ["another key"])

@@ -64,7 +64,7 @@ def test_a_message_that_cannot_be_reopened_is_named_and_the_others_are_queued(
     assert queued(stage) == ["a", "c"]
 
 
-def test_a_reopened_message_whose_response_was_lost_is_queued_by_the_next_resend(
+def test_the_next_resend_queues_a_message_whose_reopening_had_a_lost_response(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as broken:
@@ -76,7 +76,7 @@ def test_a_reopened_message_whose_response_was_lost_is_queued_by_the_next_resend
     assert queued(stage) == ["a", "b", "c"]
 
 
-def test_a_message_that_cannot_be_read_again_is_left_and_the_others_are_queued(
+def test_a_resend_leaves_a_message_that_it_cannot_read_again_and_queues_the_others(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The ledger's item and the mailbox's are asked once for the look.
@@ -89,7 +89,7 @@ def test_a_message_that_cannot_be_read_again_is_left_and_the_others_are_queued(
     assert queued(stage) == ["a", "c"]
 
 
-def test_a_fault_at_the_first_read_changes_no_message_and_exits_with_2(
+def test_a_resend_whose_first_read_fails_exits_with_2_and_leaves_each_message_unchanged(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing = failing_for(stage.dynamodb.query, "b", client_error("ThrottlingException"))
@@ -99,7 +99,7 @@ def test_a_fault_at_the_first_read_changes_no_message_and_exits_with_2(
     assert all("completedAt" in stage.ledger(id_) for id_ in IDS)
 
 
-def test_the_text_output_names_the_messages_that_were_not_sent(
+def test_the_output_of_a_resend_names_each_message_that_it_could_not_queue(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as broken:

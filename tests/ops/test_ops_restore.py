@@ -48,7 +48,7 @@ def statuses(dynamodb: Any) -> dict[str, str]:
 restore_ledger = partial(run_app, cli.app, "restore", "ledger")
 
 
-def test_missing_and_older_items_are_restored_and_newer_ones_are_kept(dynamodb: Any) -> None:
+def test_a_restore_replaces_missing_and_older_ledger_items_and_keeps_newer_ones(dynamodb: Any) -> None:
     for number in range(40):
         put_row(dynamodb, RESTORED, f"lost-{number}", OLD, "sent")
     put_row(dynamodb, RESTORED, "older", NEW, "sent")
@@ -64,7 +64,7 @@ def test_missing_and_older_items_are_restored_and_newer_ones_are_kept(dynamodb: 
     assert (again["copied"], again["kept"]) == (0, 42)
 
 
-def test_a_wait_is_restored_only_if_it_has_a_time_in_the_future(dynamodb: Any) -> None:
+def test_a_restored_message_keeps_its_wait_only_if_the_wait_has_a_time_in_the_future(dynamodb: Any) -> None:
     """A wait for a run has a number of its own as its position instead of a time."""
     for id_, waits_in, waits_at in (
         ("past", "due#1", 1_600_000_000),
@@ -103,7 +103,7 @@ def restored(*options: str) -> Result:
     return CliRunner().invoke(cli.app, words, env={"COLUMNS": "200"})
 
 
-def test_restored_runs_are_paused_and_other_runs_stay_as_they_are(dynamodb: Any) -> None:
+def test_a_restore_pauses_the_runs_that_it_copies_and_leaves_other_runs_as_they_are(dynamodb: Any) -> None:
     runs, present = backup(dynamodb), Runs(dynamodb, RUNS)
     for name in ("spring", "stopped", "paused"):
         assert runs.begin("weekly", name, "s-1", TIME)
@@ -172,7 +172,7 @@ def test_restore_refuses_an_invalid_source(dynamodb: Any, source: str, said: str
     assert statuses(dynamodb) == {"a": "sent"}
 
 
-def test_a_table_with_other_keys_is_refused_as_the_source_of_a_restore(dynamodb: Any) -> None:
+def test_restore_refuses_a_source_table_with_other_keys(dynamodb: Any) -> None:
     make_table(dynamodb, "other", "name")
     result = restore_ledger("--from", "other", "--yes")
     assert (result.exit_code, "is not a copy of" in result.stderr) == (2, True)

@@ -96,7 +96,7 @@ def restore(table: str = "preferences", source: str = SOURCE) -> Result:
     return CliRunner().invoke(cli.app, words, env={"COLUMNS": "200"})
 
 
-def test_lost_opt_outs_are_restored_and_a_newer_choice_is_kept(
+def test_a_restore_from_an_export_adds_lost_opt_outs_and_keeps_newer_preferences(
     copy: Copy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exported, "_PAGE", 2)
@@ -116,7 +116,7 @@ def test_lost_opt_outs_are_restored_and_a_newer_choice_is_kept(
     assert (answer["copied"], answer["kept"]) == (0, 11)
 
 
-def test_suppressions_are_restored_with_the_time_of_a_stop(copy: Copy) -> None:
+def test_a_restore_from_an_export_copies_each_suppression_with_its_time_and_reason(copy: Copy) -> None:
     before = Suppressions(copy.dynamodb, "exported-suppressions")
     stop = Suppression("+12025550123", "sms", "stop", 1_795_000_000_000, "STOP", "code-1")
     bounce = Suppression("ada@example.com", "mail", "bounce", 1_795_000_000_001, "550 unknown", "hello-1")
@@ -130,7 +130,7 @@ def test_suppressions_are_restored_with_the_time_of_a_stop(copy: Copy) -> None:
     }
 
 
-def test_an_export_that_was_copied_to_another_folder_is_restored(copy: Copy) -> None:
+def test_restore_reads_an_export_that_was_copied_to_another_folder_of_its_bucket(copy: Copy) -> None:
     copy.exported.opt_out("ada@example.com", TOPIC, "page")
     copy.export()
     for entry in copy.s3.list_objects_v2(Bucket=BUCKET)["Contents"]:
@@ -140,7 +140,7 @@ def test_an_export_that_was_copied_to_another_folder_is_restored(copy: Copy) -> 
     assert json.loads(restore(source=f"s3://{BUCKET}/drill").stdout)["copied"] == 1
 
 
-def test_items_of_a_damaged_file_are_not_copied_and_another_export_completes_the_table(copy: Copy) -> None:
+def test_restore_skips_a_damaged_file_of_an_export_and_a_later_restore_copies_its_items(copy: Copy) -> None:
     people = {f"person-{number}@example.com" for number in range(10)}
     for person in people:
         copy.exported.opt_out(person, TOPIC, "page")
@@ -210,8 +210,9 @@ def test_restore_refuses_an_export_in_another_format(copy: Copy, odd: dict[str, 
     copy.export()
     result = restore()
     assert (result.exit_code, "is not in the format of an export" in result.stderr) == (2, True)
+    assert not copy.opted_out()
 
 
-def test_a_bucket_that_does_not_exist_is_named(copy: Copy) -> None:
+def test_restore_names_a_bucket_that_does_not_exist_and_exits_with_2(copy: Copy) -> None:
     result = restore(source="s3://missing-bucket/AWSDynamoDB/1/")
     assert (result.exit_code, "s3://missing-bucket" in result.stderr) == (2, True)

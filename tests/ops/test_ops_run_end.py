@@ -81,7 +81,7 @@ def test_the_estimated_end_of_a_run_follows_from_the_pace_of_its_lane(sending: S
     assert f"Sending takes {faster}." in sending.page()
 
 
-def test_the_page_of_a_run_and_the_command_show_the_same_estimated_end(
+def test_the_consoles_page_of_a_run_and_campaign_status_show_the_same_estimated_end(
     sending: Sending, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sending.sent(600)
@@ -108,7 +108,7 @@ def test_a_paused_run_has_no_estimated_end(sending: Sending) -> None:
     assert "Sending takes no end while the run is paused." in sending.page()
 
 
-def test_the_estimated_end_of_a_run_allows_for_other_messages_in_its_queue(sending: Sending) -> None:
+def test_the_estimated_end_of_a_run_is_later_with_other_messages_in_its_queue(sending: Sending) -> None:
     sending.sent(60)
     tally = {"found_by": f"tally#weekly#{RUN}#{int(NOW)}", "put": "0", "ttl": 1 << 33, "delivered": 9_999}
     sending.world.dynamodb.put_item(TableName="mailroom-dev-search", Item=image_of(tally))

@@ -23,7 +23,7 @@ ITEM = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
 
 
 @pytest.mark.parametrize("channel", CONTRACTS)
-def test_the_printed_schema_equals_the_committed_file(channel: str) -> None:
+def test_the_schema_of_each_channel_that_the_command_prints_equals_the_committed_file(channel: str) -> None:
     printed = CliRunner().invoke(app, ["schema", channel])
     assert printed.exit_code == 0
     kept = ROOT / "docs" / "reference" / f"{channel}.schema.json"
@@ -31,7 +31,7 @@ def test_the_printed_schema_equals_the_committed_file(channel: str) -> None:
     assert same, f"{kept.name} is not what the contract says; run `make schema` and commit the file."
 
 
-def test_the_committed_schema_of_events_requires_only_the_fields_of_every_event() -> None:
+def test_the_committed_schema_of_events_equals_the_printed_one_and_requires_only_common_fields() -> None:
     printed = CliRunner().invoke(app, ["schema", "--event"])
     assert printed.exit_code == 0
     same = printed.stdout == (ROOT / "docs" / "reference" / "event.schema.json").read_text()
@@ -45,11 +45,11 @@ def test_the_committed_schema_of_events_requires_only_the_fields_of_every_event(
 
 
 @pytest.mark.parametrize("words", [[], ["mail", "--event"], ["--command", "status", "--event"]])
-def test_a_schema_command_without_exactly_one_name_is_refused(words: list[str]) -> None:
+def test_the_command_schema_refuses_arguments_other_than_exactly_one_name(words: list[str]) -> None:
     assert CliRunner().invoke(app, ["schema", *words]).exit_code == 2
 
 
-def test_an_unknown_channel_is_refused_with_the_existing_channels() -> None:
+def test_the_command_schema_refuses_an_unknown_channel_and_names_the_existing_ones() -> None:
     result = CliRunner().invoke(app, ["schema", "pigeon"])
     assert result.exit_code == 2
     assert "no channel 'pigeon'; there are: mail" in result.stderr
@@ -103,13 +103,15 @@ BAD: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("name", "attributes"), BAD.values(), ids=BAD)
-def test_the_schema_refuses_a_bad_item_and_names_the_attribute(name: str, attributes: dict[str, Any]) -> None:
+def test_the_schema_of_mail_refuses_a_bad_item_and_names_the_attribute(
+    name: str, attributes: dict[str, Any]
+) -> None:
     (error,) = VALIDATOR.iter_errors(ITEM | attributes)
     assert error.path[0] == name
 
 
 @pytest.mark.parametrize("missing", ["id", "event_type", "to"])
-def test_the_schema_refuses_an_item_without_a_key_or_a_recipient(missing: str) -> None:
+def test_the_schema_of_mail_refuses_an_item_without_a_required_attribute(missing: str) -> None:
     assert not VALIDATOR.is_valid({name: value for name, value in ITEM.items() if name != missing})
 
 
@@ -130,7 +132,9 @@ attributes_of_a_mail = st.dictionaries(
 
 @given(attributes_of_a_mail)
 @settings(max_examples=40)
-def test_the_schema_and_the_contract_agree_on_types(attributes: dict[str, Any]) -> None:
+def test_the_schema_and_the_contract_of_mail_agree_on_the_types_of_attributes(
+    attributes: dict[str, Any],
+) -> None:
     item = ITEM | attributes
     fault = fault_of(item)
     if VALIDATOR.is_valid(item):

@@ -20,7 +20,7 @@ SOON = ("--send-at", iso(time.time() + 600))
 HELLO = ("--to", "ada@example.com", "--subject", "Hello", "--text", "Hi")
 
 
-def test_a_mail_from_options_is_put_under_a_printed_id(stage: Stage) -> None:
+def test_send_puts_a_mail_from_its_options_under_a_new_id_and_prints_the_id(stage: Stage) -> None:
     result = run("send", "mail", *HELLO, "--set", "first_name=Ada")
     assert result.exit_code == 0, result.stderr
     (id_,) = stage.mailbox()
@@ -36,7 +36,9 @@ def test_a_mail_from_options_is_put_under_a_printed_id(stage: Stage) -> None:
     }
 
 
-def test_several_recipients_become_a_list_and_values_other_than_text_are_json(stage: Stage) -> None:
+def test_send_puts_repeated_recipients_as_a_list_and_reads_values_of_the_option_set_as_json(
+    stage: Stage,
+) -> None:
     words = (
         "--to",
         "bob@example.com",
@@ -53,14 +55,16 @@ def test_several_recipients_become_a_list_and_values_other_than_text_are_json(st
     assert (item["headers"], item["ttl"]) == ({"X-Team": "a"}, 1_900_000_000)
 
 
-def test_a_file_is_sent_and_options_override_its_attributes(stage: Stage, tmp_path: Path) -> None:
+def test_send_puts_the_message_of_a_file_and_its_options_override_attributes(
+    stage: Stage, tmp_path: Path
+) -> None:
     file = tmp_path / "m.json"
     file.write_text('{"id": "f", "event_type": "sms", "to": "(617) 555-1234", "text": "one", "n": 1.5}')
     assert run("send", "--file", str(file), "--text", "two").exit_code == 0
     assert (stage.mailbox()["f"]["text"], float(stage.mailbox()["f"]["n"])) == ("two", 1.5)
 
 
-def test_a_send_at_without_an_offset_is_reported_as_utc() -> None:
+def test_messages_send_reads_a_send_at_without_an_offset_as_utc_and_says_so() -> None:
     words = ("--send-at", f"{time.strftime('%Y')}-12-31T09:00", "--json")
     utc = f"{time.strftime('%Y')}-12-31T09:00:00.000Z"
     assert answer(run("send", "mail", *HELLO, *words))["send_at"] == utc
@@ -74,7 +78,7 @@ def test_send_reads_the_message_from_standard_input(stage: Stage) -> None:
     assert set(stage.mailbox()) == {"s"}
 
 
-def test_a_repeated_send_of_a_message_reports_that_it_existed_and_other_content_is_a_conflict(
+def test_a_repeated_send_reports_that_the_message_exists_or_that_other_content_is_a_conflict(
     stage: Stage,
 ) -> None:
     first = run("send", "mail", *HELLO, "--id", "one", "--json")
@@ -117,7 +121,7 @@ REFUSALS: list[tuple[tuple[str, ...], str]] = [
 ]
 
 
-def test_an_invalid_command_or_message_is_refused_with_a_sentence_and_is_not_put(stage: Stage) -> None:
+def test_send_refuses_an_invalid_option_or_message_with_a_sentence_and_does_not_put_it(stage: Stage) -> None:
     for words, sentence in REFUSALS:
         result = run("send", *words)
         assert (result.exit_code, sentence in result.stderr) == (2, True), (words, result.stderr)
@@ -141,7 +145,7 @@ def test_a_push_to_a_device_is_not_put_if_its_platform_application_is_missing_or
 
 
 @pytest.mark.parametrize("applications", [{"PUSH_APPLICATIONS": '["ios"]'}, {}])
-def test_a_push_to_a_device_is_put_if_the_application_is_clear_or_unknown(
+def test_send_puts_a_push_to_a_device_whose_platform_application_is_clear_or_unknown(
     stage: Stage, applications: dict[str, str]
 ) -> None:
     stage.functions.environment |= {"LANES": '{"push": ["normal"]}', **applications}
@@ -174,7 +178,9 @@ def test_an_invalid_file_is_refused_with_a_sentence_about_the_fault(
         ({"status": "failed", "error": {"code": "rejected", "message": "no such sender"}}, 1),
     ],
 )
-def test_the_option_wait_ends_with_the_outcome(stage: Stage, told: dict[str, str], code: int) -> None:
+def test_send_with_wait_exits_as_soon_as_the_message_has_an_outcome_and_prints_the_status(
+    stage: Stage, told: dict[str, str], code: int
+) -> None:
     stage.put(LEDGER, id="w", event_type="mail", **told)
     result = run("send", "mail", *HELLO, "--id", "w", "--wait", "--json")
     assert result.exit_code == code
@@ -182,14 +188,14 @@ def test_the_option_wait_ends_with_the_outcome(stage: Stage, told: dict[str, str
 
 
 @pytest.mark.parametrize("status", ["sent", "delivered"])
-def test_the_option_wait_prints_sent_although_the_delivery_is_reported_before_the_next_poll(
+def test_send_with_wait_prints_sent_for_a_message_that_already_has_a_later_status(
     stage: Stage, status: str
 ) -> None:
     stage.put(LEDGER, id="w", event_type="mail", status=status, provider_id="ses-1")
     assert "It is sent" in run("send", "mail", *HELLO, "--id", "w", "--wait").stdout
 
 
-def test_the_option_wait_polls_until_its_time_is_over_and_returns_the_last_status(stage: Stage) -> None:
+def test_send_with_wait_polls_until_its_time_is_over_and_returns_the_last_status(stage: Stage) -> None:
     assert run("send", "mail", *HELLO, "--id", "p").exit_code == 0
     sent = SendAnswer(id="p", event_type="mail", stage="dev", result="accepted")
     reader = reader_of(boto3.Session(), "dev")
@@ -207,12 +213,14 @@ def test_the_option_wait_polls_until_its_time_is_over_and_returns_the_last_statu
     assert seen[0] == "ready"
 
 
-def test_the_printed_command_quotes_an_id_as_one_word(stage: Stage) -> None:
+def test_the_command_that_send_prints_for_the_next_step_quotes_the_id_as_one_word(stage: Stage) -> None:
     result = run("send", "mail", *HELLO, "--id", "order 42; rm x")
     assert "mailroom messages show 'order 42; rm x' --channel mail --stage dev" in result.stdout
 
 
-def test_a_variable_may_be_a_list_a_map_or_a_number_and_other_text_is_kept(stage: Stage) -> None:
+def test_send_reads_lists_whole_numbers_and_booleans_of_the_option_set_as_json_and_keeps_other_text(
+    stage: Stage,
+) -> None:
     typed = {
         "lines": '[{"name": "Pen", "price": 1.5}]',
         "count": "3",
@@ -247,7 +255,7 @@ ORDER: dict[str, Any] = {
 }
 
 
-def test_a_message_is_copied_to_another_address_under_an_id_derived_from_the_first(stage: Stage) -> None:
+def test_send_copies_a_message_to_another_address_under_an_id_derived_from_the_first_id(stage: Stage) -> None:
     stage.put(MAILBOX, **ORDER)
     result = run("send", "--from-message", ORDER["id"], "--to", "ada@new.example", "--set", "note=again")
     assert result.exit_code == 0, result.stderr
@@ -266,20 +274,20 @@ def test_a_message_is_copied_to_another_address_under_an_id_derived_from_the_fir
     }
 
 
-def test_a_copy_of_a_copy_has_an_id_of_the_same_length(stage: Stage) -> None:
+def test_the_id_of_a_copy_of_a_copied_message_is_as_long_as_the_id_of_the_copy(stage: Stage) -> None:
     stage.put(MAILBOX, **{**ORDER, "id": "m-1-again-k7wq3f"})
     assert run("send", "--from-message", "m-1-again-k7wq3f", "--to", "a@b.example").exit_code == 0
     assert sum(re.fullmatch(r"m-1-again-[a-z2-9]{6}", id_) is not None for id_ in stage.mailbox()) == 2
 
 
-def test_a_copy_needs_a_recipient_of_its_own(stage: Stage) -> None:
+def test_send_refuses_to_copy_a_message_without_a_new_recipient(stage: Stage) -> None:
     stage.put(MAILBOX, **ORDER)
     result = run("send", "--from-message", ORDER["id"])
     assert result.exit_code == 2
     assert "Not put: to: is missing" in result.stderr
 
 
-def test_a_message_that_cannot_be_copied_is_refused_with_a_remedy(stage: Stage) -> None:
+def test_send_refuses_to_copy_a_missing_or_ambiguous_message_with_a_remedy(stage: Stage) -> None:
     empty = run("send", "--from-message", "", "--to", "a@b.example")
     assert "The mailbox has no item of ''" in empty.stderr
     missing = run("send", "--from-message", "nosuch", "--to", "a@b.example")

@@ -33,7 +33,7 @@ def requeued(stage: RepairStage) -> list[str]:
     return [each["dynamodb"]["NewImage"]["id"]["S"] for each in stage.functions.records("dispatch")]
 
 
-def test_a_resend_puts_back_only_the_named_message_although_the_ledger_may_have_forgotten_it(
+def test_a_resend_queues_only_the_named_message_although_the_ledger_may_have_forgotten_it(
     stage: RepairStage,
 ) -> None:
     stage.put(mail_item("lost"), mail_item("sent a year ago"))
@@ -97,7 +97,7 @@ def test_a_resend_queues_failed_or_overdue_messages_and_dead_letters_and_refuses
     assert not stage.functions.invoked
 
 
-def test_a_message_that_ends_after_it_was_shown_is_not_put_back(
+def test_a_resend_does_not_queue_a_message_that_ended_after_the_question(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.know("m", status="sending", startedAt=1)
@@ -127,14 +127,16 @@ def test_each_message_that_the_function_dispatch_does_not_accept_is_reported_as_
     )
 
 
-def test_an_id_without_a_message_does_not_block_the_others(stage: RepairStage) -> None:
+def test_a_resend_queues_the_other_messages_although_an_id_is_unknown(stage: RepairStage) -> None:
     stage.put(mail_item("lost"))
     code, messages = run_resend("nowhere", "lost", "--yes")
     assert (code, requeued(stage)) == (1, ["lost"])
     assert messages["nowhere"]["why"] == "there is no such message in the ledger"
 
 
-def test_an_id_of_two_channels_needs_the_channel(stage: RepairStage) -> None:
+def test_a_resend_of_a_missing_message_requires_the_channel_for_an_id_that_two_channels_have(
+    stage: RepairStage,
+) -> None:
     stage.put(mail_item("a"), {"id": "a", "event_type": "sms", "to": "+16175551234", "text": "Hi"})
     assert run_resend("a", "--yes")[0] == 1
     assert not stage.functions.invoked
@@ -142,13 +144,15 @@ def test_an_id_of_two_channels_needs_the_channel(stage: RepairStage) -> None:
     assert (code, messages["a"]["event_type"], requeued(stage)) == (0, "sms", ["a"])
 
 
-def test_empty_standard_input_sends_no_message_again(stage: RepairStage) -> None:
+def test_a_resend_with_empty_standard_input_does_not_queue_a_message_and_exits_with_0(
+    stage: RepairStage,
+) -> None:
     stage.put(mail_item("a"))
     code, messages = run_resend("-", "--older-than", "0s", "--yes", typed="")
     assert (code, messages, requeued(stage)) == (0, {}, [])
 
 
-def test_contradictory_or_missing_options_are_refused(stage: RepairStage) -> None:
+def test_messages_resend_refuses_contradictory_or_missing_options(stage: RepairStage) -> None:
     stage.put(mail_item("a"))
     for options, words in (
         ("", "Name the messages"),
@@ -165,7 +169,9 @@ def test_contradictory_or_missing_options_are_refused(stage: RepairStage) -> Non
     assert not stage.functions.invoked
 
 
-def test_the_dead_letter_of_a_named_message_goes_back_into_its_queue(stage: RepairStage) -> None:
+def test_a_resend_of_a_named_message_moves_only_its_dead_letter_back_into_the_queue(
+    stage: RepairStage,
+) -> None:
     stage.know("m", status="sending", dead_lettered_at=round((time.time() - 3600) * 1000))
     stage.put(mail_item("m"))
     for id_ in ("m", "other"):

@@ -97,7 +97,7 @@ def test_a_message_with_an_outcome_or_a_wait_cannot_be_settled(
     assert stage.ledger("m") == before
 
 
-def test_a_message_that_changes_during_the_confirmation_is_left_alone(
+def test_settle_does_not_change_a_message_that_changes_during_the_confirmation(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.know("m", status="sending", claim_token="t")
@@ -113,7 +113,7 @@ def test_a_message_that_changes_during_the_confirmation_is_left_alone(
     assert "completedAt" not in stage.ledger("m")
 
 
-def test_an_unclaimed_message_or_an_id_of_two_channels_is_not_settled(stage: RepairStage) -> None:
+def test_settle_refuses_an_unclaimed_message_and_an_id_that_two_channels_have(stage: RepairStage) -> None:
     stage.put(mail_item("m"))
     result = run("settle", "m", "--as", "failed")
     assert (result.exit_code, "it has no record of being sent" in result.stdout) == (1, True)

@@ -36,11 +36,13 @@ def mark(reason: str) -> dict[str, Any]:
     return {"version": "v", "reason": reason}
 
 
-def test_each_reason_of_a_wait_has_a_sentence() -> None:
+def test_messages_show_has_a_sentence_for_each_reason_of_a_wait() -> None:
     assert tuple(WAITS_FOR) == REASONS
 
 
-def test_a_failed_fax_is_printed_with_its_history_its_callbacks_and_the_next_commands(stage: Stage) -> None:
+def test_messages_show_prints_the_history_the_callbacks_and_the_next_commands_of_a_failed_fax(
+    stage: Stage,
+) -> None:
     stage.put(
         LEDGER,
         id="m",
@@ -73,7 +75,7 @@ def test_a_failed_fax_is_printed_with_its_history_its_callbacks_and_the_next_com
         assert words in result.stdout
 
 
-def test_many_recipients_are_counted_and_the_failed_ones_are_named(stage: Stage) -> None:
+def test_messages_show_counts_many_recipients_and_names_the_failed_ones(stage: Stage) -> None:
     stage.put(LEDGER, id="m", event_type="mail", status="bounced", recipients=many())
     words = " ".join(run("show", "m").stdout.split())
     assert "46 delivered, 1 bounced, 1 complained, 1 without a report" in words
@@ -88,7 +90,9 @@ def test_messages_show_exits_with_1_if_the_message_is_unknown(stage: Stage) -> N
     assert answer(run("show", "nobody", "--json")) == {"id": "nobody", "stage": "dev", "messages": []}
 
 
-def test_an_id_of_several_channels_shows_every_message_or_the_selected_channel(stage: Stage) -> None:
+def test_messages_show_prints_each_message_of_an_id_or_only_that_of_the_selected_channel(
+    stage: Stage,
+) -> None:
     stage.put(MAILBOX, id="m", event_type="sms", to="+16175551234", text="secret words")
     stage.put(LEDGER, id="m", event_type="mail", status="sent", sentAt=MS)
     result = run("show", "m", "--json")
@@ -204,7 +208,9 @@ def trouble_of(code: str, message: str) -> dict[str, Any]:
         ({"status": "sent"}, ""),
     ],
 )
-def test_the_advice_depends_on_the_status(item: dict[str, Any], words: str) -> None:
+def test_the_advice_of_messages_show_depends_on_the_status_of_the_message(
+    item: dict[str, Any], words: str
+) -> None:
     sentences = advice(**item)
     assert words in sentences if words else sentences == ""
 
@@ -220,13 +226,15 @@ def test_the_advice_depends_on_the_status(item: dict[str, Any], words: str) -> N
         ({"send_at": "2026-11-21T14:10:00Z"}, "It waits for 2026-11-21 14:10:00 UTC."),
     ],
 )
-def test_the_advice_for_an_unclaimed_message_depends_on_its_time(more: dict[str, str], words: str) -> None:
+def test_the_advice_of_messages_show_for_an_unclaimed_message_depends_on_its_send_at(
+    more: dict[str, str], words: str
+) -> None:
     item = {"id": "m", "event_type": "mail", "to": "a@example.com", **more}
     (sentence,) = view_of(of_mailbox(item, NOW), "dev", NOW).advice
     assert words in sentence
 
 
-def test_a_resend_is_not_advised_for_a_message_that_the_ledger_may_have_forgotten() -> None:
+def test_messages_show_does_not_advise_a_resend_of_a_message_that_the_ledger_may_have_forgotten() -> None:
     item = {"id": "m", "event_type": "mail", "send_at": "2026-08-01T14:00:00Z"}
     found = view_of(of_mailbox(item, NOW), "dev", NOW)
     assert found.status == "forgotten"
@@ -235,13 +243,13 @@ def test_a_resend_is_not_advised_for_a_message_that_the_ledger_may_have_forgotte
     assert "messages resend" not in found.advice[0]
 
 
-def test_an_id_with_odd_characters_is_quoted_for_the_shell() -> None:
+def test_the_command_that_messages_show_advises_quotes_an_id_for_the_shell() -> None:
     assert "resend 'a b'" in " ".join(
         view_of(of_ledger({"id": "a b", "event_type": "mail", "status": "failed"}), "dev", NOW).advice
     )
 
 
-def test_show_explains_that_a_scheduled_message_without_its_item_ends_as_cancelled(stage: Stage) -> None:
+def test_messages_show_says_that_a_scheduled_message_without_its_item_ends_as_cancelled(stage: Stage) -> None:
     due = "2099-11-21T15:00:00.000Z"
     waits = {"status": "scheduled", "scheduledFor": due, "wait": mark("send_at")}
     stage.put(LEDGER, id="m", event_type="mail", **waits)
@@ -296,7 +304,7 @@ def test_a_message_that_waits_for_the_daily_quota_shows_its_place_and_its_estima
         )
 
 
-def test_a_message_that_was_put_just_now_is_read_again_until_its_claim(
+def test_messages_show_polls_a_message_that_was_just_put_until_its_claim_or_a_time_limit(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom_ops.messages.status._CLAIMED_SECONDS", 5)
@@ -316,7 +324,7 @@ def test_a_message_that_was_put_just_now_is_read_again_until_its_claim(
     assert (found.status, sum(slept) <= 10) == ("ready", True)
 
 
-def test_attributes_that_the_sent_template_does_not_use_are_named(stage: Stage) -> None:
+def test_messages_show_names_the_attributes_that_the_sent_template_does_not_use(stage: Stage) -> None:
     attributes = {"template": "default", "first_name": "Ada", "last_name": "L", "shoe": 7, "subject": "Hi"}
     stage.put(MAILBOX, id="m", event_type="mail", to="ada@example.com", **attributes)
     stage.put(LEDGER, id="m", event_type="mail", status="sent", to=["ada@example.com"], template="default")
@@ -324,14 +332,14 @@ def test_attributes_that_the_sent_template_does_not_use_are_named(stage: Stage) 
     assert answer(run("show", "m", "--json"))["messages"][0]["unused"] == ["shoe", "subject"]
 
 
-def test_the_version_of_a_template_is_shown_although_its_content_cannot_be_read(stage: Stage) -> None:
+def test_messages_show_prints_the_version_of_a_template_whose_content_cannot_be_read(stage: Stage) -> None:
     stage.put(MAILBOX, id="m", event_type="mail", to="ada@example.com", template="a", shoe=7)
     stage.put(LEDGER, id="m", event_type="mail", status="sent", template="a", template_version=7)
     assert "a, version 7" in run("show", "m").stdout
     assert answer(run("show", "m", "--json"))["messages"][0]["template_version"] == 7
 
 
-def test_characters_that_make_a_text_expensive_are_named_with_their_cost(stage: Stage) -> None:
+def test_messages_show_names_the_characters_that_shorten_the_segments_of_an_sms(stage: Stage) -> None:
     attributes = {"event_type": "sms", "to": "+16175551234", "shoe": 7}
     stage.put(MAILBOX, id="s", text="It\u2019s " + "a" * 70, **attributes)
     sentence = "'\u2019' (U+2019) makes this text UCS-2: 70 characters a segment, not 160"
@@ -340,7 +348,7 @@ def test_characters_that_make_a_text_expensive_are_named_with_their_cost(stage: 
     assert (message["unused"], message["advice"][-1]) == (["shoe"], sentence)
 
 
-def test_a_message_with_a_text_that_is_too_long_to_be_sent_is_shown_with_its_status(stage: Stage) -> None:
+def test_messages_show_prints_the_status_of_an_sms_whose_text_is_too_long_to_be_sent(stage: Stage) -> None:
     stage.put(MAILBOX, id="t", event_type="sms", to="+16175551234", text="ж" * 1600)
     (message,) = answer(run("show", "t", "--json"))["messages"]
     assert (message["status"], message["unused"]) == ("ready", [])

@@ -123,7 +123,7 @@ def test_a_lift_enables_an_endpoint_with_attributes_of_another_program_and_keeps
     assert devices.sns.get_endpoint_attributes(EndpointArn=arn)["Attributes"]["CustomUserData"] == "ada"
 
 
-def test_an_endpoint_that_could_not_be_enabled_stays_on_the_list(devices: Devices) -> None:
+def test_a_device_whose_endpoint_could_not_be_enabled_stays_suppressed(devices: Devices) -> None:
     arn = suppress_device(devices.disabled())
     devices.fault = client_error("AuthorizationError", status=403)
     assert lift(arn).exit_code == 2

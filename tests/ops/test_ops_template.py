@@ -76,7 +76,9 @@ def template_desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[T
         yield TemplateDesk(stage, tmp_path / "templates")
 
 
-def test_a_published_template_becomes_current(template_desk: TemplateDesk) -> None:
+def test_template_put_publishes_a_version_of_the_folders_template_and_makes_it_current(
+    template_desk: TemplateDesk,
+) -> None:
     template_desk.write("Dear {{ name }}")
     result = template_desk.run("put", "a")
     assert result.exit_code == 0, result.output
@@ -89,7 +91,7 @@ def test_a_published_template_becomes_current(template_desk: TemplateDesk) -> No
     template_desk.check()
 
 
-def test_the_same_content_makes_no_new_version(template_desk: TemplateDesk) -> None:
+def test_template_put_makes_a_new_version_only_if_the_content_differs(template_desk: TemplateDesk) -> None:
     template_desk.write("Dear {{ name }}")
     template_desk.run("put", "a")
     again = json.loads(template_desk.run("put", "a", "--json").stdout)
@@ -97,7 +99,9 @@ def test_the_same_content_makes_no_new_version(template_desk: TemplateDesk) -> N
     assert template_desk.published.numbers(A) == [1]
 
 
-def test_numbers_of_examples_are_stored_as_in_an_item(template_desk: TemplateDesk) -> None:
+def test_a_published_version_stores_the_numbers_of_its_examples_as_dynamodb_decimals(
+    template_desk: TemplateDesk,
+) -> None:
     template_desk.write("{{ name }} {{ price }}")
     (template_desk.root / "mail/a/examples/ada.json").write_text('{"name": "Ada", "price": 9.5}')
     assert template_desk.run("put", "a").exit_code == 0
@@ -106,7 +110,9 @@ def test_numbers_of_examples_are_stored_as_in_an_item(template_desk: TemplateDes
     assert json.loads(template_desk.run("show", "a", "--json").stdout)["examples"]["ada"]["price"] == 9.5
 
 
-def test_a_version_contains_the_shared_parts_and_languages_that_it_needs(template_desk: TemplateDesk) -> None:
+def test_a_published_version_contains_each_language_and_only_the_shared_parts_that_it_includes(
+    template_desk: TemplateDesk,
+) -> None:
     template_desk.shelf.put("_x", text="{% include '_y/body.txt' %}")
     template_desk.shelf.put("_y", text="deep")
     template_desk.shelf.put("_z", text="unused")
@@ -118,7 +124,7 @@ def test_a_version_contains_the_shared_parts_and_languages_that_it_needs(templat
     ]
 
 
-def test_a_version_has_the_files_of_its_template_and_a_changed_file_makes_a_new_version(
+def test_a_published_version_has_the_files_to_attach_and_a_changed_file_makes_a_new_version(
     template_desk: TemplateDesk,
 ) -> None:
     template_desk.write("Hi")
@@ -135,7 +141,7 @@ def test_a_version_has_the_files_of_its_template_and_a_changed_file_makes_a_new_
     assert template_desk.published.version(A, 2).attached == {"terms.pdf": b"%PDF 2"}
 
 
-def test_an_attribute_that_only_the_new_version_needs_is_named(template_desk: TemplateDesk) -> None:
+def test_template_put_names_an_attribute_that_only_the_new_version_needs(template_desk: TemplateDesk) -> None:
     template_desk.write("Dear {{ name }}")
     template_desk.run("put", "a")
     template_desk.write("Dear {{ name }}{% if city is defined %} of {{ city }}{% endif %}")
@@ -178,7 +184,7 @@ def test_a_template_without_an_example_is_not_published(template_desk: TemplateD
     assert template_desk.counts() == {}
 
 
-def test_an_error_names_the_setting_that_turns_publishing_on_if_the_stage_lacks_it(
+def test_template_put_names_the_setting_templates_publish_if_the_stage_lacks_the_templates_bucket(
     template_desk: TemplateDesk,
 ) -> None:
     template_desk.write("Hi")
@@ -263,7 +269,7 @@ def test_a_version_that_was_rolled_back_can_be_published_again_under_a_new_numbe
     assert template_desk.put("two").number == 3
 
 
-def test_the_list_shows_published_and_deployed_templates(template_desk: TemplateDesk) -> None:
+def test_template_list_shows_published_and_deployed_templates(template_desk: TemplateDesk) -> None:
     template_desk.put("one")
     template_desk.shelf.put("b", subject="Hello", text="Hi")
     found = json.loads(template_desk.run("list", "--json").stdout)["templates"]
@@ -274,7 +280,9 @@ def test_the_list_shows_published_and_deployed_templates(template_desk: Template
     assert "deployed" in template_desk.run("list").stdout
 
 
-def test_the_list_names_a_current_version_that_does_not_render(template_desk: TemplateDesk) -> None:
+def test_template_list_names_a_current_version_that_does_not_render_and_its_fault(
+    template_desk: TemplateDesk,
+) -> None:
     template_desk.put("{% if name == 1 %}{{ no | xmlattr }}{% endif %}")
     problem = "mail/a/body.txt:1 uses the filter 'xmlattr'"
     template_desk.put("Dear {{ name }}", template=TemplateName("mail", "b"))
@@ -285,7 +293,9 @@ def test_the_list_names_a_current_version_that_does_not_render(template_desk: Te
     assert shown.endswith(" Correct it, and publish it.\n")
 
 
-def test_a_version_is_shown_with_its_parts(template_desk: TemplateDesk) -> None:
+def test_template_show_prints_the_parts_of_the_current_or_a_named_version(
+    template_desk: TemplateDesk,
+) -> None:
     template_desk.put("one\nand more")
     template_desk.put("two")
     said = template_desk.run("show", "a", "--version", "1").stdout
@@ -298,7 +308,9 @@ def test_a_version_is_shown_with_its_parts(template_desk: TemplateDesk) -> None:
     )
 
 
-def test_a_difference_between_stage_and_folder_is_shown(template_desk: TemplateDesk) -> None:
+def test_template_show_prints_the_difference_between_published_templates_and_the_folder(
+    template_desk: TemplateDesk,
+) -> None:
     template_desk.write("Dear {{ name }}")
     template_desk.run("put", "a")
     assert template_desk.run("show", "--diff").stdout == "The published templates are equal to the folder.\n"
@@ -311,7 +323,7 @@ def test_a_difference_between_stage_and_folder_is_shown(template_desk: TemplateD
 
 @pytest.mark.parametrize("name", ["a", "b"])
 @pytest.mark.parametrize("at", range(1, 5))
-def test_two_simultaneous_publishers_lose_no_version(
+def test_two_simultaneous_publications_of_templates_keep_every_version(
     template_desk: TemplateDesk, monkeypatch: pytest.MonkeyPatch, at: int, name: str
 ) -> None:
     other = TemplateName("mail", name)
@@ -338,7 +350,7 @@ class Died(Exception):
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("at", range(1, 6))
-def test_a_crash_of_a_publisher_leaves_a_whole_version_and_the_next_one_succeeds(
+def test_a_crash_during_a_publication_leaves_whole_versions_and_the_next_publication_succeeds(
     template_desk: TemplateDesk, monkeypatch: pytest.MonkeyPatch, at: int, *, after: bool
 ) -> None:
     template_desk.put("one")
@@ -370,7 +382,9 @@ def _die(patch: pytest.MonkeyPatch, at: int, *, after: bool) -> None:
     patch.setattr("botocore.client.BaseClient._make_api_call", call)
 
 
-def test_an_error_of_aws_is_not_taken_for_another_publisher(template_desk: TemplateDesk) -> None:
+def test_a_publication_raises_an_error_of_aws_instead_of_blaming_another_publisher(
+    template_desk: TemplateDesk,
+) -> None:
     def refuse(**_: Any) -> Any:
         raise client_error("AccessDenied")
 
@@ -379,7 +393,7 @@ def test_an_error_of_aws_is_not_taken_for_another_publisher(template_desk: Templ
         Published(client, BUCKET, Recorded(), lambda: NOW).put(A, {"a/body.txt": "x"}, {}, {})
 
 
-def test_the_current_object_contains_each_templates_version_with_its_operator(
+def test_the_s3_object_of_current_versions_has_the_version_and_the_operator_of_a_template(
     template_desk: TemplateDesk,
 ) -> None:
     template_desk.put("one")
@@ -388,7 +402,7 @@ def test_the_current_object_contains_each_templates_version_with_its_operator(
     assert body == {"mail/a": choice}
 
 
-def test_a_template_of_the_folder_is_found_by_its_name_and_if_ambiguous_by_its_channel(
+def test_a_template_name_that_two_channels_have_is_refused_without_and_found_with_the_channel(
     template_desk: TemplateDesk,
 ) -> None:
     template_desk.write("Hi")

@@ -74,7 +74,7 @@ def test_letters_tabs_and_joiners_of_every_language_are_printed_unchanged() -> N
     assert printable(text) == text
 
 
-def test_a_line_break_is_shown_as_a_mark_in_a_one_line_text() -> None:
+def test_a_line_break_is_printed_as_a_replacement_mark_where_the_text_must_be_one_line() -> None:
     assert screen.plain("a\nb").plain == "a�b"
     assert screen.lines("a\nb").plain == "a\nb"
 
@@ -108,14 +108,14 @@ def test_json_contains_the_exact_text_with_escaped_control_characters(
     assert "👩‍👩‍👧" in printed
 
 
-def test_a_log_line_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_line_of_the_commands_escapes_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     LogStream().write(json.dumps({"said": HOSTILE}, ensure_ascii=False) + "\n")
     printed = capsys.readouterr().err
     assert json.loads(printed) == {"said": HOSTILE}
     assert not obeyed(printed)
 
 
-def test_the_inbox_escapes_the_subject_and_the_recipient_of_a_mail() -> None:
+def test_the_table_of_the_local_inbox_escapes_the_subject_and_the_recipient_of_a_mail() -> None:
     mail = {
         "received_at": "2026-11-22T10:00:00.000",
         "channel": "mail",
@@ -139,13 +139,15 @@ MESSAGE = ("Your order 42 has been shipped", "to ada.lovelace@example.com", "ord
         (100, [["Your order 42 has been shipped", *MESSAGE[1:]]]),
     ],
 )
-def test_a_message_has_one_line_if_the_terminal_has_100_columns(
+def test_a_listed_message_takes_one_row_if_the_terminal_has_at_least_100_columns(
     columns: int, shown: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert printed_rows(monkeypatch, columns, *MESSAGE) == shown
 
 
-def test_a_long_reason_is_wrapped_and_never_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_at_a_terminal_wraps_a_long_reason_and_does_not_shorten_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     reason = " ".join(map(str, range(90)))
     rows = printed_rows(monkeypatch, 100, "order-42", reason)
     assert " ".join(part for row in rows for part in row) == f"order-42 {reason}"
@@ -231,7 +233,7 @@ def ways_past_terminal(file: Path) -> set[str]:
     return names | (methods & {"echo", "secho", "from_markup"})
 
 
-def test_only_the_listed_modules_print_without_the_class_terminal() -> None:
+def test_the_commands_print_by_the_class_terminal_except_in_the_modules_that_this_test_lists() -> None:
     files = [*(ROOT / "mailroom_ops").rglob("*.py"), *(ROOT / "mailroom_local").rglob("*.py")]
     found = {str(file.relative_to(ROOT)): ways for file in files if (ways := ways_past_terminal(file))}
     assert found == PAST_THE_TERMINAL

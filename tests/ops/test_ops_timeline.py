@@ -23,7 +23,7 @@ def life(channel: str = "mail", **item: Any) -> list[tuple[str, str, float | Non
     return [(each.what, each.detail, each.after and round(each.after, 3)) for each in steps]
 
 
-def test_each_attempt_of_a_fax_is_a_step_with_its_reason() -> None:
+def test_the_timeline_has_a_step_with_the_reason_for_each_attempt_of_a_fax() -> None:
     history = [
         {"at": MS, "status": "retrying", "code": "busy"},
         {"at": MS + 60_000, "status": "retrying", "code": "no_answer"},
@@ -138,7 +138,7 @@ def test_each_random_timeline_is_sorted_by_time_and_no_step_precedes_a_step_that
     assert len(seen) == 7
 
 
-def test_a_delivery_report_of_an_earlier_generation_keeps_its_step() -> None:
+def test_a_bounce_of_an_earlier_generation_keeps_its_step_in_the_timeline() -> None:
     history = [
         {"at": MS, "status": "bounced", "code": "permanent"},
         {"at": MS + 1_000, "status": "retrying", "code": "reopened"},
@@ -149,7 +149,7 @@ def test_a_delivery_report_of_an_earlier_generation_keeps_its_step() -> None:
     assert [what for what, *_ in steps] == ["bounced", "sent again", "sent", "bounced"]
 
 
-def test_an_action_of_an_operator_is_a_step_and_does_not_count_as_an_attempt() -> None:
+def test_a_deed_of_an_operator_is_a_step_of_the_timeline_and_does_not_count_as_an_attempt() -> None:
     history = [
         {"at": MS, "status": "failed", "code": "rejected"},
         {"at": MS + 1_000, "status": "retrying", "code": "reopened"},
@@ -165,7 +165,7 @@ def test_an_action_of_an_operator_is_a_step_and_does_not_count_as_an_attempt() -
     ]
 
 
-def test_a_later_start_of_a_messages_run_is_a_step_and_ends_an_attempt_that_was_not_cancelled() -> None:
+def test_the_timeline_has_a_step_for_each_later_start_of_a_messages_run_and_numbers_the_tries_on() -> None:
     history = [
         {"at": MS, "status": "retrying", "code": "superseded"},
         {"at": MS + 1_000, "status": "cancelled", "code": "stopped"},
@@ -183,13 +183,13 @@ def test_a_later_start_of_a_messages_run_is_a_step_and_ends_an_attempt_that_was_
     assert failed[-1][:2] == ("try failed", "number 3: busy; another follows")
 
 
-def test_an_outcome_that_does_not_fit_into_the_history_is_a_step() -> None:
+def test_an_outcome_that_the_full_history_lacks_is_a_step_of_the_timeline() -> None:
     history = [{"at": MS, "status": "retrying", "code": "busy"}]
     steps = life(status="failed", attempts=60, completedAt=MS + 9_000, history=history)
     assert steps[-1] == ("completed", "failed", 9.0)
 
 
-def test_each_recipient_and_each_callback_has_its_steps() -> None:
+def test_each_reported_recipient_and_each_callback_has_a_step_in_the_timeline() -> None:
     steps = life(
         status="sent",
         provider="ses",
@@ -202,7 +202,7 @@ def test_each_recipient_and_each_callback_has_its_steps() -> None:
     ]
 
 
-def test_only_the_failed_ones_of_many_recipients_have_steps() -> None:
+def test_the_timeline_of_many_recipients_has_steps_only_for_the_failed_ones() -> None:
     delivered = {"status": "delivered", "deliveredAt": MS}
     recipients = {f"p{at}@example.com": delivered for at in range(9)}
     recipients["bob@example.com"] = {"status": "bounced", "bouncedAt": MS}
@@ -216,7 +216,7 @@ def test_a_future_step_is_the_last_of_the_timeline() -> None:
     assert (due.what, due.detail, due.kind) == ("due", "by its send_at", "ahead")
 
 
-def test_the_sentence_of_a_status_depends_on_its_error_and_its_recipients() -> None:
+def test_the_sentence_about_a_status_depends_on_error_trouble_provider_wait_and_recipients() -> None:
     def of(status: str, channel: str = "mail", **more: Any) -> str:
         return meaning(of_ledger({"id": "m", "event_type": channel, "status": status, **more}))
 
@@ -237,7 +237,7 @@ def test_the_sentence_of_a_status_depends_on_its_error_and_its_recipients() -> N
 
 
 @pytest.mark.parametrize(("account", "name"), [("", "its provider"), ("twilio/AC1", "Twilio")])
-def test_the_time_from_which_an_outcome_is_unknown_is_a_step_that_names_the_provider(
+def test_a_try_with_an_unknown_outcome_is_a_step_of_the_timeline_that_names_the_provider(
     account: str, name: str
 ) -> None:
     assert life(status="sending", unsettled_tries=[f"{MS} {account}"]) == [
@@ -245,7 +245,7 @@ def test_the_time_from_which_an_outcome_is_unknown_is_a_step_that_names_the_prov
     ]
 
 
-def test_an_erasure_is_a_step_with_its_operator_and_not_a_try() -> None:
+def test_an_erasure_is_a_step_of_the_timeline_with_its_operator_and_not_a_try() -> None:
     begun: dict[str, Any] = {
         "startedAt": MS,
         "completedAt": MS + 1_000,
@@ -265,12 +265,12 @@ def test_the_timeline_of_a_cancelled_message_does_not_have_a_due_step() -> None:
     assert [what for what, *_ in steps] == ["completed"]
 
 
-def test_a_dead_letter_is_described_as_left_until_an_operator_acts() -> None:
+def test_the_sentence_about_a_dead_letter_says_that_it_stays_until_an_operator_acts() -> None:
     found = of_ledger({"id": "m", "event_type": "mail", "status": "sending", "dead_lettered_at": MS})
     assert meaning(found) == "It is a dead letter: it is not tried again until somebody puts it back."
 
 
-def test_a_callback_that_mailroom_refused_shows_its_reason_and_does_not_blame_the_endpoint() -> None:
+def test_messages_show_tells_why_mailroom_refused_a_callback_and_does_not_blame_the_endpoint() -> None:
     entry = {
         "status": "failed",
         "at": MS,

@@ -91,7 +91,7 @@ def pinned(file: Path) -> list[str]:
     return [line, "-r vendor/requirements.txt", "--only-binary :all:"]
 
 
-def test_a_new_folder_is_not_written_into_one_that_is_not_empty(tmp_path: Path) -> None:
+def test_a_new_project_folder_is_refused_at_a_folder_that_is_not_empty(tmp_path: Path) -> None:
     team = tmp_path / "team"
     team.mkdir()
     (team / "mine.txt").touch()
@@ -100,7 +100,7 @@ def test_a_new_folder_is_not_written_into_one_that_is_not_empty(tmp_path: Path) 
     assert [file.name for file in team.iterdir()] == ["mine.txt"]
 
 
-def test_a_new_folder_has_the_wheel_its_hash_and_the_lock_of_its_packages(
+def test_a_new_project_folder_has_the_wheel_its_hash_and_the_lock_of_its_packages(
     tmp_path: Path, team_folder: Path
 ) -> None:
     assert requirements(team_folder) == pinned(wheel(tmp_path, "1"))
@@ -109,7 +109,7 @@ def test_a_new_folder_has_the_wheel_its_hash_and_the_lock_of_its_packages(
     assert {*content(team_folder)} - {*FILES} == {f"vendor/{name}" for name in vendored(team_folder)}
 
 
-def test_an_update_replaces_the_wheel_and_the_lock_and_leaves_packages_of_the_teams_own(
+def test_mailroom_update_replaces_the_wheel_and_the_lock_and_keeps_packages_that_the_team_added(
     tmp_path: Path, team_folder: Path
 ) -> None:
     with (team_folder / "requirements.txt").open("a") as file:
@@ -121,7 +121,7 @@ def test_an_update_replaces_the_wheel_and_the_lock_and_leaves_packages_of_the_te
     assert (team_folder / "vendor" / "requirements.txt").read_text() == "boto3==2 --hash=sha256:2\n"
 
 
-def test_a_changed_requirements_template_is_applied_unless_the_team_has_packages_of_its_own(
+def test_mailroom_update_applies_a_changed_template_of_requirements_unless_the_team_added_packages(
     tmp_path: Path, team_folder: Path
 ) -> None:
     template = {**FILES, "requirements.txt": FILES["requirements.txt"] + b"--no-index\n"}
@@ -137,7 +137,7 @@ def test_a_changed_requirements_template_is_applied_unless_the_team_has_packages
     assert requirements(team_folder) == [*pinned(older), "--no-index", own]
 
 
-def test_the_difference_that_is_printed_for_a_file_of_the_team_is_that_between_the_templates(
+def test_mailroom_update_prints_the_difference_of_the_templates_for_a_file_that_the_team_changed(
     tmp_path: Path, team_folder: Path
 ) -> None:
     (team_folder / "app.py").write_bytes(OWN)
@@ -157,7 +157,7 @@ def test_the_difference_that_is_printed_for_a_file_of_the_team_is_that_between_t
     assert OWN.decode().strip() not in lines
 
 
-def test_an_update_is_refused_and_changes_no_file_if_the_pinned_wheel_is_missing(
+def test_mailroom_update_is_refused_and_leaves_the_files_unchanged_if_the_pinned_wheel_is_missing(
     tmp_path: Path, team_folder: Path
 ) -> None:
     pinned_wheel = team_folder / "vendor" / "mailroom_cdk-1-py3-none-any.whl"
@@ -170,7 +170,9 @@ def test_an_update_is_refused_and_changes_no_file_if_the_pinned_wheel_is_missing
     assert content(team_folder) == before
 
 
-def test_a_wheel_that_is_already_in_vendor_is_pinned_and_stays(tmp_path: Path, team_folder: Path) -> None:
+def test_mailroom_update_pins_and_keeps_a_wheel_that_is_in_the_folder_vendor_already(
+    tmp_path: Path, team_folder: Path
+) -> None:
     newer = wheel(team_folder / "vendor", "2")
     assert run("update", newer).exit_code == 0
     assert requirements(team_folder) == pinned(newer)
@@ -178,7 +180,7 @@ def test_a_wheel_that_is_already_in_vendor_is_pinned_and_stays(tmp_path: Path, t
 
 
 @pytest.mark.parametrize("text", [None, "no archive", LOCK], ids=["lacking", "no archive", "another's"])
-def test_a_file_other_than_a_wheel_of_mailroom_changes_no_requirement(
+def test_mailroom_update_refuses_a_file_that_is_not_a_wheel_of_mailroom_and_keeps_the_requirements(
     tmp_path: Path, team_folder: Path, text: str | None
 ) -> None:
     other = tmp_path / "other.whl"
@@ -195,7 +197,7 @@ def test_a_file_other_than_a_wheel_of_mailroom_changes_no_requirement(
 @pytest.mark.parametrize(
     "text", [None, "", "mailroom-cdk[local]==1\n", "./vendor/mailroom_cdk-1\n./vendor/mailroom_cdk-2\n"]
 )
-def test_requirements_that_do_not_name_mailroom_once_are_refused(
+def test_mailroom_update_refuses_requirements_that_do_not_name_mailroom_in_exactly_one_line(
     tmp_path: Path, team_folder: Path, text: str | None
 ) -> None:
     (team_folder / "requirements.txt").unlink()
@@ -206,7 +208,7 @@ def test_requirements_that_do_not_name_mailroom_once_are_refused(
     assert vendored(team_folder) == ["mailroom_cdk-1-py3-none-any.whl", "requirements.txt"]
 
 
-def test_another_wheel_of_the_pinned_version_is_refused_because_pip_would_not_install_it(
+def test_mailroom_update_refuses_another_wheel_of_the_pinned_version_as_pip_would_not_install_it(
     tmp_path: Path, team_folder: Path
 ) -> None:
     before = content(team_folder)
@@ -216,7 +218,7 @@ def test_another_wheel_of_the_pinned_version_is_refused_because_pip_would_not_in
     assert content(team_folder) == before
 
 
-def test_requirements_that_cannot_be_installed_change_no_file(
+def test_mailroom_update_leaves_the_files_unchanged_if_the_new_requirements_cannot_be_installed(
     tmp_path: Path, team_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(folder: Path) -> None:
@@ -229,7 +231,7 @@ def test_requirements_that_cannot_be_installed_change_no_file(
     assert content(team_folder) == before
 
 
-def test_the_requirements_are_checked_with_every_file_that_they_may_name(
+def test_mailroom_update_checks_the_requirements_beside_the_top_files_and_the_vendor_folder(
     tmp_path: Path, team_folder: Path, checked: list[dict[str, bytes]]
 ) -> None:
     (team_folder / "constraints.txt").write_text("six<2\n")
@@ -304,7 +306,7 @@ def assert_like_the_model(team: Path, place: Path, states: Mapping[str, tuple[st
 
 
 @pytest.mark.parametrize(("in_template", "in_folder"), [*product(IN_TEMPLATE, IN_FOLDER)])
-def test_each_file_follows_the_template_unless_the_team_has_changed_or_removed_it(
+def test_mailroom_update_makes_a_file_follow_its_template_unless_the_team_changed_or_removed_it(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     checked: list[dict[str, bytes]],
@@ -321,7 +323,7 @@ def test_each_file_follows_the_template_unless_the_team_has_changed_or_removed_i
         dict.fromkeys(PLAIN, st.tuples(st.sampled_from(IN_TEMPLATE), st.sampled_from(IN_FOLDER)))
     )
 )
-def test_files_in_different_states_follow_the_template_independently(
+def test_mailroom_update_treats_each_file_by_its_own_state_whatever_the_states_of_the_others(
     tmp_path_factory: pytest.TempPathFactory,
     checked: list[dict[str, bytes]],
     states: dict[str, tuple[str, str]],
@@ -332,7 +334,7 @@ def test_files_in_different_states_follow_the_template_independently(
         assert_like_the_model(place / "team", place, states)
 
 
-def test_an_update_that_was_interrupted_at_any_file_ends_like_a_whole_one_if_it_is_repeated(
+def test_a_repeated_mailroom_update_completes_one_that_was_interrupted_at_any_file(
     tmp_path: Path, checked: list[dict[str, bytes]]
 ) -> None:
     template = {**{name: text + CHANGED for name, text in FILES.items()}, "added.txt": CHANGED}

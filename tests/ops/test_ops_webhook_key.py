@@ -41,14 +41,14 @@ def refusal_of_key(*arguments: str) -> str:
 
 
 @pytest.mark.usefixtures("secrets")
-def test_the_command_prints_only_the_key() -> None:
+def test_webhook_key_prints_only_the_signing_key_of_a_host() -> None:
     result = run_webhook_key("hooks.example.com")
     assert (result.exit_code, result.stdout) == (0, f"{key_of('hooks.example.com')}\n")
     assert result.stderr == ""
 
 
 @pytest.mark.usefixtures("secrets")
-def test_a_receiver_with_the_key_verifies_the_senders_signature(secrets: Any) -> None:
+def test_a_receiver_with_the_printed_key_verifies_the_signature_of_a_webhook(secrets: Any) -> None:
     key = run_webhook_key("hooks.example.com").stdout.strip()
     sender = Signer(CachedSecret(secrets, NAME, lambda: 0), 0, lambda: datetime.now(UTC).timestamp())
     assert Receiver(key).verify("{}", sender.headers("hooks.example.com", "msg_1", "{}")) == {}
@@ -66,7 +66,7 @@ def test_a_receiver_with_the_key_verifies_the_senders_signature(secrets: Any) ->
         ("xn--bcher-kva.example", "xn--bcher-kva.example"),
     ],
 )
-def test_a_host_may_be_spelt_as_in_any_of_its_urls(given: str, host: str) -> None:
+def test_webhook_key_accepts_a_host_in_each_spelling_that_its_urls_may_have(given: str, host: str) -> None:
     answer = json.loads(run_webhook_key(given, "--json").stdout)
     assert answer == {"stage": "dev", "host": host, "key": key_of(host)}
 
@@ -82,7 +82,7 @@ def test_a_host_may_be_spelt_as_in_any_of_its_urls(given: str, host: str) -> Non
         ("hooks.example.com@evil.example", "carries a user's name or password"),
     ],
 )
-def test_the_command_refuses_an_invalid_host_and_does_not_print_a_key(given: str, said: str) -> None:
+def test_webhook_key_refuses_an_invalid_host_and_does_not_print_a_key(given: str, said: str) -> None:
     words = refusal_of_key(given)
     assert words.startswith(f"HOST: {given!r} ")
     assert said in words
@@ -94,14 +94,14 @@ def test_the_printed_key_is_derived_from_the_newest_secret(secrets: Any) -> None
 
 
 @pytest.mark.usefixtures("secrets")
-def test_a_missing_secret_is_named_with_the_settings_to_check() -> None:
+def test_webhook_key_names_a_missing_secret_and_what_to_check() -> None:
     words = refusal_of_key("hooks.example.com", "--stage", "prod")
     assert words.startswith(
         "There is no secret mailroom-prod-webhook-keys in this account and region. Deploy"
     )
 
 
-def test_an_invalid_secret_is_not_shown(secrets: Any) -> None:
+def test_webhook_key_refuses_an_invalid_secret_without_its_value(secrets: Any) -> None:
     secrets.put_secret_value(SecretId=NAME, SecretString=json.dumps({"key": "hunter2"}))
     words = refusal_of_key("hooks.example.com")
     assert words.startswith("mailroom-dev-webhook-keys: the signing secret is not a key; use base64 of ")

@@ -47,7 +47,7 @@ def test_a_posted_message_is_sent_and_its_status_can_be_read(pipeline: Pipeline,
     assert "Dear" not in json.dumps(found)
 
 
-def test_a_persons_messages_are_found_in_another_spelling_by_the_api_and_by_the_command(
+def test_the_api_and_messages_list_find_a_persons_messages_by_another_spelling_of_the_address(
     pipeline: Pipeline, api_url: str
 ) -> None:
     for id_ in ("found-1", "found-2"):
@@ -68,7 +68,7 @@ def test_a_persons_messages_are_found_in_another_spelling_by_the_api_and_by_the_
     assert {"found-1", "found-2"} <= {each["id"] for each in listed}
 
 
-def test_a_list_is_accepted_in_part_and_each_refused_message_is_named(
+def test_the_api_accepts_the_valid_messages_of_a_list_and_names_each_refused_one(
     pipeline: Pipeline, api_url: str
 ) -> None:
     items = [mail_item("listed-0"), mail_item("listed-1", email="nobody"), mail_item("listed-2")]
@@ -91,7 +91,7 @@ def test_a_waiting_message_can_be_cancelled_and_is_never_sent(pipeline: Pipeline
     assert not pipeline.mails("to-be-cancelled")
 
 
-def test_a_posted_message_that_is_too_large_for_an_item_is_sent_whole(
+def test_a_message_posted_to_the_api_that_is_too_large_for_an_item_is_sent_whole(
     pipeline: Pipeline, api_url: str
 ) -> None:
     text = "A long line.\n" * 40_000
@@ -103,9 +103,11 @@ def test_a_posted_message_that_is_too_large_for_an_item_is_sent_whole(
     )
     assert reply.status == 202
     assert pipeline.one_mail("posted-report")["content"]["text"] == text
+    attachments = pipeline.one_mail("posted-report")["content"]["attachments"]
+    assert [each["name"] for each in attachments] == ["7.txt"]
 
 
-def test_a_request_without_credentials_is_refused(pipeline: Pipeline, api_url: str) -> None:
+def test_the_api_answers_403_to_a_request_without_a_signature(pipeline: Pipeline, api_url: str) -> None:
     body = json.dumps(mail_item("unsigned")).encode()
     assert http_reply("POST", f"{api_url}/messages", body, Content_Type="application/json").status == 403
     assert http_reply("GET", f"{api_url}/messages/unsigned").status == 403
@@ -123,7 +125,7 @@ def gardening_mail(pipeline: Pipeline) -> Item:
     return pipeline.one_mail("gardening-1")
 
 
-def test_the_link_in_a_mail_opens_a_page_that_changes_no_choice(
+def test_a_get_of_the_opt_out_link_in_a_mail_opens_a_page_and_does_not_opt_out(
     pipeline: Pipeline, gardening_mail: Item
 ) -> None:
     assert has_link(gardening_mail)
@@ -153,7 +155,9 @@ def test_one_click_opts_out_only_of_the_topic_of_the_mail_and_the_ledger_records
     pipeline.one_mail("receipt-1")
 
 
-def test_an_operator_opts_a_recipient_out_and_in_again_on_request(pipeline: Pipeline) -> None:
+def test_people_stop_for_a_topic_suppresses_a_mail_and_people_allow_lets_the_next_one_through(
+    pipeline: Pipeline,
+) -> None:
     who = ("reader-7@example.org", "--stage", "local")
     assert operator(pipeline, "people", "stop", *who, "--topic", "gardening").exit_code == 0
     pipeline.put(mail_item("gardening-7", email="reader-7@example.org", topic="gardening"))
@@ -185,7 +189,9 @@ def changed(url: str, **topics: Any) -> Reply:
     return signed_reply("PATCH", url, json.dumps({"topics": topics}).encode())
 
 
-def test_a_persons_choices_are_read_and_changed_by_signed_requests(pipeline: Pipeline, api_url: str) -> None:
+def test_a_signed_request_to_the_api_reads_and_changes_a_persons_preferences(
+    pipeline: Pipeline, api_url: str
+) -> None:
     url = f"{api_url}/people?recipient={quote(READER, safe='')}"
     assert changed(url, followers={"state": "out"}).status == 200
     person = json.loads(signed_reply("GET", url).body)
@@ -197,7 +203,7 @@ def test_a_persons_choices_are_read_and_changed_by_signed_requests(pipeline: Pip
     assert http_reply("GET", url).status == http_reply("PATCH", url, b"{}").status == 403
 
 
-def test_the_link_to_the_page_of_preferences_opens_a_page_that_opts_out(
+def test_the_page_of_preferences_opens_by_its_signed_link_and_stores_an_opt_out(
     pipeline: Pipeline, api_url: str
 ) -> None:
     client = LocalSession().client(

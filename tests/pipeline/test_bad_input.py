@@ -87,12 +87,12 @@ def test_an_unusual_but_valid_item_beside_bad_items_is_sent_once(burst: Burst, n
     assert len(burst.sent(item)) == 1
 
 
-def test_a_variable_is_never_read_as_a_template(burst: Burst) -> None:
+def test_template_marks_in_a_variable_of_a_mail_are_sent_as_they_are(burst: Burst) -> None:
     (sent,) = burst.sent(burst.odd["template marks in a variable"])
     assert sent["content"]["subject"] == "{{ 7 * 7 }}{% raw %}, there is a message for you"
 
 
-def test_the_index_of_failures_contains_each_bad_mail(burst: Burst, pipeline: Pipeline) -> None:
+def test_the_index_failures_of_the_ledger_contains_each_bad_mail(burst: Burst, pipeline: Pipeline) -> None:
     partitions = {burst.row(item)["failed_as"] for item in burst.bad.values() if item["event_type"] == "mail"}
     found = set()
     for partition in partitions:

@@ -32,7 +32,7 @@ def test_each_of_many_mails_that_are_queued_twice_is_sent_once(pipeline: Pipelin
     )
 
 
-def test_the_emulator_writes_the_same_item_for_a_batch_claim_as_for_a_single_claim(
+def test_the_dynamodb_emulator_writes_the_same_ledger_item_for_a_batch_claim_as_for_a_single_claim(
     pipeline: Pipeline,
 ) -> None:
     ledger = Ledger(pipeline.dynamodb, LEDGER, lease=60, ttl=1e6, clock=lambda: 1_795_251_600.0)

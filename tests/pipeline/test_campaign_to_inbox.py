@@ -64,14 +64,16 @@ def test_a_mail_of_a_campaign_has_a_subject_and_its_opt_out_link_in_a_header_and
     assert sent["content"]["subject"]
 
 
-def test_the_run_counts_composed_and_already_existing_messages(repeated_campaign: Campaign) -> None:
+def test_a_repeated_run_counts_the_messages_that_it_composed_and_those_that_existed(
+    repeated_campaign: Campaign,
+) -> None:
     run, people = repeated_campaign.state(), len(repeated_campaign.expected)
     assert (run.state, run.recipients, run.composed) == ("collected", people, people)
     assert run.existed == people
     assert (run.refused, run.left_out, run.failed, run.opted_out) == (0, 0, 0, 0)
 
 
-def test_a_dry_run_counts_the_same_people_and_sends_no_mail(
+def test_a_dry_run_of_a_campaign_counts_the_same_people_as_its_run_and_does_not_send_a_mail(
     pipeline: Pipeline, repeated_campaign: Campaign
 ) -> None:
     sent = len(pipeline.inbox())

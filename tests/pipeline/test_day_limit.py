@@ -13,7 +13,7 @@ from tests.support.pipeline.shared import Pipeline, until
 BULK = 12
 
 
-def test_bulk_above_the_daily_limit_waits_in_line_and_is_sent_once_when_the_limit_allows_it(
+def test_bulk_mails_above_the_daily_limit_wait_and_each_is_sent_once_when_the_limit_allows_it(
     pipeline: Pipeline,
 ) -> None:
     ids = [f"over-{at}" for at in range(BULK)]
@@ -33,7 +33,7 @@ def test_bulk_above_the_daily_limit_waits_in_line_and_is_sent_once_when_the_limi
         assert pipeline.contents(id_) == 0
 
 
-def test_a_campaign_above_the_daily_limit_waits_and_its_status_shows_it(pipeline: Pipeline) -> None:
+def test_a_run_above_the_daily_limit_waits_and_campaign_status_shows_the_wait(pipeline: Pipeline) -> None:
     """Going on when there is room takes minutes: tests/faults/test_day_limit_campaign.py shows it."""
     campaign = Campaign(pipeline, "over-the-day")
 
@@ -48,7 +48,7 @@ def test_a_campaign_above_the_daily_limit_waits_and_its_status_shows_it(pipeline
     assert not pipeline.dead_letters(pipeline.output("CollectDlqUrl"))
 
 
-def test_a_mail_that_ses_refuses_for_the_day_waits_until_it_expires_and_is_not_a_dead_letter(
+def test_a_mail_above_the_daily_quota_of_ses_waits_until_it_expires_and_is_not_a_dead_letter(
     pipeline: Pipeline,
 ) -> None:
     expires = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(time.time() + 5))}Z"

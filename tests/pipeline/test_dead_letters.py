@@ -11,7 +11,9 @@ SECONDS = 30.0
 NOT_MESSAGES = {"not JSON", '["a", "list"]', '{"event_type": "mail"}', '{"id": "cut off'}
 
 
-def test_an_invalid_body_becomes_a_dead_letter_and_the_rest_of_its_batch_is_sent(pipeline: Pipeline) -> None:
+def test_an_invalid_body_in_the_mail_queue_becomes_a_dead_letter_and_the_rest_of_its_batch_is_sent(
+    pipeline: Pipeline,
+) -> None:
     good = [mail_item(f"beside-{number}") for number in range(4)]
     bodies = [body for pair in zip(NOT_MESSAGES, map(json.dumps, good), strict=True) for body in pair]
     pipeline.send(pipeline.output("MailQueueUrl"), bodies)
@@ -26,7 +28,7 @@ def test_an_invalid_body_becomes_a_dead_letter_and_the_rest_of_its_batch_is_sent
     assert all(pipeline.one_mail(item["id"]) for item in good)
 
 
-def test_a_dead_letter_of_a_wrong_configuration_is_marked_and_sent_by_a_redrive(
+def test_a_dead_letter_of_a_wrong_configuration_is_marked_in_the_ledger_and_sent_by_a_redrive(
     pipeline: Pipeline,
 ) -> None:
     """Follow an operator's steps: a wrong setting, the alarm, the correction, the redrive."""

@@ -18,7 +18,9 @@ def diagnosed(pipeline: Pipeline, *only: str) -> tuple[int, dict[str, Any], str]
     return done.exit_code, json.loads(done.stdout), done.stderr
 
 
-def test_a_running_stage_fails_no_check_of_its_channels(pipeline: Pipeline) -> None:
+def test_doctor_passes_each_check_of_the_channels_and_functions_of_a_running_stage(
+    pipeline: Pipeline,
+) -> None:
     subjects = ("stacks", "mail", "sms", "push", "fax", "webhook", "functions")
     code, said, errors = diagnosed(pipeline, *subjects)
     assert errors == ""
@@ -38,7 +40,9 @@ def test_the_doctor_checks_dead_letter_queues_and_alarms(pipeline: Pipeline) -> 
 
 
 @pytest.mark.parametrize(("subject", "output"), DENIED.items())
-def test_a_wrong_secret_is_found_and_not_printed(pipeline: Pipeline, subject: str, output: str) -> None:
+def test_doctor_reports_a_wrong_secret_and_does_not_print_its_value(
+    pipeline: Pipeline, subject: str, output: str
+) -> None:
     name = pipeline.output(output)
     before = pipeline.secrets.get_secret_value(SecretId=name)["SecretString"]
     pipeline.secrets.put_secret_value(SecretId=name, SecretString='{"wrong": "not-a-secret"}')

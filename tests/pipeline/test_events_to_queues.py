@@ -79,13 +79,17 @@ def details_by_id(events: list[dict[str, Any]], prefix: str) -> dict[str, dict[s
 Arrived = dict[str, list[dict[str, Any]]]
 
 
-def test_failures_reach_their_queue_and_successes_do_not(arrived: Arrived) -> None:
+def test_events_of_failed_messages_reach_the_queue_for_failures_and_events_of_others_do_not(
+    arrived: Arrived,
+) -> None:
     failures = details_by_id(arrived["Failures"], "event-")
     assert failures.keys() == {"event-bad", "event-bounced"}
     assert (failures["event-bad"]["status"], failures["event-bad"]["code"]) == ("failed", "invalid")
 
 
-def test_only_hard_bounces_and_complaints_reach_the_queue_for_addresses(arrived: Arrived) -> None:
+def test_the_queue_for_addresses_gets_a_hard_bounce_and_otherwise_only_hard_bounces_or_complaints(
+    arrived: Arrived,
+) -> None:
     bounced = details_by_id(arrived["Addresses"], "event-")["event-bounced"]
     assert (bounced["status"], bounced["code"], bounced["provider"]) == ("bounced", "Permanent", "ses")
     details = [each["detail"] for each in arrived["Addresses"]]
@@ -93,14 +97,18 @@ def test_only_hard_bounces_and_complaints_reach_the_queue_for_addresses(arrived:
     assert bounces == {"Permanent"}
 
 
-def test_outcomes_of_campaigns_reach_their_queue_except_acceptances(arrived: Arrived) -> None:
+def test_the_queue_for_campaigns_gets_a_delivery_of_a_campaigns_mail_and_not_its_acceptance(
+    arrived: Arrived,
+) -> None:
     (detail,) = details_by_id(arrived["Campaign"], CAMPAIGN).values()
     assert (detail["campaign"], detail["status"]) == ("weekly-followers", "delivered")
     assert {each["detail"]["campaign"] for each in arrived["Campaign"]} == {"weekly-followers"}
     assert not [each for each in arrived["Campaign"] if each["detail"]["status"] == "sent"]
 
 
-def test_the_envelope_contains_the_stage_and_no_event_contains_a_recipient(arrived: Arrived) -> None:
+def test_each_outcome_event_names_the_stage_in_its_envelope_and_does_not_contain_a_recipient(
+    arrived: Arrived,
+) -> None:
     events = [event for each in arrived.values() for event in each]
     assert {(event["source"], event["detail-type"]) for event in events} == {
         ("mailroom.local", "Message Outcome")

@@ -73,7 +73,7 @@ def _copy(pipeline: Pipeline, item: Item, delay: int = 0) -> None:
     pipeline.sqs.send_message(QueueUrl=url, MessageBody=json.dumps(item), DelaySeconds=delay)
 
 
-def test_the_content_of_an_object_is_sent_once_on_each_channel_despite_a_second_queue_message(
+def test_a_message_with_content_in_s3_is_sent_once_on_each_channel_despite_a_second_queue_message(
     pipeline: Pipeline, ended_messages: list[Item]
 ) -> None:
     for item in ended_messages:
@@ -86,7 +86,7 @@ def test_the_content_of_an_object_is_sent_once_on_each_channel_despite_a_second_
     assert len(pipeline.calls("every")) == 1
 
 
-def test_pushes_that_come_together_are_each_sent_once_to_devices_and_to_a_topic(pipeline: Pipeline) -> None:
+def test_each_push_of_one_batch_to_devices_and_an_sns_topic_is_sent_once(pipeline: Pipeline) -> None:
     devices = [{"to": f"device-together-{number}", "platform": "android"} for number in range(9)]
     items = [
         {"id": f"together-{at}", "event_type": "push", "title": f"together-{at}", **to}
@@ -106,7 +106,9 @@ def test_a_number_that_is_unsubscribed_at_twilio_is_suppressed(pipeline: Pipelin
     assert marked.find("sms", [UNSUBSCRIBED])[UNSUBSCRIBED].reason == "stop"
 
 
-def test_an_unreadable_body_soon_becomes_a_dead_letter(pipeline: Pipeline) -> None:
+def test_an_unreadable_body_in_the_queue_of_any_channel_soon_becomes_a_dead_letter(
+    pipeline: Pipeline,
+) -> None:
     for name in QUEUES:
         pipeline.send(pipeline.output(f"{name}QueueUrl"), [UNREADABLE])
 

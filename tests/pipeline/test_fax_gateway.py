@@ -78,7 +78,9 @@ def test_a_line_that_is_always_busy_is_given_up_after_the_last_attempt(pipeline:
 
 
 @pytest.mark.usefixtures("faxes")
-def test_bodies_that_an_upstream_application_queued_are_faxed_in_their_order(pipeline: Pipeline) -> None:
+def test_faxes_that_an_upstream_application_puts_into_the_fax_queue_are_sent_in_their_order(
+    pipeline: Pipeline,
+) -> None:
     direct, by_hand = one_call(pipeline, "direct"), one_call(pipeline, "by-hand")
     assert direct["created"] < by_hand["created"]
     assert {direct["to"], by_hand["to"]} == {FOREIGN}
@@ -88,7 +90,7 @@ def test_bodies_that_an_upstream_application_queued_are_faxed_in_their_order(pip
 
 
 @pytest.mark.usefixtures("faxes")
-def test_a_message_under_a_wrong_group_is_moved_to_its_numbers_group_and_faxed_once(
+def test_a_fax_in_a_wrong_message_group_is_moved_to_the_group_of_its_number_and_sent_once(
     pipeline: Pipeline,
 ) -> None:
     assert one_call(pipeline, "misgrouped")["to"] == FOREIGN
@@ -139,7 +141,7 @@ def test_an_invalid_fax_number_fails_at_once_with_a_callback_that_contains_the_r
 
 
 @pytest.mark.usefixtures("faxes")
-def test_a_pdf_in_the_payload_bucket_can_be_fetched_by_the_provider(pipeline: Pipeline) -> None:
+def test_the_provider_of_a_fax_can_fetch_its_pdf_from_the_payload_bucket(pipeline: Pipeline) -> None:
     call = one_call(pipeline, "stored")
     assert call["media_ok"] is True
 

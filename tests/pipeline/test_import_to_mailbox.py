@@ -39,7 +39,9 @@ def report(pipeline: Pipeline, file: Path) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
-def test_an_import_counts_every_row(report: dict[str, Any]) -> None:
+def test_an_import_counts_the_put_and_the_refused_rows_of_a_file_and_names_the_bad_lines(
+    report: dict[str, Any],
+) -> None:
     assert (report["state"], report["lines"]) == ("done", ROWS)
     assert (report["put"], report["refused"]) == (ROWS - len(BAD), len(BAD))
     assert (report["existed"], report["conflict"], report["failed"]) == (0, 0, 0)

@@ -40,7 +40,9 @@ def test_a_message_with_only_an_address_and_a_name_becomes_a_mail_of_the_default
     assert "Dear Ada Lovelace," in content["html"]
 
 
-def test_the_ledger_contains_provider_recipient_and_number_of_attempts(pipeline: Pipeline) -> None:
+def test_the_ledger_item_of_a_sent_mail_has_its_provider_its_recipient_and_its_number_of_attempts(
+    pipeline: Pipeline,
+) -> None:
     url = pipeline.receiver("ok/callbacks/ledger-1")
     pipeline.put(mail_item("ledger-1", callback_url=url))
     sent = pipeline.one_mail("ledger-1")
@@ -75,7 +77,7 @@ def test_a_message_of_the_lane_bulk_is_handled_by_the_bulk_function_instead_of_t
     assert not pipeline.logged(normal, "campaign")
 
 
-def test_a_stage_with_limited_recipients_redirects_mails_to_anyone_else_to_the_testers(
+def test_a_stage_with_an_allow_list_redirects_the_mail_of_another_recipient_to_the_testers(
     pipeline: Pipeline,
 ) -> None:
     reader, testers, stranger = "reader@example.com", "testers@example.org", "stranger@example.com"
@@ -93,7 +95,9 @@ def test_a_stage_with_limited_recipients_redirects_mails_to_anyone_else_to_the_t
     assert "redirected_to" not in pipeline.ledger("allowed")
 
 
-def test_attachments_come_from_the_payload_bucket(pipeline: Pipeline, bucket: str) -> None:
+def test_a_mail_is_sent_with_the_attachments_that_it_names_in_the_payload_bucket(
+    pipeline: Pipeline, bucket: str
+) -> None:
     pipeline.s3.put_object(Bucket=bucket, Key="bills/7.pdf", Body=b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")
     pipeline.s3.put_object(Bucket=bucket, Key="bills/terms.txt", Body=b"terms")
     parts = [
@@ -108,7 +112,7 @@ def test_attachments_come_from_the_payload_bucket(pipeline: Pipeline, bucket: st
     ]
 
 
-def test_a_body_of_300_kb_fits_into_an_item(pipeline: Pipeline) -> None:
+def test_a_mail_with_a_body_of_300_kb_in_its_mailbox_item_is_sent_whole(pipeline: Pipeline) -> None:
     text = "A long line.\n" * 23_000
     pipeline.put(mail_item("big-body", subject="Report", text=text))
     assert pipeline.one_mail("big-body")["content"]["text"] == text

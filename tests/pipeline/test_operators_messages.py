@@ -18,7 +18,7 @@ def operators_mail(pipeline: Pipeline) -> dict[str, Any]:
     return answer_of(pipeline, "send", "mail", *words, "--wait", "--wait-seconds", "60")
 
 
-def test_a_message_that_an_operator_sends_arrives_and_the_command_waits_for_the_outcome(
+def test_the_command_send_puts_a_mail_that_arrives_and_waits_for_its_outcome(
     pipeline: Pipeline, operators_mail: dict[str, Any]
 ) -> None:
     assert operators_mail["result"] == "accepted"
@@ -26,7 +26,7 @@ def test_a_message_that_an_operator_sends_arrives_and_the_command_waits_for_the_
     assert pipeline.one_mail("by-operator")["to"] == "ada@example.com"
 
 
-def test_a_message_that_an_operator_sends_again_is_reported_as_existing_and_is_not_sent_twice(
+def test_a_repeated_command_send_reports_that_the_message_exists_and_the_mail_is_not_sent_twice(
     pipeline: Pipeline, operators_mail: dict[str, Any]
 ) -> None:
     words = ("--to", "ada@example.com", "--subject", "Hello", "--text", "By hand.", "--id", "by-operator")
@@ -45,7 +45,9 @@ def test_messages_show_prints_the_outcome_of_a_message_and_not_its_content(
     assert answer_of(pipeline, "messages", "show", "nobody-sent-this", codes=(1,))["messages"] == []
 
 
-def test_a_message_that_the_stage_would_refuse_is_refused_before_it_is_put(pipeline: Pipeline) -> None:
+def test_the_command_send_refuses_a_message_that_the_stage_would_refuse_and_does_not_put_it(
+    pipeline: Pipeline,
+) -> None:
     words = ("--to", "+16175551234", "--text", "Hi", "--lane", "bulk", "--id", "never-put")
     done = operator(pipeline, "send", "sms", *words, *LOCAL)
     assert done.exit_code == 2

@@ -207,7 +207,7 @@ def commands_of_alarm(page: str, id_: str) -> list[list[str]]:
     return [[local.get(word, word) for word in words] for words in ours]
 
 
-def test_the_warning_that_bulk_mails_wait_is_silent_while_normal_mails_wait_too(
+def test_the_warning_about_waiting_bulk_mails_is_silent_while_the_alarm_mail_day_used_up_rings(
     pipeline: Pipeline, answers_of_commands: dict[str, list[Result]]
 ) -> None:
     assert "Bulk waits until about" in answers_of_commands[SILENT][0].stdout

@@ -18,7 +18,7 @@ def counts(printed: str) -> tuple[int, int, int]:
     return answer["found"], answer["records"], answer["left"]
 
 
-def test_the_batch_that_lambda_gave_up_is_in_the_bucket_with_only_the_complete_poisoned_record(
+def test_lambda_writes_a_given_up_stream_batch_to_the_bucket_with_only_the_whole_poisoned_record(
     trouble: Trouble,
 ) -> None:
     (document,) = trouble.given_up
@@ -28,12 +28,12 @@ def test_the_batch_that_lambda_gave_up_is_in_the_bucket_with_only_the_complete_p
 
 
 @pytest.mark.usefixtures("trouble")
-def test_the_neighbours_of_the_poisoned_record_are_sent_once(pipeline: Pipeline) -> None:
+def test_each_message_beside_the_poisoned_stream_record_is_sent_once(pipeline: Pipeline) -> None:
     assert all(pipeline.one_mail(item["id"]) for item in NEIGHBOURS)
 
 
 @pytest.mark.usefixtures("trouble")
-def test_a_replay_sends_the_poisoned_record_and_empties_the_bucket(pipeline: Pipeline) -> None:
+def test_a_replay_sends_the_message_of_the_poisoned_record_and_empties_the_bucket(pipeline: Pipeline) -> None:
     assert not pipeline.ledger("poisoned")
     looked = operator(pipeline, *REPLAY, "--dry-run")
     assert looked.exit_code == 1, looked.stderr

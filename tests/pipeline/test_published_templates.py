@@ -46,7 +46,7 @@ def test_the_local_stage_lists_the_templates_whose_published_version_overrides_t
     assert {"mail/letter", "sms/letter"} <= {*lifecycle.published(pipeline.running)}
 
 
-def test_the_environment_file_of_the_local_stage_connects_to_its_database(pipeline: Pipeline) -> None:
+def test_the_database_url_in_the_local_stages_environment_file_opens_its_database(pipeline: Pipeline) -> None:
     exports = pipeline.workspace.environment.read_text().splitlines()
     (url,) = (line.partition("=")[2] for line in exports if "MAILROOM_DATABASE" in line)
     with psycopg.connect(url) as connection:
@@ -86,7 +86,7 @@ def _put(pipeline: Pipeline, item: dict[str, object]) -> str:
     return str(item["id"])
 
 
-def test_an_edited_template_file_is_used_within_a_second_without_a_restart(
+def test_the_function_send_mail_uses_an_edited_template_file_within_a_second_without_a_restart(
     pipeline: Pipeline, tmp_path: Path
 ) -> None:
     folder = tmp_path / "mail" / "note"

@@ -31,7 +31,7 @@ def counts_of_queue(answer: dict[str, Any]) -> dict[str, Any]:
     return dict(queue)
 
 
-def test_redriven_dead_letters_are_sent_once_and_those_already_sent_are_not_sent_again(
+def test_a_redrive_sends_each_unsent_dead_letter_once_and_does_not_send_a_sent_one_again(
     pipeline: Pipeline,
 ) -> None:
     pipeline.put(mail_item("redriven-before"))

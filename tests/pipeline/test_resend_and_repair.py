@@ -45,7 +45,7 @@ def test_a_failed_fax_is_sent_again_by_a_resend(pipeline: Pipeline) -> None:
     assert (row["status"], row["attempts"]) == ("delivered", 9)
 
 
-def test_abandoned_messages_are_found_by_a_scan_and_sent_once(pipeline: Pipeline) -> None:
+def test_a_repair_finds_abandoned_messages_and_each_is_sent_once(pipeline: Pipeline) -> None:
     strand(pipeline, "lost-wait")
     strand(pipeline, "never-begun")
     pipeline.dynamodb.delete_item(TableName=LEDGER, Key=typed({"id": "never-begun", "event_type": "mail"}))

@@ -24,7 +24,7 @@ def test_a_throttled_mail_is_sent_before_its_lease_has_ended(pipeline: Pipeline,
     assert accepted_after(pipeline, "throttled-once", trouble.put_at) < LEASE_SECONDS
 
 
-def test_a_mail_after_a_server_error_of_the_provider_is_sent_once_when_its_lease_is_over(
+def test_a_mail_to_which_ses_answered_with_a_server_error_is_sent_once_after_its_lease(
     pipeline: Pipeline, trouble: Trouble
 ) -> None:
     pipeline.one_mail("error-once")
@@ -32,7 +32,7 @@ def test_a_mail_after_a_server_error_of_the_provider_is_sent_once_when_its_lease
     pipeline.until_logged(pipeline.output("SendMailFunctionName"), "resending", '"error-once"')
 
 
-def test_a_mail_whose_response_is_lost_without_evidence_is_sent_exactly_once_more_after_its_lease(
+def test_a_mail_with_a_lost_response_and_without_evidence_is_sent_once_more_after_its_lease(
     pipeline: Pipeline, trouble: Trouble
 ) -> None:
     first, second = pipeline.mails("lost-answer-once")

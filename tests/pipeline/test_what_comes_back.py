@@ -68,7 +68,7 @@ def callback(
         return refused.code
 
 
-def test_a_text_message_is_delivered_with_its_segments_counted(pipeline: Pipeline) -> None:
+def test_the_ledger_item_of_a_delivered_sms_has_its_number_of_segments(pipeline: Pipeline) -> None:
     pipeline.put(sms_to("hello", "(212) 555-0170", text="Привет"))
     pipeline.until_status("delivered", "hello", event_type="sms", seconds=SECONDS)
     row = pipeline.ledger("hello", "sms")
@@ -171,7 +171,7 @@ def test_a_twilio_callback_changes_the_ledger_once_and_only_if_its_signature_is_
     assert pipeline.ledger("forged", "sms") == before
 
 
-def test_a_push_to_an_enabled_token_is_sent_and_one_to_a_disabled_token_suppresses_it(
+def test_a_push_to_an_enabled_token_is_sent_and_a_push_to_a_disabled_token_suppresses_the_token(
     pipeline: Pipeline,
 ) -> None:
     pipeline.put(push_to_token("pushed", "device-pushed"), push_to_token("off", "device-disabled-off"))
@@ -238,7 +238,9 @@ def test_the_ledger_item_of_a_mail_has_the_outcome_of_each_of_its_recipients(pip
     until(lambda: outcomes() == expected, SECONDS, lambda: str(outcomes()))
 
 
-def test_an_event_of_a_foreign_topic_becomes_a_dead_letter_and_changes_nothing(pipeline: Pipeline) -> None:
+def test_an_event_of_a_foreign_sns_topic_becomes_a_dead_letter_and_does_not_change_the_message(
+    pipeline: Pipeline,
+) -> None:
     pipeline.put(mail_item("undisturbed", email="undisturbed@example.com"))
     pipeline.until_status("delivered", "undisturbed", seconds=SECONDS)
     event = {
@@ -264,7 +266,7 @@ def test_an_event_of_a_foreign_topic_becomes_a_dead_letter_and_changes_nothing(p
     assert not is_suppressed(pipeline, "undisturbed@example.com", "mail")
 
 
-def test_a_message_with_a_lost_response_and_no_callback_is_looked_up_and_not_sent_again(
+def test_an_sms_with_a_lost_response_and_without_a_callback_is_looked_up_and_not_sent_again(
     pipeline: Pipeline,
 ) -> None:
     pipeline.until_ended("lost-text", event_type="sms", seconds=60)
@@ -274,6 +276,8 @@ def test_a_message_with_a_lost_response_and_no_callback_is_looked_up_and_not_sen
     pipeline.until_logged(pipeline.output("SendSmsFunctionName"), "an earlier try was accepted")
 
 
-def test_the_queue_of_events_is_empty_after_the_other_tests_of_this_file(pipeline: Pipeline) -> None:
+def test_the_queue_of_provider_events_becomes_empty_after_the_other_tests_of_this_file(
+    pipeline: Pipeline,
+) -> None:
     url = pipeline.output("FeedbackQueueUrl")
     until(lambda: pipeline.queue_is_empty(url), SECONDS, lambda: "events wait")

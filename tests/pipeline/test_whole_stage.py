@@ -57,7 +57,7 @@ def test_a_line_never_had_two_faxes_at_once_and_each_fax_was_delivered_at_most_o
     assert not delivered_twice(calls)
 
 
-def test_every_message_with_the_status_sent_was_accepted_by_its_provider(at_rest: Pipeline) -> None:
+def test_every_message_that_is_sent_or_delivered_has_an_id_that_a_provider_gave(at_rest: Pipeline) -> None:
     accepted = {each["provider_id"] for each in at_rest.accepted()} | {each["id"] for each in at_rest.calls()}
     sent = [
         row

@@ -71,7 +71,9 @@ def test_an_embedded_server_and_its_data_are_removed_if_the_process_that_started
     assert wait_until(lambda: not any(inside or files for _, inside, files in os.walk(folder)), 10)
 
 
-def test_a_port_in_use_is_reported_with_the_servers_error(server: Postgres, tmp_path: Path) -> None:
+def test_a_start_of_the_embedded_server_at_a_port_in_use_raises_the_servers_error(
+    server: Postgres, tmp_path: Path
+) -> None:
     with (
         pytest.raises(StartError, match="Address already in use"),
         postgres.serving(tmp_path / "two", server.port),
@@ -80,7 +82,7 @@ def test_a_port_in_use_is_reported_with_the_servers_error(server: Postgres, tmp_
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="others run the programs where they lie")
-def test_programs_that_the_unprivileged_user_cannot_reach_are_copied(
+def test_the_embedded_server_runs_a_copy_of_programs_that_its_unprivileged_user_cannot_reach(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postgres, "_reaches", lambda user, folder: False)

@@ -35,7 +35,7 @@ KEYS = {
 
 @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
 @pytest.mark.parametrize("size", [1, 5, 37, 1000])
-def test_pages_contain_every_row_once_in_the_order_of_the_key(
+def test_the_pages_of_an_audience_contain_each_row_once_in_the_order_of_the_key(
     databases: Databases, key: str, size: int
 ) -> None:
     asked = audience(databases, f"SELECT {key} AS key FROM ({NUMBERS}) AS numbers")
@@ -48,7 +48,7 @@ def test_pages_contain_every_row_once_in_the_order_of_the_key(
     assert len(set(found)) == 37
 
 
-def test_a_full_last_page_has_no_successor(databases: Databases) -> None:
+def test_a_full_last_page_of_an_audience_is_not_followed_by_an_empty_page(databases: Databases) -> None:
     sizes = [
         len(found.recipients)
         for found in audience_pages(audience(databases, "SELECT 1 AS key UNION SELECT 2"), 1)
@@ -68,7 +68,7 @@ def test_a_second_row_with_the_same_key_is_a_fault_whatever_the_size_of_a_page(
     ]
 
 
-def test_a_valid_row_after_an_invalid_one_with_the_same_key_is_collected_whatever_the_page_size(
+def test_an_audience_collects_a_valid_row_after_an_invalid_one_with_the_same_key(
     databases: Databases,
 ) -> None:
     query = "SELECT 1 AS key, NULL AS email UNION ALL SELECT 1, 'a@example.com'"
@@ -78,7 +78,7 @@ def test_a_valid_row_after_an_invalid_one_with_the_same_key_is_collected_whateve
         assert faults(asked, size) == [f"key 1, column email: {EMPTY}"]
 
 
-def test_rows_that_appear_or_disappear_between_pages_shift_no_other_row(
+def test_rows_that_appear_or_disappear_between_two_pages_of_an_audience_do_not_shift_other_rows(
     databases: Databases, app: Connection
 ) -> None:
     app.execute("CREATE TABLE people AS SELECT generate_series(10, 90, 10) AS key")
@@ -91,7 +91,7 @@ def test_rows_that_appear_or_disappear_between_pages_shift_no_other_row(
     assert [each.key for each in second.recipients] == ["40", "45", "50", "60", "70", "80", "90"]
 
 
-def test_columns_become_valid_attributes_of_a_message(databases: Databases) -> None:
+def test_the_columns_of_an_audiences_query_become_valid_attributes_of_a_message(databases: Databases) -> None:
     query = """
       SELECT 7 AS key, 'Ann' AS name, true AS here, NULL AS nothing, 12.50::numeric AS price,
         3::numeric AS whole, 3.00::numeric AS even, 1e30::numeric AS huge, 0.5::float8 AS half,
@@ -153,7 +153,7 @@ EMPTY = "is empty; fill it, or remove the entry"
     ],
 )
 @pytest.mark.parametrize("size", [2, 1000])
-def test_a_bad_row_is_a_fault_and_the_others_are_collected(
+def test_an_audience_reports_a_bad_row_as_a_fault_and_collects_the_others(
     databases: Databases, row: str, fault: str, size: int
 ) -> None:
     query = f"""
@@ -180,7 +180,7 @@ def test_a_bad_row_is_a_fault_and_the_others_are_collected(
         ),
     ],
 )
-def test_a_value_that_a_message_cannot_contain_is_a_fault(
+def test_an_audience_reports_a_value_that_a_message_cannot_contain_as_a_fault(
     databases: Databases, value: str, problem: str
 ) -> None:
     assert faults(audience(databases, f"SELECT 'k' AS key, {value} AS more")) == [
@@ -212,7 +212,7 @@ NO_TEXT = "holds half of a surrogate pair, which is invalid in UTF-8; remove it"
     ],
 )
 @pytest.mark.parametrize("size", [1, 2, 1000])
-def test_a_value_that_python_cannot_represent_is_a_fault_and_the_other_rows_are_collected(
+def test_an_audience_reports_a_value_that_python_cannot_represent_and_collects_the_other_rows(
     databases: Databases, value: str, problem: str, size: int
 ) -> None:
     rows = "generate_series(1, 3) AS key"
@@ -230,7 +230,9 @@ def test_the_fault_of_a_row_with_an_invalid_key_names_its_place_in_the_page(data
     ]
 
 
-def test_rows_without_a_key_are_one_fault_and_not_one_for_each_page(databases: Databases) -> None:
+def test_an_audience_reports_rows_without_a_key_as_one_fault_and_not_once_for_each_page(
+    databases: Databases,
+) -> None:
     query = "SELECT nullif(number, 3) AS key FROM generate_series(1, 9) AS number"
     assert [len(found.faults) for found in audience_pages(audience(databases, query), 3)] == [1, 0, 0]
 
@@ -303,20 +305,26 @@ def test_the_query_of_an_audience_cannot_write_to_the_database(databases: Databa
     assert app.execute("SELECT count(*) FROM people").fetchone() == (0,)
 
 
-def test_a_cursor_is_a_value_and_never_a_piece_of_the_query(databases: Databases) -> None:
+def test_the_cursor_of_an_audience_is_passed_as_a_value_and_not_as_a_part_of_the_query(
+    databases: Databases,
+) -> None:
     asked = audience(databases, "SELECT 'k' AS key")
     assert [each.key for each in asked.page(cursor_page("' OR true --")).recipients] == ["k"]
     assert asked.page(cursor_page("z' OR true --")).recipients == []
 
 
-def test_a_key_column_may_have_any_name(databases: Databases) -> None:
+def test_the_key_column_of_an_audience_may_have_a_name_with_spaces_quotes_and_semicolons(
+    databases: Databases,
+) -> None:
     name = 'User "id"; DROP'
     quoted = name.replace('"', '""')
     asked = audience(databases, f'SELECT n AS "{quoted}" FROM generate_series(1, 3) AS n', name)
     assert keys_of(asked, 1) == ["1", "2", "3"]
 
 
-def test_a_later_page_does_not_read_the_rows_of_earlier_pages(databases: Databases, app: Connection) -> None:
+def test_a_later_page_of_an_audience_reads_only_its_own_rows_and_the_next_one_from_the_table(
+    databases: Databases, app: Connection
+) -> None:
     app.execute("CREATE TABLE people (id bigint PRIMARY KEY, email text NOT NULL)")
     app.execute("INSERT INTO people SELECT n, 'p' || n FROM generate_series(1, 20000) AS n")
     app.execute("VACUUM ANALYZE people")

@@ -30,7 +30,7 @@ def held_rows(app: Connection) -> int:
     return int(row[0])
 
 
-def test_the_secret_is_read_and_a_connection_opened_only_when_one_is_requested(
+def test_a_database_secret_is_read_and_a_connection_is_opened_only_when_a_connection_is_requested(
     databases: Databases, vault: Vault, app: Connection
 ) -> None:
     assert (vault.reads, held_rows(app)) == (0, 0)
@@ -64,7 +64,7 @@ def test_a_connection_commits_at_the_end_of_its_block_and_rolls_back_after_an_er
     assert one(databases, "SELECT string_agg(text, ',') FROM notes") == "kept"
 
 
-def test_a_query_over_the_time_limit_is_cancelled(make: Make) -> None:
+def test_a_database_query_over_the_time_limit_is_cancelled_and_the_next_query_succeeds(make: Make) -> None:
     databases = make(statement_seconds=0.05)
     with pytest.raises(psycopg.errors.QueryCanceled):
         one(databases, "SELECT pg_sleep(20)")
@@ -86,7 +86,7 @@ def role(app: Connection, vault: Vault) -> Iterator[str]:
     app.execute("DROP ROLE reader")
 
 
-def test_a_rotated_password_is_read_at_once(
+def test_a_connection_uses_a_rotated_database_password_at_once(
     databases: Databases, vault: Vault, app: Connection, role: str
 ) -> None:
     assert one(databases) == 1
@@ -96,7 +96,7 @@ def test_a_rotated_password_is_read_at_once(
     assert vault.reads == 2
 
 
-def test_a_refused_login_is_reported_with_the_servers_error_and_without_the_password(
+def test_the_error_about_a_refused_database_login_has_the_servers_message_and_not_the_password(
     databases: Databases, vault: Vault
 ) -> None:
     vault.secret["password"] = "wrong-word"
@@ -109,7 +109,9 @@ def test_a_refused_login_is_reported_with_the_servers_error_and_without_the_pass
 
 
 @pytest.mark.parametrize("sslmode", ["require", "verify-ca", "verify-full"])
-def test_a_server_without_tls_is_refused_if_the_settings_require_tls(make: Make, sslmode: str) -> None:
+def test_a_connection_to_a_database_server_without_tls_fails_if_the_settings_require_tls(
+    make: Make, sslmode: str
+) -> None:
     with pytest.raises(ConnectError, match="server does not support SSL"):
         one(make(sslmode=sslmode))
 
@@ -154,7 +156,7 @@ def test_a_secret_that_is_not_json_is_reported_without_its_content(
     assert "postgres" not in str(fault.value)
 
 
-def test_the_settings_supply_the_fields_that_a_secret_lacks(make: Make, vault: Vault) -> None:
+def test_the_settings_of_a_database_supply_the_fields_that_its_secret_lacks(make: Make, vault: Vault) -> None:
     """A secret that RDS manages has only the username and the password."""
     where = {name: vault.secret.pop(name) for name in ("host", "port", "dbname")}
     assert one(make(**where)) == 1
@@ -164,14 +166,16 @@ def test_a_field_of_the_database_secret_overrides_the_setting(make: Make) -> Non
     assert one(make(host="nowhere.invalid", port=1, dbname="nothing")) == 1
 
 
-def test_an_empty_setting_counts_as_missing(make: Make, vault: Vault) -> None:
+def test_an_empty_setting_of_a_database_counts_as_missing(make: Make, vault: Vault) -> None:
     del vault.secret["host"]
     with pytest.raises(LookupError, match=r"required field `host`; the secret and the settings"):
         one(make(host="", port=0, dbname=""))
 
 
 @pytest.mark.parametrize("secret", ["[]", '"text"', "null"])
-def test_a_secret_other_than_an_object_is_refused(make: Make, vault: Vault, secret: str) -> None:
+def test_a_database_secret_that_is_not_a_json_object_is_refused(
+    make: Make, vault: Vault, secret: str
+) -> None:
     vault.secret = secret  # type: ignore[assignment]
     with pytest.raises(LookupError, match="is not a login: Expected `object`"):
         one(make(host="127.0.0.1", dbname="app"))

@@ -78,13 +78,13 @@ def test_each_outbox_row_is_put_into_the_mailbox_unchanged_and_marked_as_put(wor
     assert world.rows() == [(each["id"], True, None) for each in orders]
 
 
-def test_a_row_that_was_put_is_not_read_again(world: OutboxWorld) -> None:
+def test_a_relay_does_not_read_an_outbox_row_that_was_already_put(world: OutboxWorld) -> None:
     world.order(order_item(1))
     world.relay()
     assert world.relay().total == 0
 
 
-def test_a_row_that_can_never_be_put_is_marked_with_its_reason_and_does_not_block_others(
+def test_a_relay_marks_an_outbox_row_that_cannot_be_put_with_the_reason_and_puts_the_others(
     world: OutboxWorld,
 ) -> None:
     world.order(order_item(1), {"event_type": "mail"}, order_item(1, to="bob@example.com"), order_item(2))
@@ -136,7 +136,7 @@ def test_a_number_of_an_outbox_row_keeps_its_digits(world: OutboxWorld) -> None:
     assert (order["price"], order["n"]) == (Decimal("19.9"), Decimal("12345678901234567890.123456789"))
 
 
-def test_rows_that_are_not_put_because_dynamodb_is_unreachable_are_put_by_the_next_relay(
+def test_the_next_relay_puts_the_outbox_rows_that_failed_because_dynamodb_was_unreachable(
     world: OutboxWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.order(order_item(1), order_item(2), order_item(3), order_item(4))
@@ -162,7 +162,9 @@ def test_a_relay_leaves_rows_that_another_transaction_has_locked_to_a_later_rela
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
-def test_every_row_is_put_once_despite_an_interruption_at_any_call(databases: Databases, side: Side) -> None:
+def test_a_repeated_relay_has_put_every_outbox_row_after_an_interruption_at_any_call(
+    databases: Databases, side: Side
+) -> None:
     orders = [order_item(at) for at in range(5)]
     at, stopped = 0, True
     while stopped:

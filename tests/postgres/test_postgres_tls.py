@@ -105,7 +105,9 @@ def spoken(make: Make, folder: Path, sslmode: str, trusted: str) -> None:
     indirect=["front"],
 )
 @pytest.mark.usefixtures("front")
-def test_a_valid_certificate_is_accepted(make: Make, certificates: Path, sslmode: str, trusted: str) -> None:
+def test_a_connection_accepts_a_database_server_with_a_valid_certificate(
+    make: Make, certificates: Path, sslmode: str, trusted: str
+) -> None:
     spoken(make, certificates, sslmode, trusted)
 
 
@@ -121,14 +123,16 @@ def test_a_valid_certificate_is_accepted(make: Make, certificates: Path, sslmode
     indirect=["front"],
 )
 @pytest.mark.usefixtures("front")
-def test_a_server_with_an_invalid_certificate_is_refused(
+def test_a_connection_to_a_database_server_with_an_invalid_certificate_fails(
     make: Make, certificates: Path, sslmode: str, trusted: str, reason: str
 ) -> None:
     with pytest.raises(ConnectError, match=reason):
         spoken(make, certificates, sslmode, trusted)
 
 
-def test_without_a_certificate_file_the_systems_certificates_verify_the_database(vault: Vault) -> None:
+def test_the_systems_certificates_verify_a_database_whose_settings_lack_a_certificate_file(
+    vault: Vault,
+) -> None:
     system = ssl.get_default_verify_paths().cafile or "system"
     for sslmode, expected in (("verify-full", system), ("verify-ca", system), ("require", None)):
         database = database_settings(sslmode=sslmode)

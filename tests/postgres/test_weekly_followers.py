@@ -62,7 +62,9 @@ def recipients(databases: Any, *numbers: int, at: str = TIME) -> Recipients:
     return Recipients([Recipient(str(number)) for number in numbers], RUN, at, databases)
 
 
-def test_each_person_with_new_followers_who_wants_the_mail_is_found_once(databases: Databases) -> None:
+def test_the_audience_query_finds_each_person_with_new_followers_who_wants_the_mail_once(
+    databases: Databases,
+) -> None:
     found = [*audience_pages(audience(databases), SETTINGS["page_size"])]
     assert [len(each.recipients) for each in found] == [1000] * 5
     assert not any(each.faults for each in found)
@@ -88,7 +90,7 @@ def newest_followers(number: int, most: int) -> list[str]:
     return [first_name((number + step) % PEOPLE.all + 1) for step in range(count)]
 
 
-def test_the_newest_followers_of_a_person_are_named_and_all_are_counted(
+def test_compose_names_at_most_five_newest_followers_of_a_person_and_counts_all_new_ones(
     databases: Databases, module: ModuleType
 ) -> None:
     numbers = [*range(1, 40), 2_500, 5_000]
@@ -105,7 +107,7 @@ def test_the_newest_followers_of_a_person_are_named_and_all_are_counted(
     json.dumps(composed)
 
 
-def test_a_person_without_a_new_follower_is_left_out(databases: Databases, module: ModuleType) -> None:
+def test_compose_leaves_out_a_person_without_a_new_follower(databases: Databases, module: ModuleType) -> None:
     quiet = PEOPLE.mailed + 1
     assert [*module.compose(recipients(databases, 1, quiet))] == ["1"]
 
@@ -148,7 +150,7 @@ def plan(
     return [*nodes(row[0][0]["Plan"])]
 
 
-def test_a_chunk_of_recipients_is_composed_by_one_query_that_reads_by_indexes(
+def test_compose_reads_a_chunk_of_recipients_by_one_query_that_uses_indexes(
     databases: Databases, module: ModuleType
 ) -> None:
     counting = Counting(databases)
@@ -161,7 +163,9 @@ def test_a_chunk_of_recipients_is_composed_by_one_query_that_reads_by_indexes(
     assert indexes == {"follows_by_followed", "users_pkey"}
 
 
-def test_the_last_page_reads_the_index_once_for_each_of_its_people(databases: Databases) -> None:
+def test_the_query_of_the_audiences_last_page_reads_by_indexes_without_a_scan_or_a_sort(
+    databases: Databases,
+) -> None:
     page = f"SELECT * FROM ({SETTINGS['audience']['query']}) AS a WHERE user_id > %(after)s ORDER BY user_id"
     asked = {"scheduled_at": AT, "after": "4900"}
     steps = plan(databases, page + " LIMIT 1000", asked, "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON)")
@@ -179,7 +183,7 @@ def test_the_last_page_reads_the_index_once_for_each_of_its_people(databases: Da
     ("number", "count", "said"),
     [(9, 1, "a new follower"), (3, 4, "4 new followers"), (8, 9, "9 new followers")],
 )
-def test_the_mail_names_the_newest_and_counts_the_rest(
+def test_the_mail_names_the_newest_followers_and_counts_the_others(
     databases: Databases, module: ModuleType, number: int, count: int, said: str
 ) -> None:
     own = module.compose(recipients(databases, number))[str(number)]

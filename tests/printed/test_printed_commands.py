@@ -138,7 +138,7 @@ def commands_that_run(shell: Shell) -> list[Command]:
     return [command for command in in_shell if command.name not in NOT_RUN]
 
 
-def test_each_command_is_run_or_listed_with_the_reason() -> None:
+def test_each_command_that_a_page_prints_is_run_by_a_test_or_listed_in_not_run() -> None:
     printed = [command for page in PAGES for command in commands_of(page)]
     typed = {command for shell in SHELLS for command in commands_that_run(shell)}
     for command in printed:
@@ -148,7 +148,7 @@ def test_each_command_is_run_or_listed_with_the_reason() -> None:
     )
 
 
-def test_the_printed_version_of_the_cdks_command_line_is_the_locked_one() -> None:
+def test_the_page_about_deploying_installs_the_locked_version_of_the_cdks_command_line() -> None:
     pins = json.loads((ROOT / "mailroom_ops" / "deploying" / "package.json").read_text())["dependencies"]
     installing = [each.name for each in commands_of(DEPLOYING) if each.name.startswith("npm install")]
     assert installing == [f"npm install --global aws-cdk@{pins['aws-cdk']}"]
@@ -210,7 +210,7 @@ def next_release(place: Path, wheel: Path) -> None:
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: f"{shell.page}, {shell.sections[0]}")
-def test_the_commands_of_a_page_succeed_in_order(
+def test_the_commands_that_a_page_prints_succeed_in_their_order(
     shell: Shell, printed_folder: Path, variables: dict[str, str], tmp_path: Path
 ) -> None:
     folder = printed_folder / shell.folder

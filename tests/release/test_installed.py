@@ -146,7 +146,7 @@ def test_the_wheel_contains_the_pages_of_the_repository(installed: Environment, 
     assert installed.answer("python", "-c", script, cwd=tmp_path).split() == [*pages()]
 
 
-def test_the_command_that_makes_a_folder_without_a_wheel_prints_how_to_run_it(tmp_path: Path) -> None:
+def test_the_setup_command_prints_how_to_run_it_if_it_does_not_run_from_a_wheel(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mailroom_ops.setup", str(tmp_path / "mail")]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (1, "")
@@ -184,7 +184,7 @@ def test_make_new_makes_the_same_files_as_the_wheel_even_if_the_path_has_special
     ],
     ids=["of a new folder", "another version", "no hash", "no lock"],
 )
-def test_an_update_changes_a_folder_only_if_its_requirements_can_be_installed(
+def test_mailroom_update_changes_a_teams_folder_only_if_its_requirements_can_be_installed(
     installed: Environment, later_wheel: Path, tmp_path: Path, change: Callable[[str], str], problem: str
 ) -> None:
     """Packages that are installed already do not hide a problem that a new environment would have."""
@@ -204,7 +204,7 @@ def test_an_update_changes_a_folder_only_if_its_requirements_can_be_installed(
         assert Path("vendor", later_wheel.name) in _files(team)
 
 
-def test_the_commands_of_a_new_folder_that_need_no_account_succeed(
+def test_the_commands_in_a_new_teams_readme_and_workflows_succeed_unless_they_need_a_stage(
     installed: Environment, synthesized_stacks: dict[str, Template]
 ) -> None:
     """Yield the commands of README and workflows. tests/update runs `up` and `down`; tests/pipeline
@@ -222,7 +222,7 @@ def test_the_commands_of_a_new_folder_that_need_no_account_succeed(
         installed.answer(*command)
 
 
-def test_a_channel_is_added_by_few_new_files_and_a_change_of_the_settings() -> None:
+def test_a_team_adds_a_channel_by_a_few_new_files_and_a_change_of_cdk_json() -> None:
     files = {path for path, _ in blocks()}
     assert len(files) + len(["cdk.json"]) <= MOST_FILES
     assert {path.partition("/")[0] for path in files} == {"channels", "tests"}
@@ -292,7 +292,9 @@ def test_the_schema_of_an_added_channel_is_available_to_producers(installed: Env
     assert set(schema["required"]) == {"id", "event_type", "to"}
 
 
-def test_commands_and_pages_include_an_added_channel_by_its_descriptor(facts: dict[str, Any]) -> None:
+def test_commands_and_pages_know_an_added_channel_and_its_properties_from_its_descriptor(
+    facts: dict[str, Any],
+) -> None:
     assert (facts["tab"], facts["example"]["to"]) == ("Telegrams", "123456789")
     assert facts["checks"] == ["secrets"]
     assert facts["not included"] == ""

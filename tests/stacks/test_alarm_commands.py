@@ -69,6 +69,6 @@ def test_each_command_on_the_dashboard_is_a_valid_command(each_stage: Templates)
         "failures --stage dev --since",
     ],
 )
-def test_the_check_of_descriptions_finds_an_invalid_command(wrong: str) -> None:
+def test_the_check_of_alarm_descriptions_finds_an_invalid_command(wrong: str) -> None:
     with pytest.raises(AssertionError):
         parse(next(mentions(f"Next: mailroom {wrong}")))

@@ -35,7 +35,9 @@ def test_the_page_of_an_alarm_says_whether_only_full_stages_have_it() -> None:
         assert (words in page.read_text()) == (page.stem not in MINIMAL), page.name
 
 
-def test_every_queue_has_alarms_for_its_age_and_its_messages_in_flight(each_stage: Templates) -> None:
+def test_every_queue_has_alarms_for_the_age_of_its_oldest_message_and_for_messages_in_flight(
+    each_stage: Templates,
+) -> None:
     own, _ = queues(each_stage)
     assert len(own) >= 7
     assert own <= values_with_alarm(each_stage, "AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName")
@@ -70,7 +72,7 @@ def test_every_reader_of_a_stream_has_alarms_for_lateness_and_for_lost_batches(e
     assert gave_up == dropped == found.keys()
 
 
-def test_every_http_api_has_an_alarm(each_stage: Templates) -> None:
+def test_every_http_api_has_an_alarm_for_server_errors(each_stage: Templates) -> None:
     made = {each["Name"] for of in each_stage.stacks.values() for each in of.all("ApiGatewayV2::Api")}
     assert made
     assert values_with_alarm(each_stage, "AWS/ApiGateway", "5xx", "ApiId") == made
@@ -136,6 +138,7 @@ def test_every_kind_of_alarm_has_its_page(dev: Templates, prod: Templates, whole
 
 def test_every_log_group_in_an_alarms_description_exists(each_stage: Templates) -> None:
     groups = {each["LogGroupName"] for of in each_stage.stacks.values() for each in of.all("Logs::LogGroup")}
+    assert any("logs tail " in each.description for each in alarms(each_stage))
     for each in alarms(each_stage):
         assert set(re.findall(r"logs tail (\S+)", each.description)) <= groups
 

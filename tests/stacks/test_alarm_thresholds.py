@@ -23,7 +23,7 @@ def test_every_alarm_but_the_canarys_rings_at_its_threshold_and_above(whole: Tem
     assert {each["ComparisonOperator"] for each in others} == {AT_LEAST}
 
 
-def test_the_wait_in_a_queue_at_which_its_alarm_rings_is_a_setting() -> None:
+def test_the_setting_waiting_minutes_sets_the_wait_at_which_a_queues_alarm_rings() -> None:
     settings = dev_with("monitoring.waiting_minutes", {"mail": 5, "fax-retry": 2})
     assert (waiting_seconds(settings, "mail"), waiting_seconds(settings, "fax-retry")) == (300, 120)
     assert waiting_seconds(settings, "sms") == 1_020
@@ -93,7 +93,7 @@ def test_the_alarm_of_a_slow_function_evaluates_a_longer_period(
         ("ses-complaint-rate-warning", "ComplaintRate", 0.0008),
     ],
 )
-def test_the_reputation_alarms_and_their_warnings_have_a_threshold_each_for_the_accounts_rate(
+def test_each_reputation_alarm_and_each_warning_has_its_own_threshold_for_the_accounts_rate(
     dev: Templates, name: str, metric: str, rate: float
 ) -> None:
     rings, queries = reputation(dev, name)
@@ -103,7 +103,9 @@ def test_the_reputation_alarms_and_their_warnings_have_a_threshold_each_for_the_
 
 
 @pytest.mark.parametrize("name", ["ses-bounce-rate", "ses-complaint-rate-warning"])
-def test_a_rate_of_fewer_than_a_hundred_mails_a_day_raises_no_alarm(dev: Templates, name: str) -> None:
+def test_bounce_and_complaint_rates_of_under_a_hundred_mails_a_day_do_not_ring_an_alarm(
+    dev: Templates, name: str
+) -> None:
     rings, queries = reputation(dev, name)
     (expression,) = (each["Expression"] for each in rings["Metrics"] if "Expression" in each)
     assert expression == "IF(sent >= 100, rate, 0)"
@@ -119,7 +121,7 @@ def reputation(stage: Templates, name: str) -> tuple[dict[str, Any], dict[str, A
     return rings, {each["Id"]: each["MetricStat"] for each in rings["Metrics"] if "MetricStat" in each}
 
 
-def test_an_endpoint_that_stays_dead_rings_one_alarm_from_its_first_late_try_to_its_last(
+def test_a_webhook_endpoint_that_stays_dead_rings_one_alarm_from_its_first_late_try_to_its_last(
     dev: Templates,
 ) -> None:
     rings = alarm_named(dev, "mailroom-dev-webhooks-failing")
@@ -132,7 +134,9 @@ def test_an_endpoint_that_stays_dead_rings_one_alarm_from_its_first_late_try_to_
     assert longest < looked_at <= 86_400  # CloudWatch looks at a day of short periods, not more
 
 
-def test_an_endpoint_with_the_longest_configured_wait_rings_one_alarm(otherwise: Templates) -> None:
+def test_a_dead_webhook_endpoint_rings_one_alarm_even_with_the_longest_configured_wait(
+    otherwise: Templates,
+) -> None:
     rings = alarm_named(otherwise, "mailroom-dev-webhooks-failing")
     looked_at = rings["EvaluationPeriods"] * rings["Period"]
     assert 39_600 + 3_600 <= looked_at <= 86_400
@@ -184,7 +188,7 @@ def test_an_alarm_rings_if_a_message_of_an_unknown_run_was_put_a_quarter_of_an_h
     assert rings["TreatMissingData"] == "notBreaching"
 
 
-def test_the_thresholds_of_alarms_can_be_set(otherwise: Templates) -> None:
+def test_the_settings_can_change_the_thresholds_of_alarms(otherwise: Templates) -> None:
     names = ("sms-waiting-long", "mail-waiting-long", "concurrency")
     rings = [alarm_named(otherwise, f"mailroom-dev-{name}")["Threshold"] for name in names]
     assert rings == [180, 1_020, 2_400]

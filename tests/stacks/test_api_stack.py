@@ -44,7 +44,9 @@ def routes_of(template: Template) -> dict[str, tuple[str, str]]:
     }
 
 
-def test_message_routes_require_iam_and_links_and_callbacks_are_open(dev: Templates) -> None:
+def test_message_routes_require_iam_signatures_but_links_and_callbacks_are_open_to_everybody(
+    dev: Templates,
+) -> None:
     assert routes_of(dev["api"]) == {
         **dict.fromkeys(MESSAGES | PEOPLE, ("messages-api", "AWS_IAM")),
         **dict.fromkeys({*LINKS, BY_RESEND}, ("unsubscribe", "NONE")),
@@ -135,7 +137,9 @@ def test_the_function_of_the_api_may_neither_call_ses_nor_read_the_secret_of_a_p
     assert not [name for name in secrets if not name.endswith("search-key-??????")]
 
 
-def test_an_api_with_iam_signatures_has_both_routes_for_people_without_scopes(dev: Templates) -> None:
+def test_an_api_with_iam_signatures_has_both_routes_for_people_and_does_not_need_scopes(
+    dev: Templates,
+) -> None:
     assert people_of(dev["api"]) == (dict.fromkeys(PEOPLE), READ | WRITE)
 
 
@@ -149,7 +153,7 @@ def test_a_caller_is_identified_by_a_claim_of_its_token_or_by_its_iam_principal(
     assert json.loads(given["PAYLOAD_PREFIXES"]) == {"shop": "shop/", "trusted": ""}
 
 
-def test_the_api_sends_no_cors_headers_for_other_origins(dev: Templates) -> None:
+def test_the_api_does_not_send_cors_headers_to_other_origins(dev: Templates) -> None:
     assert "CorsConfiguration" not in dev["api"].one("ApiGatewayV2::Api")
 
 
@@ -213,7 +217,7 @@ def test_the_burst_limit_of_each_throttled_route_is_at_least_one_request() -> No
     assert min(each.burst for each in throttles.values()) == 1
 
 
-def test_the_access_log_contains_no_path_query_or_body_and_expires(dev: Templates) -> None:
+def test_the_access_log_of_the_api_expires_and_lacks_paths_queries_and_bodies(dev: Templates) -> None:
     (stage,) = dev["api"].all("ApiGatewayV2::Stage")
     settings = stage["AccessLogSettings"]
     written = json.loads(settings["Format"])
@@ -238,7 +242,9 @@ def test_the_url_that_twilio_signs_equals_the_url_of_the_callbacks_function(dev:
     assert told.endswith(".execute-api.eu-central-1.amazonaws.com/callbacks/twilio")
 
 
-def test_the_domain_of_the_api_is_a_setting(otherwise: Templates) -> None:
+def test_a_domain_in_the_settings_replaces_the_address_of_the_api_in_links_and_callbacks(
+    otherwise: Templates,
+) -> None:
     domain = "https://mail.example.com"
     assert otherwise["api"].output("ApiUrl") == domain
     assert otherwise["api"].environment("mailroom-dev-twilio-callbacks")["PUBLIC_URL"] == domain
@@ -247,7 +253,7 @@ def test_the_domain_of_the_api_is_a_setting(otherwise: Templates) -> None:
     assert channels.environment("mailroom-dev-send-mail")["UNSUBSCRIBE_URL"] == f"{domain}/unsubscribe"
 
 
-def test_the_stop_and_start_words_of_the_stage_are_passed_to_the_functions_that_read_texts(
+def test_the_functions_that_read_sms_replies_get_the_stop_and_start_words_of_the_stage(
     otherwise: Templates, everything: Templates
 ) -> None:
     by_twilio = otherwise["api"].environment("mailroom-dev-twilio-callbacks")
@@ -259,7 +265,7 @@ def test_the_stop_and_start_words_of_the_stage_are_passed_to_the_functions_that_
 
 
 @pytest.mark.parametrize("name", ["everything", "lean"])
-def test_the_routes_of_twilio_stay_without_its_function_and_secret_if_it_is_not_the_provider(
+def test_the_api_keeps_twilios_routes_but_not_its_function_or_secret_if_twilio_is_not_used(
     name: str, request: pytest.FixtureRequest
 ) -> None:
     """API Gateway keeps a route's settings when the route goes, and then refuses each change of its stage."""
@@ -282,7 +288,7 @@ def test_the_lanes_of_every_channel_are_passed_to_the_api(dev: Templates, lean: 
     assert few.keys() == {"mail", "chat", "webhook"}
 
 
-def test_the_retention_of_items_and_of_large_contents_are_settings(
+def test_the_settings_set_how_long_the_api_keeps_mailbox_items_and_large_contents(
     dev: Templates, otherwise: Templates
 ) -> None:
     assert "MAILBOX_TTL_SECONDS" not in dev["api"].environment("mailroom-dev-messages-api")

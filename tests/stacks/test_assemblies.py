@@ -72,7 +72,9 @@ def test_a_second_synth_of_the_same_sources_uses_the_assembly_of_the_first(tree:
 
 
 @pytest.mark.parametrize("changed", sorted(FILES.keys() - {"docs/explanation/design.md"}))
-def test_a_change_of_a_source_a_lock_file_or_a_campaign_is_synthesized(tree: Path, changed: str) -> None:
+def test_a_change_of_a_source_a_lock_file_or_a_campaign_makes_another_assembly(
+    tree: Path, changed: str
+) -> None:
     synth = Synth()
     first = assembly_of_tree(tree, synth)
     with (tree / changed).open("a") as file:
@@ -116,7 +118,7 @@ def test_a_synth_with_changed_settings_makes_another_assembly(
     assert assembly_of_tree(tree, Synth(), other) != assembly_of_tree(tree, Synth())
 
 
-def test_the_context_of_the_cdk_cli_and_other_versions_of_tools_make_another_assembly(
+def test_a_changed_cdk_context_or_tool_version_makes_another_assembly(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = assembly_of_tree(tree, Synth())
@@ -127,7 +129,7 @@ def test_the_context_of_the_cdk_cli_and_other_versions_of_tools_make_another_ass
     assert assembly_of_tree(tree, Synth()) != plain
 
 
-def test_an_assembly_from_sources_that_changed_since_the_process_began_is_not_shared(
+def test_a_process_does_not_share_an_assembly_if_sources_changed_since_it_began(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process may have imported the modules before."""
@@ -147,7 +149,9 @@ def test_an_assembly_that_synth_refuses_is_not_stored(tree: Path) -> None:
     assert not [each for each in (tree / KEPT_IN).iterdir() if each.is_dir()]
 
 
-def test_the_least_recently_used_assembly_is_deleted(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_assembly_replaces_the_least_recently_used_one_if_the_store_is_full(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(assemblies, "KEPT", 2)
     oldest, used, _ = (assembly_of_tree(tree, Synth(), {"stage": name}) for name in ("dev", "prod", "local"))
     assert not oldest.exists()
@@ -156,7 +160,7 @@ def test_the_least_recently_used_assembly_is_deleted(tree: Path, monkeypatch: py
     assert used.exists()
 
 
-def test_fewer_assemblies_with_bundles_than_without_are_stored(
+def test_assemblies_with_bundles_have_a_limit_of_their_own_in_the_store(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def bundled(context: Mapping[str, object], output: str, campaigns: Path) -> None:

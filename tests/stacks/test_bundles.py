@@ -93,7 +93,7 @@ AARCH64 = b"\xb7\0"
 every_handler = pytest.mark.parametrize("handler", HANDLERS)
 
 
-def test_every_handler_has_a_bundle() -> None:
+def test_the_tests_of_bundles_cover_every_handler() -> None:
     assert {*HANDLERS} == {each.stem for each in LAMBDAS.glob("*.py")}
 
 
@@ -194,7 +194,7 @@ def test_a_bundle_is_for_arm_and_python_3_14(built: dict[str, Path], handler: st
     assert {file.read_bytes()[18:20] for file in compiled} == {AARCH64}
 
 
-def test_unused_parts_of_packages_are_left_out(built: dict[str, Path]) -> None:
+def test_a_bundle_leaves_out_unused_parts_of_packages(built: dict[str, Path]) -> None:
     folder = built["send_fax"]
     assert [each.name for each in (folder / "twilio" / "rest").iterdir()] == ["__init__.py"]
     assert [each.name for each in (folder / "phonenumbers" / "shortdata").iterdir()] == ["__init__.py"]
@@ -218,7 +218,9 @@ def test_a_bundle_contains_only_the_templates_of_its_channels_without_examples(
     assert not list(templates.rglob("*.json"))
 
 
-def test_the_mail_sender_s_bundle_stays_small(built: dict[str, Path]) -> None:
+def test_the_bundle_of_the_mail_sender_is_below_its_limits_of_modules_and_bytes(
+    built: dict[str, Path],
+) -> None:
     folder = built["send_mail"]
     modules = [each for each in (folder / "mailroom").rglob("*.py") if each.name != "__init__.py"]
     # Only a machine with the functions' own version of Python writes bytecode.
@@ -232,7 +234,7 @@ def test_the_mail_sender_s_bundle_stays_small(built: dict[str, Path]) -> None:
     assert sizes["sealed"] < 3_600_000  # the smallest library with an encryption: see `Tokens.seal`
 
 
-def test_packages_without_bytecode_are_not_reused_for_bundles_with_it(
+def test_packages_without_bytecode_are_not_reused_for_bundles_with_bytecode(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bundle, "BUNDLES", tmp_path)
@@ -244,7 +246,7 @@ def test_packages_without_bytecode_are_not_reused_for_bundles_with_it(
 
 
 @every_handler
-def test_licences_are_kept_and_bytecode_is_left_out(built: dict[str, Path], handler: str) -> None:
+def test_a_bundle_keeps_licences_and_leaves_out_bytecode(built: dict[str, Path], handler: str) -> None:
     folder = built[handler]
     described = [each for each in folder.iterdir() if each.name.endswith(".dist-info")]
     assert described

@@ -27,7 +27,7 @@ def fingerprint(campaigns: tuple[EnabledCampaign, ...], databases: tuple[str, ..
 @pytest.mark.parametrize(
     "changed", ["campaigns/weekly/campaign.toml", "campaigns/weekly/campaign.py", "campaigns/weekly/more.py"]
 )
-def test_a_bundle_changes_with_its_campaigns(tmp_path: Path, changed: str) -> None:
+def test_the_hash_of_a_bundle_changes_with_each_file_of_its_campaigns(tmp_path: Path, changed: str) -> None:
     folder = put_campaign(tmp_path, module=MODULE)
     before = fingerprint(enabled(folder, "weekly"))
     assert fingerprint(enabled(folder, "weekly")) == before
@@ -39,12 +39,12 @@ def test_a_bundle_changes_with_its_campaigns(tmp_path: Path, changed: str) -> No
     assert fingerprint(enabled(folder, "weekly")) != before
 
 
-def test_a_bundle_changes_with_one_letter_of_a_campaigns_code(tmp_path: Path) -> None:
+def test_the_hash_of_a_bundle_changes_with_one_letter_of_a_campaigns_code(tmp_path: Path) -> None:
     before = fingerprint(enabled(put_campaign(tmp_path, module="A = 1\n"), "weekly"))
     assert fingerprint(enabled(put_campaign(tmp_path, module="B = 1\n"), "weekly")) != before
 
 
-def test_a_bundle_does_not_change_with_a_campaign_that_is_not_enabled(tmp_path: Path) -> None:
+def test_the_hash_of_a_bundle_ignores_a_campaign_that_is_not_enabled(tmp_path: Path) -> None:
     folder = put_campaign(tmp_path, module=MODULE)
     before = fingerprint(enabled(folder, "weekly"))
     put_campaign(tmp_path, "other", module=MODULE)

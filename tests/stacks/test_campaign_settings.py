@@ -155,13 +155,13 @@ def test_synth_accepts_a_topic_if_and_only_if_the_contract_of_messages_accepts_i
         assert enabled(put_campaign(tmp_path, topic=topic), "weekly")
 
 
-def test_a_doubled_percent_sign_is_kept_for_sql(tmp_path: Path) -> None:
+def test_synth_keeps_a_doubled_percent_sign_in_a_campaigns_query(tmp_path: Path) -> None:
     query = "SELECT * FROM users WHERE name LIKE 'a%%' AND created_at < %(scheduled_at)s"
     (weekly,) = enabled(put_campaign(tmp_path, audience__query=query), "weekly")
     assert weekly.chosen.audience.query == query
 
 
-def test_a_long_query_is_shown_by_its_beginning(tmp_path: Path) -> None:
+def test_the_error_about_a_long_query_of_a_campaign_shows_only_its_beginning(tmp_path: Path) -> None:
     query = "SELECT " + "column_of_many, " * 100 + "LIKE 'a%'"
     said = refusal_of_campaigns(put_campaign(tmp_path, audience__query=query), "weekly")
     assert "… has a % that is not part of" in said
@@ -183,7 +183,7 @@ def test_the_error_about_a_campaign_file_that_cannot_be_parsed_names_the_file(
     assert refusal_of_campaigns(folder, "weekly").startswith(f"{FILE}: {said}")
 
 
-def test_a_date_in_the_attributes_is_kept_as_its_text(tmp_path: Path) -> None:
+def test_a_date_in_the_attributes_of_a_campaign_is_kept_as_text(tmp_path: Path) -> None:
     folder = put_campaign(tmp_path)
     with (folder / "weekly" / "campaign.toml").open("a") as file:
         file.write("[attributes]\nfrom_day = 2026-11-18\n")

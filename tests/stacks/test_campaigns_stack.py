@@ -197,7 +197,7 @@ def test_only_lambda_may_create_the_network_interfaces_of_a_function_in_a_vpc(
     assert not [each for each in role_of(weekly, name) if "ec2" in str(each["Action"])]
 
 
-def test_the_written_definitions_are_readable_by_the_functions(tmp_path: Path) -> None:
+def test_the_functions_can_read_the_campaign_definitions_that_synth_writes(tmp_path: Path) -> None:
     campaigns = enabled(of_each_kind(tmp_path), *AUDIENCES)
     file = tmp_path / DEFINITIONS
     file.write_bytes(msgspec.json.encode({each.name: each.definition() for each in campaigns}))
@@ -222,7 +222,7 @@ def test_the_written_definitions_are_readable_by_the_functions(tmp_path: Path) -
     assert read["csv"].module == "campaigns/csv/campaign.py"
 
 
-def test_an_override_of_a_stage_replaces_the_value_of_the_campaigns_file(tmp_path: Path) -> None:
+def test_a_stages_override_replaces_the_value_in_the_campaigns_file(tmp_path: Path) -> None:
     overrides = {"weekly": {"page_size": 50, "audience": {"columns": ["email", "name"]}}}
     (weekly,) = enabled(put_campaign(tmp_path), "weekly", campaigns__overrides=overrides)
     told = weekly.definition()

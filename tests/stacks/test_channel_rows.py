@@ -52,7 +52,9 @@ def test_the_sender_of_a_suppressible_channel_may_read_preferences_but_write_onl
         assert preferences not in policy["dynamodb:UpdateItem"]
 
 
-def test_a_providers_address_from_the_context_ends_with_the_channels_name(chats: dict[str, Any]) -> None:
+def test_the_address_of_a_custom_channels_simulator_ends_with_the_channels_name(
+    chats: dict[str, Any],
+) -> None:
     chats["dev"]["channels"]["chat"]["base_url"] = "providers"
     settings = load(chats, "dev")
     placed = with_providers(settings, "http://127.0.0.1:4711").channels
@@ -86,5 +88,5 @@ def test_the_secret_of_a_channel_under_a_reserved_name_is_refused(event_type: st
     )
 
 
-def test_the_settings_list_exactly_the_channels_for_which_the_channels_stack_has_own_needs() -> None:
+def test_the_settings_module_lists_the_channels_that_have_own_needs_in_the_channels_stack() -> None:
     assert {*WITH_OWN_NEEDS} == NEEDS.keys()

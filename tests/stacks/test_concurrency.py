@@ -131,7 +131,7 @@ def test_the_calculated_concurrency_of_each_function_equals_that_of_the_template
 
 
 @of_each_stage
-def test_an_idle_stage_runs_at_most_three_functions_at_a_time_by_its_rules(
+def test_the_schedules_of_an_idle_stage_start_at_most_three_functions_at_a_time(
     name: str, request: pytest.FixtureRequest
 ) -> None:
     """Show that a stage fits into a new account, which may run 10 functions: a rule that invokes `release`

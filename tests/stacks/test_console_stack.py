@@ -72,7 +72,7 @@ def test_a_stage_with_the_console_deletes_csv_files_after_a_day_and_other_stages
         assert [rule["ExpirationInDays"] for rule in rules if rule.get("Prefix") == "console-csv/"] == days
 
 
-def test_both_routes_of_the_console_invoke_its_function_without_an_authorizer(
+def test_the_routes_of_the_console_accept_every_path_without_an_authorizer(
     stage_with_console: Templates,
 ) -> None:
     routes = stage_with_console["console"].all("ApiGatewayV2::Route")
@@ -121,7 +121,7 @@ def test_a_local_stage_with_the_setting_console_is_refused() -> None:
         variant({"console": CONSOLE}, "local")
 
 
-def test_one_tenant_of_entra_with_app_roles_is_accepted() -> None:
+def test_the_console_accepts_an_issuer_of_one_entra_tenant_with_app_roles() -> None:
     entra = {"issuer": f"{ENTRA}{TENANT}/v2.0", "roles": {"read": ["Desk"]}, "claim": "roles"}
     assert "console" in variant({"console": {**CONSOLE, **entra}}).stacks
 

@@ -81,6 +81,7 @@ def test_the_dashboard_refers_to_each_alarm_in_the_region_and_account_of_the_sta
     any_stage: Templates,
 ) -> None:
     found = [arn for each in widgets(any_stage) for arn in arns(each, whole=True)]
+    assert found
     assert all(arn.startswith("arn:aws:cloudwatch:eu-central-1:111122223333:alarm:") for arn in found)
     assert "Fn::ImportValue" not in json.dumps(any_stage["monitoring"].body)
 
@@ -116,7 +117,7 @@ def _drawn(alarm: Alarm, widget: dict[str, Any]) -> bool:
         (["ses-bounce-rate", "ses-complaint-rate"], "SES: bounces and complaints, % of their alarms"),
     ],
 )
-def test_a_percentage_refers_to_the_threshold_of_the_alarm_on_the_same_metric(
+def test_a_percentage_on_the_dashboard_refers_to_the_threshold_of_the_same_metrics_alarm(
     any_stage: Templates, kinds: list[str], title: str
 ) -> None:
     ringing = [each for each in alarms(any_stage) if any(_is(each, kind) for kind in kinds)]
@@ -156,7 +157,7 @@ def test_the_graph_of_put_to_accepted_shows_p50_and_p99_of_the_normal_lanes(dev:
     assert drawn == set(itertools.product(("send-mail", "send-sms"), ("p50", "p99")))
 
 
-def test_accepted_messages_are_shown_of_each_sender_and_failures_are_searched_by_channel(
+def test_the_dashboard_shows_accepted_messages_by_sender_and_failures_by_channel(
     dev: Templates,
 ) -> None:
     senders = {"send-mail", "send-mail-bulk", "send-sms", "send-fax", "send-webhook"}
@@ -168,7 +169,7 @@ def test_accepted_messages_are_shown_of_each_sender_and_failures_are_searched_by
     ]
 
 
-def test_the_counts_of_retried_misconfigured_unknown_and_resent_tries_are_searched(dev: Templates) -> None:
+def test_the_dashboard_shows_counts_of_retried_misconfigured_unknown_and_resent_tries(dev: Templates) -> None:
     (search,) = (each for each in expressions(dev) if '"Retried"' in each)
     assert re.findall(r'MetricName="(\w+)"', search) == ["Retried", "Misconfigured", "Unknown", "Resent"]
 
@@ -181,7 +182,7 @@ def test_the_graph_of_the_daily_limit_shows_the_sum_of_all_lanes_of_a_channel(de
     assert {"DayUsedUp", "WaitsForDay", "PagesWaitForDay"} <= {name for _, name, _ in metrics_of_graph(day)}
 
 
-def test_mailrooms_metrics_are_searched_in_this_stage_only(any_stage: Templates) -> None:
+def test_the_dashboard_shows_mailrooms_metrics_of_its_own_stage_only(any_stage: Templates) -> None:
     of_stage = [dict(dimensions) for of, _, dimensions in metrics(any_stage) if of == "Mailroom"]
     assert of_stage
     assert {each["stage"] for each in of_stage} == {name_of_stage(any_stage)}
@@ -192,7 +193,7 @@ def test_mailrooms_metrics_are_searched_in_this_stage_only(any_stage: Templates)
         assert re.search(r"\{Mailroom,[a-z,]*stage\}", search)
 
 
-def test_every_shown_metric_is_counted_by_mailroom_or_documented_by_aws(
+def test_every_metric_on_the_dashboard_is_counted_by_mailroom_or_documented_by_aws(
     any_stage: Templates,
 ) -> None:
     source = "".join(file.read_text() for file in (ROOT / "lambdas").rglob("*.py"))

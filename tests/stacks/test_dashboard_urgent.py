@@ -20,7 +20,7 @@ def alarms_in_table(after: str) -> set[str]:
     return {re.sub(r"^(<\w+>|dispatch|outcomes|index-messages)-", "", name) for name in named}
 
 
-def test_the_urgent_alarms_of_the_page_are_those_that_the_dashboard_shows_first() -> None:
+def test_the_table_of_urgent_alarms_on_the_page_lists_those_that_the_dashboard_shows_first() -> None:
     assert alarms_in_table("These alarms page somebody.") == set(URGENT)
 
 
@@ -33,7 +33,7 @@ def test_every_alarm_is_in_exactly_one_of_the_two_tables_of_urgent_and_other_ala
     assert {each.name for each in alarms(whole) if not each.name.endswith((*urgent, *other))} == set()
 
 
-def test_urgent_alarms_are_shown_under_act_now(whole: Templates) -> None:
+def test_the_dashboard_shows_exactly_the_urgent_alarms_under_act_now(whole: Templates) -> None:
     (shown,) = (
         each for each in widgets(whole, "alarm") if each["properties"]["title"] == "Alarms that ring: act now"
     )

@@ -36,7 +36,7 @@ def described(stage: Templates) -> dict[str, Any]:
     return {"Stacks": [*stacks, other, {"StackName": "empty"}]}
 
 
-def test_the_queries_find_the_alarm_of_each_dead_letter_queue(prod: Templates) -> None:
+def test_the_queries_on_the_page_find_the_alarm_of_each_dead_letter_queue(prod: Templates) -> None:
     queries = re.findall(r'"(Stacks\[.*?)"\)?\n', PAGE)
     assert len(queries) == 2
     pairs, arns = (jmespath.search(query, described(prod)) for query in queries)
@@ -54,7 +54,7 @@ def test_alarms_in_the_shell_commands_of_the_docs_exist(prod: Templates) -> None
     assert ":mailroom-prod-alarms" in shell
 
 
-def test_every_kind_of_alarm_is_listed_in_the_table(whole: Templates) -> None:
+def test_the_table_on_the_page_about_dashboards_lists_every_kind_of_alarm(whole: Templates) -> None:
     rows = re.findall(r"^\| (`.*?) \| .*? \|$", PAGE, re.MULTILINE)
     listed = {kind for kinds in rows for kind in re.findall(r"`([a-z0-9-]+)`", kinds)}
     assert {each.name for each in alarms(whole) if not each.name.endswith((*listed, "-warning"))} == set()

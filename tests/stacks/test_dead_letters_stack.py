@@ -6,7 +6,9 @@ import re
 from tests.support.stacks.templates import Templates, text_of
 
 
-def test_every_dead_letter_queue_of_the_stage_is_examined_under_its_short_name(dev: Templates) -> None:
+def test_the_function_dead_letters_examines_each_dead_letter_queue_under_its_short_name(
+    dev: Templates,
+) -> None:
     given = dev["dead-letters"].environment("mailroom-dev-dead-letters")
     looked = json.loads(given["DEAD_LETTER_QUEUES"])
     made = {
@@ -21,7 +23,7 @@ def test_every_dead_letter_queue_of_the_stage_is_examined_under_its_short_name(d
         assert re.search(f":ExportsOutputRef{short}DeadLetters", url)
 
 
-def test_the_dead_letter_queues_of_campaigns_are_examined(whole: Templates) -> None:
+def test_the_function_dead_letters_examines_the_dead_letter_queues_of_campaigns(whole: Templates) -> None:
     given = whole["dead-letters"].environment("mailroom-dev-dead-letters")
     assert {"collect-dlq", "audience-dlq"} < json.loads(given["DEAD_LETTER_QUEUES"]).keys()
     looked_at = whole["dead-letters"].policy("mailroom-dev-dead-letters")["sqs:ReceiveMessage"]
@@ -42,7 +44,7 @@ def test_a_dead_letter_alarm_of_the_stage_starts_the_function_dead_letters_when_
     }
 
 
-def test_the_pattern_matches_only_the_dead_letter_alarms(dev: Templates) -> None:
+def test_the_pattern_of_the_rule_matches_only_the_dead_letter_alarms_of_the_stage(dev: Templates) -> None:
     rule = dev["dead-letters"].one("Events::Rule", Name="mailroom-dev-dead-letters-alarms")
     ((wildcard,),) = (each.values() for each in rule["EventPattern"]["detail"]["alarmName"])
     pattern = re.compile(re.escape(wildcard).replace(r"\*", ".*"))
@@ -53,13 +55,13 @@ def test_the_pattern_matches_only_the_dead_letter_alarms(dev: Templates) -> None
     assert not pattern.fullmatch("mailroom-devil-mail-dlq-not-empty")
 
 
-def test_a_schedule_starts_the_function_every_hour(dev: Templates) -> None:
+def test_a_schedule_starts_the_function_dead_letters_every_hour(dev: Templates) -> None:
     rule = dev["dead-letters"].one("Events::Rule", Name="mailroom-dev-dead-letters-schedule")
     assert rule["ScheduleExpression"] == "rate(1 hour)"
     assert "EventPattern" not in rule
 
 
-def test_both_rules_may_invoke_the_function_that_checks_dead_letters(dev: Templates) -> None:
+def test_the_alarm_rule_and_the_schedule_may_invoke_the_function_dead_letters(dev: Templates) -> None:
     template = dev["dead-letters"]
     for rule in template.all("Events::Rule"):
         (target,) = rule["Targets"]

@@ -135,7 +135,7 @@ def of_stage(name: str, templates: Templates) -> Deployment:
     return Deployment(templates.stacks, place_of(load(STAGES, name), bodies, QUALIFIER))
 
 
-def test_every_action_of_the_cloudformation_handlers_of_a_resource_is_allowed_on_it(
+def test_the_policies_allow_every_action_that_cloudformation_needs_for_each_resource(
     deployment: Deployment,
 ) -> None:
     checked = 0
@@ -149,12 +149,16 @@ def test_every_action_of_the_cloudformation_handlers_of_a_resource_is_allowed_on
     assert checked > 1000
 
 
-def test_every_resource_type_of_the_templates_has_its_actions(deployment: Deployment) -> None:
+def test_the_needed_actions_are_known_for_every_resource_type_of_the_templates(
+    deployment: Deployment,
+) -> None:
     types = {each["Type"] for body in deployment.bodies.values() for each in body["Resources"].values()}
     assert deployment.needed.keys() == types
 
 
-def test_actions_for_the_bootstrap_and_for_passing_roles_are_allowed(deployment: Deployment) -> None:
+def test_the_policies_allow_reading_the_bootstrap_and_passing_the_functions_roles(
+    deployment: Deployment,
+) -> None:
     """Code out of the bootstrap's bucket, its version, and the functions' roles."""
     assets = f"arn:aws:s3:::cdk-{QUALIFIER}-assets-{ACCOUNT}-{REGION}/0123.zip"
     version = f"arn:aws:ssm:{REGION}:{ACCOUNT}:parameter/cdk-bootstrap/{QUALIFIER}/version"
@@ -223,7 +227,7 @@ def test_the_service_linked_role_of_api_gateway_may_be_created(deployment: Deplo
     assert services == ["ops.apigateway.amazonaws.com"]
 
 
-def test_managed_policies_cannot_be_attached_and_the_deployers_roles_not_changed(
+def test_the_policies_prevent_attaching_managed_policies_and_changing_the_deployers_roles(
     deployment: Deployment,
 ) -> None:
     named = {action for each in deployment.statements() for action in each["Action"]}
@@ -233,7 +237,7 @@ def test_managed_policies_cannot_be_attached_and_the_deployers_roles_not_changed
     assert denied["Resource"] == [f"arn:aws:iam::*:role/mailroom-{deployment.place.stage}-deploy*"]
 
 
-def test_keys_and_mappings_without_names_are_restricted_by_conditions(deployment: Deployment) -> None:
+def test_conditions_restrict_the_access_to_keys_and_mappings_which_lack_names(deployment: Deployment) -> None:
     held = {
         action: each.get("Condition", {}) for each in deployment.statements() for action in each["Action"]
     }
@@ -270,7 +274,7 @@ def test_only_the_stages_tags_restrict_the_access_to_keys() -> None:
 
 
 @pytest.mark.parametrize("tags", [{}, {"service": "mailroom", "team": "a"}])
-def test_a_policy_for_keys_without_the_stages_tag_is_refused(tags: dict[str, str]) -> None:
+def test_the_policies_are_refused_if_a_key_lacks_the_tag_stage(tags: dict[str, str]) -> None:
     template = key_with(**tags)
     place = place_of(load(STAGES, "dev"), [template], QUALIFIER)
     with pytest.raises(UnscopedError, match=r"have no tag `stage`; add it to deployment.tags"):
@@ -281,7 +285,9 @@ def test_a_policy_for_keys_without_the_stages_tag_is_refused(tags: dict[str, str
     ("region", "partition"),
     [(REGION, "aws"), ("cn-north-1", "aws-cn"), ("us-gov-west-1", "aws-us-gov"), (None, "aws")],
 )
-def test_the_partition_is_that_of_the_region(region: str | None, partition: str) -> None:
+def test_the_arns_of_the_policies_have_the_partition_of_the_stages_region(
+    region: str | None, partition: str
+) -> None:
     place = place_of(dev_with("deployment", {"region": region}), [], QUALIFIER)
     for each in statements({"AWS::SQS::Queue": ["sqs:CreateQueue"]}, place):
         assert all(arn.startswith(f"arn:{partition}:") for arn in each.resources)
@@ -302,13 +308,13 @@ def test_the_number_and_the_size_of_the_policies_are_within_the_limits_of_iam(de
     assert all(size(policy) <= LIMIT for policy in deployment.policies)
 
 
-def test_a_pinned_account_and_region_are_in_every_arn() -> None:
+def test_a_pinned_account_and_region_restrict_the_arns_of_the_policies() -> None:
     place = Place("qa", account=ACCOUNT, region=REGION, configuration_sets=("mailroom-qa",))
     (allowed, *_) = statements({"AWS::SQS::Queue": ["sqs:CreateQueue"]}, place)
     assert allowed.resources == (f"arn:aws:sqs:{REGION}:{ACCOUNT}:mailroom-qa-*",)
 
 
-def test_a_role_cannot_be_made_or_changed_without_the_boundary_if_there_is_one() -> None:
+def test_a_role_cannot_be_made_or_changed_without_the_boundary_that_the_settings_name() -> None:
     place = Place("qa", boundary="mailroom-boundary")
     needed = {"AWS::IAM::Role": ["iam:CreateRole", "iam:PutRolePolicy", "iam:GetRole"]}
     held = {
@@ -322,12 +328,12 @@ def test_a_role_cannot_be_made_or_changed_without_the_boundary_if_there_is_one()
     assert held["iam:GetRole"] == ()
 
 
-def test_an_action_whose_resources_are_not_restricted_by_a_rule_is_refused() -> None:
+def test_an_action_is_refused_if_a_rule_does_not_restrict_its_resources() -> None:
     with pytest.raises(UnscopedError, match=r"^ec2:CreateVpc: no rule restricts its resources \("):
         statements({"AWS::EC2::VPC": ["ec2:CreateVpc"]}, Place("qa"))
 
 
-def test_a_property_adds_the_actions_that_it_needs() -> None:
+def test_a_property_of_a_resource_adds_the_actions_that_it_needs() -> None:
     def actions(properties: dict[str, object]) -> set[str]:
         template = {"Resources": {"F": {"Type": "AWS::Lambda::Function", "Properties": properties}}}
         return needed_actions([template])["AWS::Lambda::Function"]
@@ -336,7 +342,7 @@ def test_a_property_adds_the_actions_that_it_needs() -> None:
     assert "ec2:DescribeSubnets" in actions({"VpcConfig": {"SubnetIds": ["subnet-1"]}})
 
 
-def test_a_nested_property_adds_the_actions_that_it_needs() -> None:
+def test_a_nested_property_of_a_resource_adds_the_actions_that_it_needs() -> None:
     def passes(target: dict[str, str]) -> bool:
         rule = {"Type": "AWS::Events::Rule", "Properties": {"Targets": [target]}}
         return "iam:PassRole" in needed_actions([{"Resources": {"R": rule}}])["AWS::Events::Rule"]
@@ -346,14 +352,14 @@ def test_a_nested_property_adds_the_actions_that_it_needs() -> None:
 
 
 @pytest.mark.parametrize("row", OPTIONAL, ids="-".join)
-def test_each_exclusion_matches_actions_of_the_handlers(row: tuple[str, ...]) -> None:
+def test_each_exclusion_matches_an_action_of_the_cloudformation_handlers(row: tuple[str, ...]) -> None:
     resource_type, _, *patterns = row
     named = handler_actions(f"AWS::{resource_type}")
     for pattern in patterns:
         assert any(fnmatchcase(action, pattern) for action in named), pattern
 
 
-def test_each_additional_action_exists_and_is_missing_in_the_handlers() -> None:
+def test_each_additional_action_exists_and_is_missing_in_the_cloudformation_handlers() -> None:
     for (resource_type, _), actions in BEYOND.items():
         assert all(exists(action) for action in actions)
         assert not {*actions} & handler_actions(resource_type)
@@ -363,7 +369,7 @@ def run_command(*options: str) -> Result:
     return CliRunner().invoke(cli.app, ["policy", *options])
 
 
-def test_the_command_replaces_the_policies_of_a_stage(
+def test_mailroom_policy_replaces_the_policy_files_of_a_stage(
     tmp_path: Path, prod: Templates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom_ops.deploying.policy.DOT_LOCAL", tmp_path)
@@ -385,7 +391,7 @@ def test_the_policies_are_for_the_bootstrap_that_deploys_the_stage(monkeypatch: 
     assert "cdk-other-assets-" in json.dumps(policies_of("dev", "other"))
 
 
-def test_a_stages_own_qualifier_precedes_the_one_of_the_context_and_the_default() -> None:
+def test_a_stages_own_bootstrap_qualifier_precedes_that_of_the_context_and_the_default() -> None:
     own = dev_with("deploy", {"provider": "github", "subjects": [SUBJECT], "qualifier": "maildev"})
     context = {"@aws-cdk/core:bootstrapQualifier": "ours"}
     assert qualifier_of(own, context) == "maildev"
@@ -393,6 +399,6 @@ def test_a_stages_own_qualifier_precedes_the_one_of_the_context_and_the_default(
     assert qualifier_of(load(STAGES, "dev"), {}) == QUALIFIER
 
 
-def test_an_unknown_stage_is_named_in_a_sentence() -> None:
+def test_mailroom_policy_exits_with_2_and_names_an_unknown_stage() -> None:
     refused = run_command("--stage", "qa")
     assert (refused.exit_code, refused.stderr[:34]) == (2, "stage: 'qa' is unknown; use one of")

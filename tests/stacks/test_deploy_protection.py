@@ -55,12 +55,14 @@ def test_prod_keeps_tables_buckets_and_secrets_if_a_stack_is_deleted(prod: Templ
         assert fate in {("Retain", "Retain"), (UNLESS_ROLLED_BACK, "Retain")}
 
 
-def test_a_failed_first_deployment_leaves_no_bucket_or_secret_with_a_fixed_name(prod: Templates) -> None:
+def test_a_failed_first_deployment_does_not_leave_buckets_or_secrets_with_fixed_names(
+    prod: Templates,
+) -> None:
     found = fates(prod.stacks.values())
     assert found[BUCKET] == found[SECRET] == {(UNLESS_ROLLED_BACK, "Retain")}
 
 
-def test_a_failed_first_deployment_leaves_no_table_unless_tables_are_protected(
+def test_a_failed_first_deployment_leaves_tables_only_if_they_are_protected(
     prod: Templates, otherwise: Templates
 ) -> None:
     # A resource that refuses deletion would leave its stack in ROLLBACK_FAILED.

@@ -55,7 +55,7 @@ def trust(of: dict[str, Any]) -> dict[str, Any]:
     return dict(statement)
 
 
-def test_the_role_trusts_one_audience_and_exact_subjects_for_an_hour() -> None:
+def test_the_deploy_role_trusts_one_audience_and_exact_subjects_for_an_hour() -> None:
     deploy = role(stack_of(GITHUB))
     assert trust(deploy)["Action"] == "sts:AssumeRoleWithWebIdentity"
     assert trust(deploy)["Condition"] == {
@@ -64,7 +64,7 @@ def test_the_role_trusts_one_audience_and_exact_subjects_for_an_hour() -> None:
     assert deploy["MaxSessionDuration"] == 3600
 
 
-def test_a_wildcard_subject_uses_string_like_and_the_audience_string_equals() -> None:
+def test_a_wildcard_in_a_subject_makes_the_trust_policy_use_string_like_for_subjects_only() -> None:
     tags = "repo:acme/mailroom:ref:refs/tags/v*"
     assert trust(role(stack_of({**GITHUB, "subjects": [MAIN, tags]})))["Condition"] == {
         "StringEquals": {f"{HOST}:aud": "sts.amazonaws.com"},
@@ -85,7 +85,7 @@ def test_an_existing_openid_provider_of_the_account_is_used() -> None:
     assert trust(role(stack))["Principal"] == {"Federated": KNOWN}
 
 
-def test_the_role_may_assume_only_two_of_the_bootstraps_roles() -> None:
+def test_the_deploy_role_may_assume_only_two_of_the_bootstraps_roles() -> None:
     """The third role, for look-ups, may read the whole account. CloudFormation's own role can be assumed by
     CloudFormation only."""
     place = "111122223333-eu-central-1"
@@ -97,7 +97,7 @@ def test_the_role_may_assume_only_two_of_the_bootstraps_roles() -> None:
     }
 
 
-def test_a_custom_bootstrap_is_used_by_its_qualifier() -> None:
+def test_the_deploy_role_may_assume_the_roles_of_a_custom_bootstrap_by_its_qualifier() -> None:
     stack = stack_of(GITHUB, **{"@aws-cdk/core:bootstrapQualifier": "mailprod"})
     assert all("role/cdk-mailprod-" in each for each in allowed(role(stack))["sts:AssumeRole"])
 
@@ -148,14 +148,14 @@ def test_the_role_of_readers_may_compare_templates_and_cannot_read_content() -> 
     }
 
 
-def test_the_stack_is_deployed_with_a_persons_own_credentials() -> None:
+def test_the_deploy_stack_is_deployed_with_a_persons_own_credentials() -> None:
     folder = deploy_stack(json.dumps(GITHUB), "{}").folder
     manifest = json.loads((folder / "manifest.json").read_text())
     properties = manifest["artifacts"]["mailroom-dev-deploy"]["properties"]
     assert not {"assumeRoleArn", "cloudFormationExecutionRoleArn", "lookupRole"} & properties.keys()
 
 
-def test_the_arns_of_the_roles_are_outputs() -> None:
+def test_the_outputs_of_the_deploy_stack_contain_the_arns_of_its_roles() -> None:
     stack = stack_of({**GITHUB, "reader_subjects": ["repo:acme/mailroom:pull_request"]})
     assert {"DeployRoleArn", "DeployReaderRoleArn"} <= stack.body["Outputs"].keys()
     assert text_of(stack.body["Outputs"]["DeployRoleArn"]["Value"]).endswith(".Arn>")
@@ -249,7 +249,7 @@ def test_a_subject_with_all_branches_of_gitlab_stops_synth() -> None:
         "https://github.acme.com/_services/token",
     ],
 )
-def test_the_rules_of_a_known_issuer_apply_under_any_provider_name(url: str) -> None:
+def test_the_rules_of_a_known_issuer_apply_to_its_url_under_the_provider_other(url: str) -> None:
     section = {"provider": "other", "url": url, "subjects": ["repo:acme/mailroom:pull_request"]}
     assert "which matches too much; use repo:OWNER/NAME:ref:refs/heads/BRANCH" in refusal_of_setting(
         "deploy", section
@@ -280,7 +280,9 @@ def bounded(folder: Path) -> tuple[Settings, dict[str, Template]]:
     return settings, {stack.stack_name: Template(stack.template) for stack in stacks}
 
 
-def test_every_role_of_the_stage_has_the_boundary_except_those_of_the_deployer(tmp_path: Path) -> None:
+def test_the_roles_of_functions_have_the_permissions_boundary_and_that_of_the_deployer_lacks_it(
+    tmp_path: Path,
+) -> None:
     settings, stacks = bounded(tmp_path)
     held = stacks[settings.name("webhook")].all("IAM::Role")
     assert held

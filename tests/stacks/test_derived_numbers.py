@@ -38,7 +38,7 @@ stages = st.fixed_dictionaries(
 
 @given(stages)
 @settings(max_examples=100, suppress_health_check=[HealthCheck.filter_too_much])
-def test_leases_visibilities_receives_and_batches_follow_their_rules_for_all_accepted_settings(
+def test_leases_visibility_timeouts_receives_and_batches_follow_their_rules_for_valid_settings(
     templates_of_stage: dict[str, Any],
 ) -> None:
     chosen = settings_or_discard(templates_of_stage)
@@ -83,7 +83,7 @@ def test_all_workers_of_all_lanes_together_keep_within_the_channels_rate(
     assert fastest <= rows[0].channel.messages_per_second * (1 + 1e-6)
 
 
-def test_the_numbers_of_stage_dev_are_those_of_the_formulas() -> None:
+def test_the_derived_numbers_of_mail_in_stage_dev_equal_those_of_the_formulas() -> None:
     dev = load(STAGES, "dev")
     mail, bulk, _ = dev.lane_rows()
     # With 256 MB, the slowest mail takes 6.9 s of 15 % of a vCPU, and 15 s for its submit and the recording.

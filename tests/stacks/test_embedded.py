@@ -73,7 +73,7 @@ def test_the_stacks_of_an_embedded_stage_equal_those_of_mailrooms_own_app(
         assert embedded_bodies[name][f"mailroom-{name}-{stack}"] == template.body
 
 
-def test_other_stacks_of_the_app_get_neither_the_stages_tags_nor_its_checks(
+def test_the_apps_other_stacks_get_neither_the_stages_tags_nor_its_checks(
     embedded_bodies: dict[str, Bodies],
 ) -> None:
     resources = embedded_bodies[""]["orders"]["Resources"].values()
@@ -92,7 +92,7 @@ def test_a_function_of_another_stack_may_put_messages_and_payloads_after_grant_p
     assert ":s3:::mailroom-prod-payloads-" in json.dumps(granted[1]["Resource"])
 
 
-def test_ten_lines_of_the_docs_make_a_dashboard_of_dead_letters_times_to_acceptance_and_failures(
+def test_the_example_in_the_docs_makes_a_dashboard_of_a_stage_in_at_most_ten_lines(
     embedded_bodies: dict[str, Bodies], prod: Templates
 ) -> None:
     assert len([line for line in EXAMPLE.splitlines() if line]) <= 10
@@ -129,7 +129,9 @@ def test_stacks_beside_the_stage_import_none_of_its_exports(embedded_bodies: dic
     assert "Fn::ImportValue" not in json.dumps(embedded_bodies[""])
 
 
-def test_names_for_other_stacks_are_in_parameters_of_the_stage(embedded_bodies: dict[str, Bodies]) -> None:
+def test_ssm_parameters_of_a_stage_hold_the_names_that_other_stacks_need(
+    embedded_bodies: dict[str, Bodies],
+) -> None:
     resources = (each for body in embedded_bodies["prod"].values() for each in body["Resources"].values())
     parameters = [each["Properties"]["Name"] for each in resources if each["Type"] == "AWS::SSM::Parameter"]
     short = ("alarm-ended-topic", "alarm-topic", "api-url", "ledger-table", "mailbox-table", "payload-bucket")
@@ -144,7 +146,9 @@ def test_names_for_other_stacks_are_in_parameters_of_the_stage(embedded_bodies: 
     assert ":mailroom-prod-alarms-ended" in json.dumps(told["ALARMS_ENDED"])
 
 
-def test_two_stages_of_two_teams_share_no_name_in_an_account(embedded_bodies: dict[str, Bodies]) -> None:
+def test_the_resources_of_two_stages_in_one_account_do_not_share_a_name(
+    embedded_bodies: dict[str, Bodies],
+) -> None:
     dev, prod = ({*physical_names(embedded_bodies[stage].values())} for stage in ("dev", "prod"))
     assert len(dev) > 100
     assert sorted(dev & prod) == []

@@ -33,13 +33,13 @@ def missing(deployed: Mapping[str, Template], wanted: Mapping[str, Template]) ->
     return needed - {name for each in wanted.values() for name in exports(each)}
 
 
-def test_no_setting_removes_an_export_that_a_deployed_stack_imports(
+def test_a_change_of_settings_does_not_remove_an_export_that_a_deployed_stack_imports(
     dev: Templates, otherwise: Templates
 ) -> None:
     assert not missing(dev.stacks, otherwise.stacks)
 
 
-def test_the_last_campaign_can_be_removed_and_then_the_stack_of_the_campaigns_deleted(
+def test_a_stage_can_remove_its_last_campaign_and_then_its_campaigns_stack(
     whole: Templates, dev: Templates
 ) -> None:
     after = {**dev.stacks, "campaigns": whole["campaigns"]}
@@ -49,5 +49,7 @@ def test_the_last_campaign_can_be_removed_and_then_the_stack_of_the_campaigns_de
     assert not imported & exports(whole["campaigns"])
 
 
-def test_the_apis_exports_do_not_depend_on_its_address(dev: Templates, otherwise: Templates) -> None:
+def test_the_exports_of_the_api_stack_do_not_depend_on_the_domain_of_the_api(
+    dev: Templates, otherwise: Templates
+) -> None:
     assert exports(otherwise["api"]) == exports(dev["api"])

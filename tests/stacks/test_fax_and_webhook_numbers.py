@@ -94,7 +94,7 @@ def test_a_webhook_gets_all_its_tries_within_its_queues_retention(templates_of_s
     assert rules.lease < rules.visibility
 
 
-def test_the_numbers_of_stage_dev_are_those_of_the_formulas() -> None:
+def test_the_derived_numbers_of_fax_and_webhook_in_stage_dev_equal_those_of_the_formulas() -> None:
     dev = load(STAGES, "dev")
     assert dev.fax is not None
     fax = fax_rules(dev.times)

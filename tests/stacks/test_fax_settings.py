@@ -10,7 +10,7 @@ from tests.support.stacks.refusals import REMOVED, STAGES, dev_with, refusal_of_
 
 
 @pytest.mark.parametrize("sender", ["12025550123", "+02025550123", "+1 202 555 0123", "+1202555012345678"])
-def test_a_sender_that_is_no_number_in_e164_is_refused(sender: str) -> None:
+def test_a_fax_sender_that_is_not_a_number_in_e164_is_refused(sender: str) -> None:
     said = refusal_of_setting("fax.senders", ["+12025550123", sender])
     assert said.startswith(f"mailroom.dev.fax.senders.1: {sender!r} should match pattern ")
 
@@ -35,26 +35,26 @@ def test_the_url_of_a_fax_provider_comes_from_its_space_its_base_url_or_its_defa
     assert found.url == url
 
 
-def test_a_stage_may_be_without_a_fax_gateway() -> None:
+def test_the_settings_of_a_stage_without_a_fax_gateway_are_accepted() -> None:
     assert dev_with("fax", None).fax is None
     assert dev_with("fax", REMOVED).fax is None
 
 
-def test_the_simulator_of_the_fax_provider_is_below_the_address_of_the_context() -> None:
+def test_the_url_of_the_fax_simulator_is_below_the_address_in_the_context_key_providers() -> None:
     local = load(STAGES, "local")
     placed = with_providers(local, "http://127.0.0.1:4711").fax
     assert placed is not None
     assert placed.url == "http://127.0.0.1:4711/signalwire"
 
 
-def test_a_stage_with_a_real_provider_keeps_its_address() -> None:
+def test_a_stage_with_real_providers_ignores_the_address_of_simulators() -> None:
     dev = load(STAGES, "dev")
     assert with_providers(dev, "http://127.0.0.1:4711") == dev
     assert with_providers(dev, None) == dev
 
 
 @pytest.mark.parametrize("told", [None, "127.0.0.1:4711", "http://127.0.0.1:4711/", 5])
-def test_a_stage_with_simulators_needs_a_valid_address(told: object) -> None:
+def test_a_stage_with_simulators_is_refused_without_their_valid_address_in_the_context(told: object) -> None:
     with pytest.raises(SettingsError) as refused:
         with_providers(load(STAGES, "local"), told)
     assert str(refused.value) == (

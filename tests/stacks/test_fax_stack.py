@@ -16,13 +16,15 @@ def test_the_fax_queue_keeps_the_order_of_a_line_and_has_high_throughput(dev: Te
     assert queue["ContentBasedDeduplication"] is True
 
 
-def test_a_fifo_queues_dead_letter_queue_is_fifo_and_the_others_are_standard(dev: Templates) -> None:
+def test_the_fax_queue_and_its_dead_letter_queue_are_fifo_and_the_retry_queues_are_standard(
+    dev: Templates,
+) -> None:
     queues = {each["QueueName"]: each for each in dev["fax"].all("SQS::Queue")}
     assert {name for name, each in queues.items() if each.get("FifoQueue")} == set(FIFO)
     assert queues.keys() - FIFO == {"mailroom-dev-fax-retry", "mailroom-dev-fax-retry-dlq"}
 
 
-def test_the_credentials_are_a_placeholder_that_a_deployment_does_not_overwrite(dev: Templates) -> None:
+def test_the_fax_secret_is_a_placeholder_that_a_deployment_does_not_overwrite(dev: Templates) -> None:
     secret = dev["fax"].one("SecretsManager::Secret", Name="mailroom-dev-fax")
     # A change of this would make CloudFormation write over what was put.
     assert secret["GenerateSecretString"] == {

@@ -62,7 +62,7 @@ def test_the_event_destination_of_ses_is_created_after_the_policy_of_the_topic(d
     assert dev["feedback"].body["Resources"][policy]["Type"] == "AWS::SNS::TopicPolicy"
 
 
-def test_only_ses_may_publish_to_the_topic_over_tls_for_the_configuration_set_of_this_account(
+def test_the_feedback_topic_accepts_only_events_of_ses_for_the_stages_configuration_set_over_tls(
     dev: Templates,
 ) -> None:
     said = policy_statements(dev["feedback"], "SNS::TopicPolicy")
@@ -77,13 +77,13 @@ def test_only_ses_may_publish_to_the_topic_over_tls_for_the_configuration_set_of
     }
 
 
-def test_the_topic_is_encrypted_with_the_key_of_the_stage(dev: Templates) -> None:
+def test_the_feedback_topic_is_encrypted_with_the_key_of_the_stage(dev: Templates) -> None:
     topic = dev["feedback"].one("SNS::Topic", TopicName="mailroom-dev-feedback")
     assert text_of(topic["KmsMasterKeyId"]).endswith(":alias/mailroom-dev-events")
     assert not dev["feedback"].all("KMS::Key")
 
 
-def test_the_topic_has_one_subscription_that_keeps_the_envelope(dev: Templates) -> None:
+def test_the_feedback_topic_has_one_subscription_which_keeps_the_envelope_of_sns(dev: Templates) -> None:
     (subscription,) = dev["feedback"].all("SNS::Subscription")
     assert subscription["Protocol"] == "sqs"
     queue = dev["feedback"].body["Resources"][subscription["Endpoint"]["Fn::GetAtt"][0]]["Properties"]
@@ -123,7 +123,9 @@ def test_the_function_feedback_accepts_only_its_topic_and_reads_up_to_a_hundred_
     assert (mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"]) == (100, 2)
 
 
-def test_aws_publishes_events_of_text_and_media_messages_to_the_feedback_topic(everything: Templates) -> None:
+def test_the_sms_service_of_aws_publishes_events_of_all_messages_to_the_feedback_topic(
+    everything: Templates,
+) -> None:
     aws = everything["feedback"]
     made = aws.one("SMSVOICE::ConfigurationSet", ConfigurationSetName="mailroom-dev")
     (destination,) = made["EventDestinations"]

@@ -15,7 +15,7 @@ def statements_of_role(role: dict[str, Any]) -> list[dict[str, Any]]:
     return [each for policy in role["Policies"] for each in policy["PolicyDocument"]["Statement"]]
 
 
-def test_mail_may_be_sent_only_from_the_stages_senders(dev: Templates) -> None:
+def test_mail_may_be_sent_only_from_the_from_addresses_of_the_stage(dev: Templates) -> None:
     sending = [
         each
         for role in dev["channels"].all("IAM::Role")
@@ -38,7 +38,7 @@ def test_a_role_has_no_wildcard_action_bare_wildcard_or_managed_policy(dev: Temp
     assert not any(stack.all("IAM::Policy") for stack in dev.stacks.values())
 
 
-def test_a_function_may_write_only_to_its_own_log(dev: Templates) -> None:
+def test_the_log_permissions_of_a_function_cover_only_its_own_log(dev: Templates) -> None:
     for stack in ("api", "channels", "dead-letters", "fax", "feedback", "routing", "webhook"):
         for function in dev[stack].all("Lambda::Function"):
             name = function["FunctionName"]
@@ -46,7 +46,7 @@ def test_a_function_may_write_only_to_its_own_log(dev: Templates) -> None:
             assert all(dev[stack].policy(name)[action] == {group} for action in LOG)
 
 
-def test_no_function_may_delete_items_objects_or_dead_letters(whole: Templates) -> None:
+def test_a_function_may_not_delete_items_objects_or_dead_letters(whole: Templates) -> None:
     deletions = {"dynamodb:DeleteItem", "dynamodb:PartiQLDelete", "s3:DeleteObject", "sqs:PurgeQueue"}
     for stack in ("api", "campaigns", "channels", "dead-letters", "fax", "feedback", "routing", "webhook"):
         for function in whole[stack].all("Lambda::Function"):
@@ -55,7 +55,7 @@ def test_no_function_may_delete_items_objects_or_dead_letters(whole: Templates) 
             assert not any("DeadLetters" in resource for resource in rights.get("sqs:DeleteMessage", ()))
 
 
-def test_a_grant_of_a_wildcard_action_or_of_a_wildcard_resource_without_a_reason_is_refused() -> None:
+def test_a_grant_with_a_wildcard_action_or_an_unexplained_wildcard_resource_is_refused() -> None:
     with pytest.raises(ValueError, match="must give a reason"):
         Grant(["s3:GetObject"], ["arn:aws:s3:::bucket/*"])
     with pytest.raises(ValueError, match="list the actions"):

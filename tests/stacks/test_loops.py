@@ -68,7 +68,7 @@ SECOND = {
 }
 
 
-def test_a_loop_of_functions_over_a_topic_and_its_queue_is_found() -> None:
+def test_the_check_finds_a_loop_of_functions_through_a_topic_and_its_queue() -> None:
     topic = {
         **function("first", "sns:Publish", {"Ref": "Topic"}),
         "Topic": resource("SNS::Topic", TopicName="topic"),
@@ -83,7 +83,7 @@ def test_a_loop_of_functions_over_a_topic_and_its_queue_is_found() -> None:
     assert looping({**SECOND, **topic}) == set()
 
 
-def test_a_loop_of_functions_over_a_bucket_that_notifies_a_function_is_found() -> None:
+def test_the_check_finds_a_loop_of_functions_through_a_bucket_that_notifies_a_function() -> None:
     notified = {
         "LambdaConfigurations": [{"Event": "s3:ObjectCreated:*", "Function": arn_attribute("second")}]
     }
@@ -95,12 +95,12 @@ def test_a_loop_of_functions_over_a_bucket_that_notifies_a_function_is_found() -
     assert looping({**SECOND, **bucket}) == {frozenset({"first", "second"})}
 
 
-def test_a_loop_of_functions_over_an_invocation_is_found() -> None:
+def test_the_check_finds_a_loop_of_functions_through_a_direct_invocation() -> None:
     invoked = function("first", "lambda:InvokeFunction", arn_attribute("second"))
     assert looping({**SECOND, **invoked}) == {frozenset({"first", "second"})}
 
 
-def test_a_loop_of_functions_over_a_table_is_left_out_because_lambda_does_not_stop_it() -> None:
+def test_the_check_leaves_out_a_loop_through_a_table_because_lambda_does_not_stop_it() -> None:
     table = {
         **function("first", "dynamodb:UpdateItem", arn_attribute("Table")),
         "Table": resource("DynamoDB::Table", TableName="table"),

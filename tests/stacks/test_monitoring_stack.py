@@ -27,7 +27,7 @@ TOPICS = ("mailroom-dev-alarms", "mailroom-dev-alarms-ended")
 
 
 @pytest.mark.parametrize("name", TOPICS)
-def test_a_topic_is_named_by_its_stage_and_encrypted_with_the_key_of_the_stage(
+def test_an_alarm_topic_is_named_by_its_stage_and_encrypted_with_the_stages_key(
     dev: Templates, name: str
 ) -> None:
     topic = dev["monitoring"].one("SNS::Topic", TopicName=name)
@@ -67,12 +67,12 @@ def test_only_cloudwatch_for_alarms_of_the_stage_and_aws_health_may_publish_to_t
 
 
 @pytest.mark.parametrize("name", TOPICS)
-def test_the_topics_refuse_requests_without_tls(dev: Templates, name: str) -> None:
+def test_the_alarm_topics_refuse_requests_without_tls(dev: Templates, name: str) -> None:
     (denied,) = (each for each in policy(dev["monitoring"], name) if each["Effect"] == "Deny")
     assert denied["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
 
 
-def test_the_services_that_publish_may_use_the_key_to_encrypt(dev: Templates) -> None:
+def test_the_services_that_publish_to_topics_may_encrypt_with_the_stages_key(dev: Templates) -> None:
     services = [
         each
         for each in document_statements(dev["monitoring"], "KMS::Key", "KeyPolicy")
@@ -89,7 +89,7 @@ def test_the_services_that_publish_may_use_the_key_to_encrypt(dev: Templates) ->
     assert all({*each["Action"]} == {"kms:GenerateDataKey", "kms:Decrypt"} for each in services)
 
 
-def test_people_are_notified_of_the_beginning_of_an_alarm_and_programs_of_its_end_too(
+def test_people_are_notified_only_of_the_beginning_of_an_alarm_and_programs_also_of_its_end(
     everything: Templates,
 ) -> None:
     template = everything["monitoring"]
@@ -128,7 +128,7 @@ def test_programs_are_notified_of_alarms_only_and_not_of_other_notices(everythin
     assert begun == [{"AlarmName": [{"exists": True}]}]
 
 
-def test_a_queue_that_the_stage_does_not_have_stops_synth() -> None:
+def test_the_setting_waiting_minutes_is_refused_for_a_queue_that_the_stage_does_not_have() -> None:
     with pytest.raises(SettingsError) as refused:
         variant({"monitoring.waiting_minutes": {"mial": 5}})
     assert str(refused.value) == (
@@ -175,7 +175,7 @@ def test_a_stage_of_the_default_monitoring_level_has_only_alarms_of_the_minimal_
     ("which", "watched"),
     [("lean", ["dispatch"]), ("prod", ["dispatch", "index-messages", "outcomes"])],
 )
-def test_an_alarm_about_lost_records_has_a_mapping_whose_events_are_counted(
+def test_alarms_about_lost_records_watch_exactly_the_stream_mappings_that_count_events(
     request: pytest.FixtureRequest, which: str, watched: list[str]
 ) -> None:
     stage: Templates = request.getfixturevalue(which)
@@ -218,7 +218,9 @@ def test_the_dashboard_has_at_most_the_fifty_metrics_of_a_free_dashboard(prod: T
     assert 20 < len(set(re.findall(r'\[\\*"(?:Mailroom|AWS/\w+)\\*",[^\]]*\]', body))) <= 50
 
 
-def test_the_topics_are_deployed_before_the_alarms(dev: Templates) -> None:
+def test_the_monitoring_stack_with_the_topics_is_deployed_before_the_stacks_with_alarms(
+    dev: Templates,
+) -> None:
     manifest = json.loads((dev.folder / "manifest.json").read_text())["artifacts"]
     assert "mailroom-dev-monitoring" in manifest["mailroom-dev-mailbox"]["dependencies"]
     assert not any(

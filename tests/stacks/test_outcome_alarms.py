@@ -61,7 +61,7 @@ def test_a_single_message_that_is_retried_for_an_hour_rings_no_alarm(
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_outage_of_a_provider_rings_an_alarm_within_three_minutes_of_twelve_messages(
+def test_an_alarm_rings_within_three_minutes_if_twelve_messages_fail_in_a_providers_outage(
     whole: Templates, kind: str, seed: int
 ) -> None:
     random, log = Random(seed), MetricLog()
@@ -71,7 +71,7 @@ def test_an_outage_of_a_provider_rings_an_alarm_within_three_minutes_of_twelve_m
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_outage_of_a_provider_rings_an_alarm_for_most_of_an_hour_at_three_messages_a_minute(
+def test_an_outage_rings_an_alarm_for_most_of_an_hour_if_three_messages_a_minute_fail(
     whole: Templates, kind: str
 ) -> None:
     random, log = Random(kind), MetricLog()
@@ -114,7 +114,7 @@ def test_the_alarm_of_a_lane_rings_if_half_of_the_tries_fail_in_two_of_five_minu
     assert expected
 
 
-def test_each_lane_has_an_alarm_of_tries_and_each_channel_one_of_messages_except_webhooks(
+def test_lanes_have_alarms_of_failing_tries_and_channels_of_failing_messages_except_webhooks(
     whole: Templates, dev: Templates
 ) -> None:
     kinds = ("-tries-failing", "-messages-failing")
@@ -175,7 +175,9 @@ def test_the_alarm_of_a_channel_rings_if_a_fifth_of_fifty_messages_of_an_hour_fa
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_the_alarm_of_a_used_up_day_and_its_warning_never_ring_together(whole: Templates, seed: int) -> None:
+def test_the_alarm_of_a_used_up_daily_limit_and_its_warning_never_ring_together(
+    whole: Templates, seed: int
+) -> None:
     random, log = Random(seed), MetricLog()
     log.add("DayUsedUp", HOUR * 60, service="send-mail", stage="dev")
     for minute in range(3 * HOUR):
@@ -194,7 +196,7 @@ def test_the_alarm_of_a_used_up_day_and_its_warning_never_ring_together(whole: T
     assert not urgent & warning
 
 
-def test_the_warning_of_a_used_up_day_rings_for_waiting_bulk_messages_even_without_per_day() -> None:
+def test_the_warning_of_a_used_up_daily_limit_rings_for_waiting_bulk_messages_even_without_per_day() -> None:
     lanes = {"normal": {"share": 0.5}, "bulk": {"share": 0.5}}
     stage, log = variant({"channels.sms.lanes": lanes}), MetricLog()
     log.add("WaitsForDay", 0, 10, service="send-sms-bulk", stage="dev")

@@ -12,7 +12,9 @@ from tests.support.stacks.templates import Template, Templates, text_of
 from tests.support.stacks.variants import BUS
 
 
-def test_outcomes_reads_only_changes_with_callbacks_failures_and_fax_retries(dev: Templates) -> None:
+def test_the_function_outcomes_reads_only_changes_with_callbacks_failures_or_fax_retries(
+    dev: Templates,
+) -> None:
     filters = dev["routing"].mapping("mailroom-dev-outcomes")["FilterCriteria"]["Filters"]
     changes = {"eventName": ["INSERT", "MODIFY"]}
     assert [json.loads(each["Pattern"]) for each in filters] == [
@@ -58,7 +60,7 @@ def put_events(routing: Template) -> list[dict[str, object]]:
     ]
 
 
-def test_a_stage_without_a_bus_has_no_right_to_put_events(dev: Templates) -> None:
+def test_a_stage_without_an_event_bus_may_not_put_events(dev: Templates) -> None:
     assert put_events(dev["routing"]) == []
     assert (
         not {"EVENT_BUS", "EVENT_SOURCE", "CAMPAIGNS"}
@@ -66,7 +68,7 @@ def test_a_stage_without_a_bus_has_no_right_to_put_events(dev: Templates) -> Non
     )
 
 
-def test_outcomes_reads_every_outcome_and_may_put_only_its_own_events_if_there_is_a_bus(
+def test_the_function_outcomes_reads_all_outcomes_and_may_put_only_its_own_events_on_a_bus(
     everything: Templates,
 ) -> None:
     routing = everything["routing"]
@@ -84,14 +86,14 @@ def test_outcomes_reads_every_outcome_and_may_put_only_its_own_events_if_there_i
     }
 
 
-def test_a_bus_may_belong_to_another_account(otherwise: Templates) -> None:
+def test_an_event_bus_may_belong_to_another_account(otherwise: Templates) -> None:
     routing = otherwise["routing"]
     (statement,) = put_events(routing)
     assert statement["Resource"] == BUS
     assert routing.environment("mailroom-dev-outcomes")["EVENT_BUS"] == BUS
 
 
-def test_a_bus_in_another_region_is_refused() -> None:
+def test_an_event_bus_in_another_region_than_the_stage_is_refused() -> None:
     stages = with_settings({"outcomes.event_bus": BUS, "deployment.region": "us-east-1"})
     with pytest.raises(SettingsError) as refused:
         load(stages, "dev")

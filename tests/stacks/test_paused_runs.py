@@ -24,14 +24,14 @@ RUNS = "ExportsOutputFnGetAttRuns"
 @pytest.mark.parametrize(
     ("changes", "stop_at"), [({}, 5), ({"stop_at": 2.5}, 2.5), ({"stop_at": False}, None)]
 )
-def test_the_setting_stop_at_is_five_percent_by_default_and_false_switches_it_off(
+def test_the_setting_stop_at_is_five_percent_by_default_and_false_switches_the_pause_off(
     tmp_path: Path, changes: dict[str, Any], stop_at: float | None
 ) -> None:
     (campaign,) = enabled(put_campaign(tmp_path, **changes), "weekly")
     assert campaign.chosen.stop_at == stop_at
 
 
-def test_the_setting_null_switches_the_automatic_pause_of_campaigns_off(tmp_path: Path) -> None:
+def test_a_stages_override_of_stop_at_by_null_switches_the_automatic_pause_off(tmp_path: Path) -> None:
     (campaign,) = enabled(
         put_campaign(tmp_path), "weekly", campaigns__overrides={"weekly": {"stop_at": None}}
     )

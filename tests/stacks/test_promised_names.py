@@ -11,7 +11,7 @@ A removed or changed line breaks the code of deployers: write it into CHANGELOG.
 Then run: .venv/bin/python -m tests.support.promised_names"""
 
 
-def test_the_names_that_own_code_may_import_have_the_promised_parameters_and_members() -> None:
+def test_names_that_a_teams_code_may_import_have_the_promised_parameters_and_members() -> None:
     changes = unified_diff(
         FILE.read_text().splitlines(), lines_of_names(), "promised", "code", n=0, lineterm=""
     )

@@ -36,13 +36,13 @@ def with_push(recipients: dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     "entry", ["ada@example.com", "example.com", "xn--bcher-kva.example", "+1202", "+16175551234", "a.b-c.dev"]
 )
-def test_addresses_domains_and_the_beginnings_of_numbers_are_accepted(entry: str) -> None:
+def test_the_setting_recipients_accepts_addresses_domains_and_beginnings_of_numbers(entry: str) -> None:
     recipients = dev_with("recipients", {"only": [entry]}).recipients
     assert recipients is not None
     assert recipients.only == (entry,)
 
 
-def test_addresses_and_domains_are_compared_in_lower_case() -> None:
+def test_addresses_and_domains_in_the_setting_recipients_are_kept_in_lower_case() -> None:
     recipients = dev_with("recipients", {"only": ["Ada@Example.COM", "Corp.Example"]}).recipients
     assert recipients is not None
     assert recipients.only == ("ada@example.com", "corp.example")
@@ -56,7 +56,7 @@ def test_addresses_and_domains_are_compared_in_lower_case() -> None:
         *("-a.example", "example.com ", "a b.example", "example..com", "Push:x", "push:a b"),
     ],
 )
-def test_an_invalid_recipient_is_refused_with_the_valid_kinds(entry: str) -> None:
+def test_an_invalid_entry_of_the_setting_recipients_is_refused_with_the_valid_kinds(entry: str) -> None:
     said = f"mailroom.dev.recipients.only.0: {entry!r} is not a recipient; {KINDS}."
     assert refusal_of_setting("recipients", {"only": [entry]}) == said
 
@@ -117,7 +117,7 @@ def test_the_contract_of_a_channel_accepts_each_valid_target_of_a_redirection(
     assert parse(message, CONTRACTS).reached == (targets[channel],)
 
 
-def test_all_senders_but_webhook_get_the_allowed_recipients_and_only_mail_and_sms_the_redirection(
+def test_senders_get_the_allowed_recipients_and_the_redirection_that_their_channel_supports(
     otherwise: Templates,
 ) -> None:
     only = json.dumps(REACHABLE["only"], separators=(",", ":"))

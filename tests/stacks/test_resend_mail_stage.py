@@ -53,7 +53,7 @@ def test_the_dashboards_of_a_stage_with_the_provider_resend_do_not_mention_ses(b
     assert "SES" not in json.dumps(bodies(by_resend))
 
 
-def test_the_simulator_of_the_provider_resend_is_below_the_address_of_the_context() -> None:
+def test_the_url_of_the_simulator_of_resend_is_below_the_address_in_the_context_key_providers() -> None:
     changes = {"mail.provider": "resend", "channels.mail.base_url": "providers"}
     settings = with_providers(load(with_settings(changes), "dev"), "http://127.0.0.1:4711")
     assert settings.channels["mail"].base_url == "http://127.0.0.1:4711/resend"

@@ -64,7 +64,9 @@ def test_each_table_of_a_second_copy_is_exported_once_a_day_to_the_bucket_of_the
     }
 
 
-def test_each_request_is_valid_according_to_the_description_of_the_api(mailbox: Template) -> None:
+def test_each_export_request_of_a_second_copy_is_valid_by_the_description_of_dynamodbs_api(
+    mailbox: Template,
+) -> None:
     """A deployment does not validate the requests that EventBridge Scheduler sends."""
     model = ServiceModel(create_loader().load_service_model("dynamodb", "service-2"))
     shape: Any = model.operation_model("ExportTableToPointInTime").input_shape
@@ -87,7 +89,9 @@ def test_the_role_of_a_second_copy_may_only_export_its_tables_and_put_objects_be
     )
 
 
-def test_the_bucket_policy_on_the_page_lets_the_role_use_its_permissions(mailbox: Template) -> None:
+def test_the_bucket_policy_on_the_page_allows_what_the_role_of_a_second_copy_may_do(
+    mailbox: Template,
+) -> None:
     """Except that the page has another stage, and one pattern for the names of both tables."""
     page = (ROOT / "docs" / "how-to" / "second-copy.md").read_text().replace("-prod-", "-dev-")
     blocks = re.findall(r"^   ```json\n(.*?)^   ```$", page, re.M | re.S)
@@ -101,12 +105,12 @@ def test_the_bucket_policy_on_the_page_lets_the_role_use_its_permissions(mailbox
     assert all(fnmatchcase(objects, writing["Resource"]) for objects in permissions["s3:PutObject"])
 
 
-def test_the_bucket_belongs_to_the_stages_account_by_default() -> None:
+def test_the_bucket_of_a_second_copy_belongs_to_the_stages_account_by_default() -> None:
     mailbox = up_to("mailbox", {"deployment.second_copy": {"bucket": "copies"}})["mailbox"]
     assert {request["S3BucketOwner"] for request in inputs(mailbox).values()} == {"111122223333"}
 
 
-def test_an_alarm_rings_if_an_export_cannot_be_started(everything: Templates) -> None:
+def test_an_alarm_rings_if_an_export_of_a_second_copy_cannot_be_started(everything: Templates) -> None:
     (drops,) = (alarm for alarm in alarms(everything) if alarm.name.endswith("-aws-drops"))
     group = (("ScheduleGroup", "mailroom-dev-second-copy"),)
     assert ("AWS/Scheduler", "TargetErrorCount", group) in drops.metrics()
@@ -128,5 +132,5 @@ def test_a_second_copy_without_point_in_time_recovery_is_refused() -> None:
 
 
 @pytest.mark.parametrize("settings", [{"bucket": "s3://copies"}, {"bucket": "copies", "account": "prod"}])
-def test_an_invalid_bucket_or_account_is_refused(settings: dict[str, str]) -> None:
+def test_an_invalid_bucket_or_account_of_a_second_copy_is_refused(settings: dict[str, str]) -> None:
     assert "should match pattern" in refusal_of_setting("deployment.second_copy", settings)

@@ -23,7 +23,7 @@ from tests.support.stacks.variants import BY_RESEND, LEAN, OTHERWISE, TWO_PROVID
         ("two_providers", TWO_PROVIDERS),
     ],
 )
-def test_the_stacks_of_a_stage_can_be_derived_from_its_settings(
+def test_the_settings_of_a_stage_foretell_exactly_which_stacks_it_has(
     name: str, changes: dict[str, Any], request: pytest.FixtureRequest
 ) -> None:
     templates: Templates = request.getfixturevalue(name)

@@ -256,13 +256,15 @@ def test_every_stage_of_cdk_json_is_accepted(stage: str) -> None:
     assert load(SHIPPED, stage).stage == stage
 
 
-def test_the_app_exits_with_the_sentence_and_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_app_exits_with_a_sentence_and_without_a_traceback_if_a_setting_is_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(sys, "argv", ["app.py", "-c", "stage=qa"])
     with pytest.raises(SystemExit, match="stage: 'qa' is unknown; use one of dev, prod, local, as in"):
         app.main()
 
 
-def test_a_missing_value_of_the_option_context_is_explained(
+def test_a_context_option_without_a_value_is_refused_with_the_valid_form(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["app.py", "-c", "stage"])
@@ -271,7 +273,7 @@ def test_a_missing_value_of_the_option_context_is_explained(
     assert "'stage' has no value; write KEY=VALUE, such as stage=dev" in capsys.readouterr().err
 
 
-def test_the_stages_settings_override_the_local_profile_which_adds_no_section() -> None:
+def test_a_stages_settings_override_its_local_profile_which_does_not_add_sections() -> None:
     changes: dict[str, object] = {
         "profile": "local",
         "fax": None,

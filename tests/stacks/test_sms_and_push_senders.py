@@ -54,7 +54,9 @@ def test_an_sms_sender_for_twilio_has_only_twilios_settings(dev: Templates) -> N
     assert "ExportsOutputRefSuppressions" in told.suppressions_table
 
 
-def test_a_messaging_service_replaces_the_number_of_the_sender(otherwise: Templates) -> None:
+def test_a_messaging_service_of_twilio_replaces_the_from_number_of_the_sms_sender(
+    otherwise: Templates,
+) -> None:
     told = read_environment(otherwise["channels"], "mailroom-dev-send-sms", environment.SmsSender)
     assert (told.messaging_service_sid, told.sms_sender, told.default_region) == (SERVICE, "", "")
 
@@ -130,13 +132,13 @@ def test_the_api_gets_the_names_of_the_applications_of_a_stage_that_sends_pushes
     assert names == [["android", "ios"], [], None]
 
 
-def test_a_push_sender_with_topics_only_cannot_make_endpoints(otherwise: Templates) -> None:
+def test_a_push_sender_of_a_stage_with_topics_only_may_not_create_endpoints(otherwise: Templates) -> None:
     may = beside(otherwise["channels"], "mailroom-dev-send-push")
     assert may["sns:Publish"] == {NEWS}
     assert "sns:CreatePlatformEndpoint" not in may
 
 
-def test_dispatch_routes_pushes_to_their_queue(everything: Templates) -> None:
+def test_the_function_dispatch_has_a_route_for_pushes_to_the_push_queue(everything: Templates) -> None:
     given = everything["routing"].environment("mailroom-dev-dispatch")
     assert "PushQueue" in json.loads(given["ROUTES"])["push"]["normal"]
 

@@ -166,7 +166,7 @@ def test_a_push_application_or_topic_in_another_region_than_the_stage_is_refused
         "shop",
     ],
 )
-def test_an_application_of_another_platform_than_apples_or_firebases_is_refused(arn: str) -> None:
+def test_a_push_application_of_a_platform_other_than_apples_or_firebases_is_refused(arn: str) -> None:
     said = refused_push({"platform_applications": {"shop": arn}})
     assert said.startswith(f"mailroom.dev.push.platform_applications.shop: {arn!r} should match pattern ")
 

@@ -54,7 +54,7 @@ def test_a_finding_of_cdk_nag_makes_synth_fail(tmp_path: Path) -> None:
         checked(app)
 
 
-def test_a_pinned_account_and_region_are_the_stacks_own(otherwise: Templates) -> None:
+def test_the_pinned_account_and_region_of_a_stage_are_those_of_its_stacks(otherwise: Templates) -> None:
     artifacts = json.loads((otherwise.folder / "manifest.json").read_text())["artifacts"].values()
     stacks = [each for each in artifacts if each["type"] == "aws:cloudformation:stack"]
     assert len(stacks) == len(otherwise.stacks)
@@ -74,7 +74,7 @@ def test_the_cdk_clis_choice_of_stage_precedes_that_of_cdk_json() -> None:
     assert ended.stderr == "stage: 'qa' is unknown; use one of dev, prod, local, as in -c stage=dev.\n"
 
 
-def test_a_plain_run_prints_the_stacks_and_sends_warnings_to_standard_error(
+def test_app_py_without_options_prints_the_stacks_and_sends_warnings_to_standard_error(
     templates_of_stage: Callable[[str], Templates],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -99,7 +99,7 @@ def test_a_plain_run_prints_the_stacks_and_sends_warnings_to_standard_error(
     assert "warning: mailroom.prod.deployment: is protected but has no account or region;" in said.err
 
 
-def test_no_metric_has_another_period_than_the_expression_that_uses_it(
+def test_a_metric_has_the_same_period_as_the_expression_that_uses_it(
     templates_of_stage: Callable[[str], Templates],
     whole: Templates,
     everything: Templates,

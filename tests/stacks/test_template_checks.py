@@ -45,7 +45,7 @@ def sentence_of_limit(name: str, example: str = "ada.json") -> str:
 
 
 @pytest.mark.process
-def test_a_template_that_would_crash_its_process_is_reported_and_all_other_templates_are_checked(
+def test_a_template_that_would_crash_its_process_is_reported_and_the_others_are_checked(
     project: Project,
 ) -> None:
     project.write("a", html=WARNED)

@@ -89,7 +89,7 @@ def test_content_outside_of_a_layouts_blocks_is_reported_with_the_number_of_its_
         BEGIN + "{% block body %}{% set x = '{% endblock %}' %}Dear{% endblock %}",
     ],
 )
-def test_a_template_that_extends_a_layout_without_hidden_content_causes_no_warning(
+def test_a_template_does_not_cause_a_warning_if_its_layout_shows_all_of_its_content(
     findings: Findings, shelf_with_layout: Shelf, html: str
 ) -> None:
     shelf_with_layout.put("_parts", html="{% macro b() %}no{% endmacro %}\n{% set z = '%}' %}")

@@ -185,7 +185,7 @@ def test_an_impossible_setting_of_a_second_provider_is_refused(
     assert sentence in str(refusal.value)
 
 
-def test_the_url_in_the_settings_is_that_of_the_second_provider_if_the_first_has_none() -> None:
+def test_the_base_url_of_sms_is_that_of_the_second_provider_if_the_first_does_not_use_one() -> None:
     url = "https://api.dublin.ie1.twilio.com"
     settings = load(with_settings({"sms": {**TWO_PROVIDERS["sms"], "base_url": url}}), "dev")
     assert settings.sms_by("twilio").url == url

@@ -6,14 +6,16 @@ from collections.abc import Callable
 from tests.support.stacks.templates import Templates
 
 
-def test_only_public_https_endpoints_are_allowed(dev: Templates) -> None:
+def test_the_webhook_sender_may_reach_only_public_https_endpoints(dev: Templates) -> None:
     given = dev["webhook"].environment("mailroom-dev-send-webhook")
     assert given["ALLOWED_NETWORKS"] == "[]"
     assert json.loads(given["ALLOWED_SCHEMES"]) == ["https"]
     assert json.loads(given["ALLOWED_PORTS"]) == [443, 8443]
 
 
-def test_the_local_stage_may_send_to_its_own_machine(templates_of_stage: Callable[[str], Templates]) -> None:
+def test_the_webhook_sender_of_the_local_stage_may_reach_its_own_machine(
+    templates_of_stage: Callable[[str], Templates],
+) -> None:
     given = templates_of_stage("local")["webhook"].environment("mailroom-local-send-webhook")
     assert json.loads(given["ALLOWED_NETWORKS"]) == ["127.0.0.0/8"]
     assert json.loads(given["ALLOWED_SCHEMES"]) == ["https", "http"]

@@ -49,14 +49,14 @@ def batch(*changes: dict[str, Any], url: str = QUEUE) -> dict[str, Any]:
         ("SendMessageBatch", batch({"MessageAttributes": {"large": LARGE}}), "BatchRequestTooLong"),
     ],
 )
-def test_a_call_beyond_the_bounds_of_sqs_is_refused(
+def test_the_check_of_calls_refuses_a_call_beyond_the_limits_of_sqs(
     operation: str, parameters: dict[str, Any], code: str
 ) -> None:
     with pytest.raises(BoundBroken, match=code):
         check_call("sqs", operation, parameters)
 
 
-def test_a_call_at_the_bounds_of_sqs_is_accepted() -> None:
+def test_the_check_of_calls_accepts_a_call_at_the_limits_of_sqs() -> None:
     at_most = {"DelaySeconds": 900, "VisibilityTimeout": 43_200, "MessageBody": "x" * (MAX_BYTES // 10)}
     check_call("sqs", "SendMessageBatch", batch(*[at_most] * 10))
 

@@ -40,7 +40,7 @@ def test_a_time_without_an_offset_is_utc() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "now", "2026-02-30", "2026-11-21T25:00:00Z"])
-def test_a_text_that_is_not_a_time_is_refused(text: str) -> None:
+def test_a_string_that_is_not_an_iso_8601_time_is_refused(text: str) -> None:
     with pytest.raises(
         ValueError, match=r"Invalid isoformat|day (is out of|30 must be in) range|hour must be"
     ):

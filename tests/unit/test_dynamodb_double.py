@@ -386,7 +386,9 @@ def test_a_query_reads_in_the_order_of_its_sort_key_page_by_page(
     assert pages == [expected[:3], expected[3:6], expected[6:]]
 
 
-def test_an_index_has_its_own_order_and_only_its_projected_attributes(tables: InMemoryDynamoDB) -> None:
+def test_a_query_of_an_index_returns_items_in_the_order_of_the_index_with_projected_attributes(
+    tables: InMemoryDynamoDB,
+) -> None:
     several(tables)
     request: dict[str, Any] = {
         "IndexName": "days",
@@ -400,7 +402,7 @@ def test_an_index_has_its_own_order_and_only_its_projected_attributes(tables: In
     assert pages[0]["Items"][0].keys() == {"id", "kind", "day", "at", "word"}
 
 
-def test_an_index_is_counted_page_by_page(tables: InMemoryDynamoDB) -> None:
+def test_a_query_counts_the_items_of_an_index_page_by_page(tables: InMemoryDynamoDB) -> None:
     several(tables)
     request: dict[str, Any] = {
         "IndexName": "days",

@@ -128,7 +128,7 @@ def test_the_error_about_invalid_routes_names_their_environment_variable(
         read(DispatchSettings)
 
 
-def test_a_new_variable_has_a_default_until_the_next_release() -> None:
+def test_the_environment_variables_that_functions_require_are_those_listed_for_the_last_release() -> None:
     """Lambda takes a function's code and its variables in two calls, so new code runs for a moment with the
     variables of the last release. The file lists the variables that functions require, and that release:
     after it, only variables that it sets may be added. Before the first release, `release` is null, and every

@@ -82,7 +82,7 @@ def fuzzed(inputs: st.SearchStrategy[Any], tried: Callable[[Any], bool], example
 
 
 @pytest.mark.parametrize("name", PARSERS)
-def test_a_parser_accepts_an_input_or_refuses_it_with_a_sentence(
+def test_a_parser_accepts_a_random_input_or_refuses_it_with_a_short_reason(
     aws: Aws, fuzz_log: Log, record_property: Note, name: str
 ) -> None:
     parser = PARSERS[name]
@@ -105,7 +105,7 @@ def test_a_parser_accepts_an_input_or_refuses_it_with_a_sentence(
 
 
 @pytest.mark.parametrize("name", BATCHES)
-def test_a_bad_record_is_not_lost_and_the_other_records_are_handled(
+def test_a_bad_record_of_a_batch_is_kept_or_returned_and_the_good_records_are_handled(
     aws: Aws, fuzz_log: Log, record_property: Note, name: str
 ) -> None:
     run = BATCHES[name].open(aws)

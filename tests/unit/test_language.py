@@ -44,7 +44,7 @@ def check_checkout(root: Path, code: str, ceilings: str, *arguments: str) -> tup
     return language.main([*arguments], root, file), file.read_text()
 
 
-def test_a_new_package_fails_the_check_at_its_first_violation_of_a_language_rule(
+def test_a_new_package_fails_the_language_check_at_its_first_violation_of_a_rule(
     tmp_path: Path, capsys: Output
 ) -> None:
     assert check_checkout(tmp_path, PLAIN, "") == (0, "")
@@ -52,7 +52,7 @@ def test_a_new_package_fails_the_check_at_its_first_violation_of_a_language_rule
     assert capsys.readouterr().out.startswith(f"{PACKAGE}: headless rose from 0 to 1.")
 
 
-def test_the_check_lists_the_worst_places_first_if_a_package_has_more_violations_than_allowed(
+def test_the_language_check_lists_the_worst_places_of_a_package_with_too_many_violations_first(
     tmp_path: Path, capsys: Output
 ) -> None:
     assert check_checkout(tmp_path, PLAIN + PLACE + HEADLESS, row(1, 1, 2))[0] == 1
@@ -84,14 +84,14 @@ def places_in(root: Path, path: str, text: str) -> list[tuple[str, int, str]]:
     return [(place.package, place.line, place.text) for place in language.read_places(root)]
 
 
-def test_a_name_of_a_test_without_a_subject_is_reported_but_local_names_in_tests_are_not(
+def test_the_language_check_reports_a_test_name_without_a_subject_but_not_local_names_in_tests(
     tmp_path: Path,
 ) -> None:
     code = "def test_it_is_sent():\n    made = 1\n\n\ndef test_a_letter_is_sent():\n    pass\n"
     assert places_in(tmp_path, "tests/unit/test_post.py", code) == [("tests/unit", 1, "it_is_sent")]
 
 
-def test_a_comment_of_a_test_over_several_lines_is_read_as_one_sentence(tmp_path: Path) -> None:
+def test_the_language_check_reads_a_test_comment_of_several_lines_as_one_sentence(tmp_path: Path) -> None:
     lines = (
         "# A letter costs",
         "# what nobody knows.",

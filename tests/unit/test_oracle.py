@@ -27,13 +27,13 @@ def first_difference(other: InMemoryDynamoDB) -> tuple[str, Comparison]:
     return "", comparison
 
 
-def test_the_random_calls_change_messages_by_every_ledger_operation_that_writes_messages() -> None:
+def test_the_random_calls_of_the_oracle_use_every_ledger_operation_that_changes_messages() -> None:
     differs, comparison = first_difference(InMemoryDynamoDB())
     assert not differs
     assert {verb for verb in VERBS if not comparison.changed[verb]} == BESIDE_MESSAGES
 
 
-def test_an_engine_that_ignores_conditions_is_reported_as_different() -> None:
+def test_the_oracle_reports_a_database_double_that_ignores_conditions_as_different() -> None:
     class Unconditional(InMemoryDynamoDB):
         def _make_api_call(self, name: str, request: Mapping[str, Any]) -> dict[str, Any]:
             if name == "UpdateItem":

@@ -149,7 +149,7 @@ def test_a_call_without_a_grant_is_denied() -> None:
     ]
 
 
-def test_a_right_is_unused_if_no_request_needs_it() -> None:
+def test_a_right_of_a_function_is_reported_as_unused_if_no_recorded_request_needs_it() -> None:
     index = f"{LEDGER}/index/*"
     unused = RecordedStage("dynamodb:GetItem", "dynamodb:Query").unused
     assert [str(each) for each in unused] == [f"{F}: {each} on {index}" for each in READ["Action"]]

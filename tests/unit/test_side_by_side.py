@@ -13,7 +13,7 @@ QUOTE = "'"
 
 
 @pytest.mark.parametrize(("failing", "code"), [("'exit 3'", 3), ("'kill -9 $$'", -9)])
-def test_the_run_fails_if_any_of_the_commands_fails_and_names_the_command(
+def test_a_run_of_commands_side_by_side_fails_and_names_a_command_that_failed(
     capsys: pytest.CaptureFixture[str], failing: str, code: int
 ) -> None:
     for arguments in ([failing, "true"], ["true", failing]):
@@ -22,7 +22,7 @@ def test_the_run_fails_if_any_of_the_commands_fails_and_names_the_command(
         assert line == f"{failing.strip(QUOTE)}: failed with exit code {code}"
 
 
-def test_the_run_succeeds_if_all_commands_succeed() -> None:
+def test_a_run_of_commands_side_by_side_succeeds_if_all_commands_succeed() -> None:
     assert side_by_side.main(["true", "true"], SHELL) == 0
 
 

@@ -45,7 +45,7 @@ def test_every_address_in_a_log_line_is_shortened(text: str, expected: str) -> N
     assert masked(text) == expected
 
 
-def test_no_log_line_contains_a_full_address(log: Log) -> None:
+def test_log_lines_do_not_contain_a_full_mail_address(log: Log) -> None:
     logger.info(
         "sent to vincent@example.com",
         extra={"reason": "theo@example.com is blocked", "list": ["jo@x.example"]},
@@ -75,7 +75,7 @@ def test_a_log_line_names_only_the_message_that_is_being_handled(log: Log) -> No
     ]
 
 
-def test_a_log_line_names_the_message_of_a_given_key() -> None:
+def test_the_log_fields_of_a_key_are_its_id_and_event_type() -> None:
     assert about(KEY) == {"id": "m-1", "event_type": "mail"}
 
 
@@ -147,7 +147,7 @@ def test_metrics_are_written_in_parts_that_cloudwatch_accepts(
     assert [*metrics.metric_set] == ["Further"]
 
 
-def test_no_metrics_are_collected_or_written_while_metrics_are_switched_off(
+def test_metrics_are_neither_collected_nor_written_while_they_are_switched_off(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with quiet():

@@ -151,7 +151,7 @@ def test_a_message_of_each_channel_arrives_including_the_teams_own_channel(
     assert all(re.search(rf"\b{channel}\b", inbox) for channel in SENT)
 
 
-def test_a_stage_whose_mails_go_by_resend_passes_its_rehearsal(
+def test_a_stage_with_the_mail_provider_resend_passes_its_rehearsal(
     installed: Environment, team: Path, stage_variables: dict[str, str]
 ) -> None:
     asked = ("mailroom", "rehearse", "--stage", "local", "--json")
@@ -163,7 +163,7 @@ def test_a_stage_whose_mails_go_by_resend_passes_its_rehearsal(
     assert "provider  resend " in said
 
 
-def test_a_campaign_of_the_teams_own_reaches_its_people(
+def test_a_campaign_that_the_team_wrote_reaches_the_people_of_its_audience(
     installed: Environment, team: Path, stage_variables: dict[str, str]
 ) -> None:
     start = ("mailroom", "campaign", "start", "hello", "--run", "one", "--new", "--yes", "--stage", "local")
@@ -195,7 +195,7 @@ def set_setting(team: Path, *path: str, value: Any) -> None:
     file.write_text(json.dumps(settings))
 
 
-def test_a_changed_setting_is_deployed_over_the_running_stage_unless_it_removes_a_queue(
+def test_mailroom_up_deploys_a_changed_setting_over_a_running_stage_unless_it_removes_a_queue(
     installed: Environment, team: Path, stage_variables: dict[str, str]
 ) -> None:
     before = (team / "cdk.json").read_text()

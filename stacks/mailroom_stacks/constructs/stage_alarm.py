@@ -195,8 +195,8 @@ def stage_alarm(
 
 
 def topic_arn(settings: Settings, topic: str) -> str:
-    """Return the ARN of an alarm topic by name. The app creates the stack of the topics after the stacks whose
-    alarms it shows, so these cannot refer to a topic. It is deployed before them."""
+    """Return the ARN of an alarm topic by name. The app creates the stack of the topics after the stacks
+    whose alarms it shows, so these cannot refer to a topic. It is deployed before them."""
     place = settings.deployment
     region, account = place.region or Aws.REGION, place.account or Aws.ACCOUNT_ID
     return f"arn:{Aws.PARTITION}:sns:{region}:{account}:{settings.name(topic)}"

@@ -153,9 +153,7 @@ def test_a_caller_that_signs_its_requests_is_identified_by_its_iam_role_in_any_s
     assert api.post_as(signed_authorizer(arn), item(attachments=[{"ref": OWN}])).status == status
 
 
-def test_the_sender_refuses_a_payload_that_names_an_object_outside_of_the_callers_prefix(
-    api: Api, aws: Aws
-) -> None:
+def test_a_payload_in_s3_may_not_name_an_object_outside_of_the_callers_prefix(api: Api, aws: Aws) -> None:
     """The API does not read the object, which its owner may change until the message is sent."""
     ref = f"s3://{BUCKET}/shop/1.json"
     assert api.post_as(SHOP, item(text=..., payload_ref=ref)).status == 202

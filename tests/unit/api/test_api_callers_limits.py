@@ -147,7 +147,7 @@ def test_an_existing_message_gets_its_usual_response_if_the_daily_limit_is_used_
     assert recipients(aws) == 5
 
 
-def test_only_the_stored_one_of_several_entries_with_one_key_counts_against_the_daily_limit(
+def test_entries_with_one_key_count_against_the_daily_limit_only_by_the_one_that_is_stored(
     api: Api, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second is put if the mailbox does not take the first."""
@@ -280,7 +280,7 @@ def test_a_caller_without_an_entry_in_the_settings_gets_403_for_every_request(
     assert api.get("/messages/m-1", authorizer=by("codes")).json["status"] == "ready"
 
 
-def test_a_caller_with_an_entry_may_read_and_cancel_the_messages_of_another_caller(
+def test_a_caller_in_the_settings_may_read_and_cancel_the_messages_of_another_caller(
     api: Api, aws: Aws
 ) -> None:
     """A stage is the boundary: docs/reference/rights.md."""
@@ -325,7 +325,7 @@ def test_a_mail_with_a_payload_and_without_a_sender_is_stored_with_the_stages_de
     assert aws.item(table=MAILBOX)["from"] == SENDERS[0]
 
 
-def test_a_request_gets_a_retry_after_if_other_requests_always_change_the_daily_count_first(
+def test_a_request_gets_a_retry_after_header_if_other_requests_always_change_the_daily_count_first(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def busy(*_: object, **__: object) -> None:

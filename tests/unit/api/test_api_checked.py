@@ -65,7 +65,9 @@ def test_an_attachment_whose_object_is_missing_is_refused(checked_api: Api, aws:
     assert checked_api.post(mail_of_template(name="Ada", attachments=[{"ref": ref}])).status == 202
 
 
-def test_a_mail_without_content_is_refused_with_the_missing_attributes(checked_api: Api) -> None:
+def test_a_mail_without_content_is_refused_and_the_error_names_the_missing_attributes(
+    checked_api: Api,
+) -> None:
     answer = checked_api.post({"id": "m", "event_type": "mail", "to": "ada@example.com"})
     needed = "set subject and text or html, or use a template"
     problem = f"template: is missing, and so is other content; {needed}: a"
@@ -84,7 +86,7 @@ def test_the_response_contains_send_at_in_utc_only_if_send_at_has_no_offset(
     assert [each.get("send_at") for each in checked_api.post(several).json["messages"]] == [in_utc, None]
 
 
-def test_messages_of_a_list_with_an_unknown_template_or_attribute_are_refused_and_others_are_accepted(
+def test_a_list_of_messages_is_accepted_except_those_with_an_unknown_template_or_attribute(
     checked_api: Api,
 ) -> None:
     entries = [

@@ -29,13 +29,17 @@ def test_the_committed_openapi_file_equals_the_generated_description() -> None:
     assert FILE.read_text() == description(), "run `make schema` and commit the file."
 
 
-def test_each_reference_has_its_component_and_each_component_a_reference(document: Any) -> None:
+def test_each_reference_in_the_openapi_description_has_its_schema_and_each_schema_a_reference(
+    document: Any,
+) -> None:
     components = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
     assert references(document) == components
 
 
 @pytest.mark.parametrize("channel", CONTRACTS)
-def test_a_schema_of_items_is_valid_and_lacks_the_systems_own_attributes(channel: str, document: Any) -> None:
+def test_the_openapi_schema_of_each_channel_is_valid_and_lacks_the_attributes_that_mailroom_sets(
+    channel: str, document: Any
+) -> None:
     own = document["components"]["schemas"][CONTRACTS[channel].__name__]
     Draft202012Validator.check_schema(own)
     assert not {*OURS} & own["properties"].keys()

@@ -46,7 +46,7 @@ def test_a_cold_start_of_the_api_makes_no_call_to_aws(
 
 
 @pytest.mark.process
-def test_the_api_does_not_import_the_packages_of_senders() -> None:
+def test_the_api_does_not_import_the_packages_that_only_senders_need() -> None:
     script = (
         "import sys; import mailroom.api.application; "
         "print({'minijinja', 'twilio', 'requests', 'email_validator'} & {*sys.modules})"

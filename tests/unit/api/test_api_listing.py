@@ -54,7 +54,7 @@ def test_a_persons_messages_are_listed_with_links_to_their_states(
     assert api.get(answer.json["messages"][0]["href"]).json["id"] == "m/1"
 
 
-def test_the_newest_messages_are_listed_in_pages(
+def test_the_api_lists_messages_in_pages_from_the_newest_to_the_oldest(
     api: Api, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
     send_mails(aws, ledger, clock, *(f"m-{at}" for at in range(60)))
@@ -68,7 +68,7 @@ def test_the_newest_messages_are_listed_in_pages(
     )
 
 
-def test_the_list_contains_only_messages_that_match_all_filters(
+def test_the_api_lists_only_messages_that_match_all_filters(
     api: Api, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
     send_mails(aws, ledger, clock, "spring#1#ada", campaign_start=CampaignStart("spring", "1", 1))
@@ -96,7 +96,9 @@ def test_an_invalid_query_parameter_is_refused_and_the_error_names_the_parameter
     assert (answer.status, answer.fields) == (422, [field])
 
 
-def test_the_list_is_not_found_if_the_stage_has_no_search(aws: Aws, clock: FakeClock) -> None:
+def test_a_request_for_the_list_of_messages_gets_404_if_the_stage_has_no_search(
+    aws: Aws, clock: FakeClock
+) -> None:
     answer = Api(clock, search_table="").get("/messages")
     assert (answer.status, answer.json["detail"]) == (
         404,

@@ -20,7 +20,7 @@ def test_a_valid_message_is_stored_in_the_mailbox(api: Api, aws: Aws) -> None:
     assert answer.headers["location"] == answer.json["href"] == "/messages/m-1?event_type=mail"
 
 
-def test_a_repeated_message_gets_the_result_existed(api: Api, aws: Aws) -> None:
+def test_the_response_to_a_repeated_message_has_the_result_existed(api: Api, aws: Aws) -> None:
     api.post(item())
     answer = api.post(item())
     assert (answer.status, answer.json["result"]) == (200, "existed")
@@ -68,7 +68,7 @@ def test_messages_with_one_id_on_two_channels_are_two_messages(api: Api) -> None
         ({"variable": float("1e300")}, "variable"),
     ],
 )
-def test_an_invalid_message_is_refused_with_its_field_and_not_stored(
+def test_an_invalid_message_is_not_stored_and_the_error_names_its_invalid_field(
     api: Api, aws: Aws, changes: dict[str, Any], field: str
 ) -> None:
     answer = api.post(item(**changes))
@@ -77,7 +77,9 @@ def test_an_invalid_message_is_refused_with_its_field_and_not_stored(
     assert aws.dynamodb.scan(TableName=MAILBOX)["Count"] == 0
 
 
-def test_a_large_message_may_not_wait_longer_than_its_content_is_stored(aws: Aws, clock: FakeClock) -> None:
+def test_a_large_message_whose_content_might_expire_before_its_send_at_is_refused(
+    aws: Aws, clock: FakeClock
+) -> None:
     api = Api(clock, payload_ttl_seconds=90 * 86400)
     large = item(text="x" * 500_000, send_at=iso(NOW + 76 * 86400))
     answer = api.post(large)
@@ -121,7 +123,7 @@ def test_a_list_whose_ids_all_belong_to_other_messages_is_a_conflict(api: Api) -
     assert api.post({"messages": [item(text="No")]}).status == 409
 
 
-def test_the_first_of_several_entries_with_one_key_is_stored(api: Api, aws: Aws) -> None:
+def test_the_first_of_several_messages_with_one_id_in_a_list_is_stored(api: Api, aws: Aws) -> None:
     answer = api.post({"messages": [item(text="first"), item(text="second"), item(text="first")]})
     assert [each["result"] for each in answer.json["messages"]] == ["accepted", "conflict", "existed"]
     assert aws.item(table=MAILBOX)["text"] == "first"

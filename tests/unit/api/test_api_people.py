@@ -59,7 +59,7 @@ def states(answer: Answer) -> dict[str, str]:
 # look-ups
 
 
-def test_a_look_up_returns_each_topic_of_the_stage_with_time_and_way_of_the_choice(
+def test_a_look_up_returns_the_persons_choice_for_each_topic_of_the_stage_with_its_time_and_way(
     api: Api, preferences: Preferences
 ) -> None:
     preferences.opt_out(ADA, "offers", "one-click")
@@ -77,7 +77,7 @@ def test_a_look_up_returns_each_topic_of_the_stage_with_time_and_way_of_the_choi
     )
 
 
-def test_an_opt_out_of_a_topic_that_the_settings_lack_is_returned_too(
+def test_a_look_up_returns_an_opt_out_of_a_topic_that_the_settings_lack(
     api: Api, preferences: Preferences
 ) -> None:
     preferences.opt_out(ADA, "old", "page")
@@ -86,7 +86,7 @@ def test_an_opt_out_of_a_topic_that_the_settings_lack_is_returned_too(
     assert states(get_person(api)) == {"news": "in", "offers": "in", "old": "out"}
 
 
-def test_an_opt_in_is_returned_with_its_time_and_way(
+def test_a_look_up_returns_an_opt_in_with_its_time_and_its_way(
     api: Api, preferences: Preferences, clock: FakeClock
 ) -> None:
     preferences.opt_out(ADA, "news", "page")
@@ -143,7 +143,7 @@ def test_look_ups_of_an_unknown_person_and_of_a_person_without_choices_cannot_be
     assert known.headers == unknown.headers
 
 
-def test_a_look_up_makes_three_calls_and_a_change_one_write_for_each_topic_and_one_read(
+def test_a_look_up_takes_three_dynamodb_calls_and_a_change_takes_one_for_each_topic_and_one_more(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     get_person(api)
@@ -156,7 +156,9 @@ def test_a_look_up_makes_three_calls_and_a_change_one_write_for_each_topic_and_o
     assert Counter(calls) == {"UpdateItem": 2, "Query": 1}
 
 
-def test_look_ups_of_a_caller_are_limited_for_a_day_and_changes_are_not(api: Api, clock: FakeClock) -> None:
+def test_look_ups_by_a_caller_are_limited_per_day_and_changes_of_preferences_are_not(
+    api: Api, clock: FakeClock
+) -> None:
     assert [get_person(api).status for _ in range(4)] == [200, 200, 200, 429]
     over = get_person(api, "eve@example.com")
     assert over.json["detail"].startswith("the caller may look up 0 more people today; send it again from")
@@ -217,7 +219,7 @@ def test_an_opt_out_is_stored_with_the_caller_and_a_repetition_changes_nothing(
     assert (row["recipient"], row["by"], row["actor"]) == (ADA, "api", "shop")
 
 
-def test_an_opt_in_ends_the_opt_out_that_it_names_and_stores_the_evidence(
+def test_an_opt_in_ends_the_opt_out_that_it_names_and_is_stored_with_the_evidence_of_consent(
     api: Api, aws: Aws, clock: FakeClock, preferences: Preferences
 ) -> None:
     preferences.opt_out(ADA, "news", "one-click")
@@ -231,7 +233,7 @@ def test_an_opt_in_ends_the_opt_out_that_it_names_and_stores_the_evidence(
 
 
 @pytest.mark.parametrize("at", ["2026-11-21T09:00:00.001Z", "2026-11-21T08:59:59Z", "2999-01-01T00:00:00Z"])
-def test_an_opt_in_that_names_another_time_is_a_conflict_and_leaves_the_opt_out(
+def test_an_opt_in_that_names_a_time_other_than_the_opt_outs_is_a_conflict_and_leaves_the_opt_out(
     api: Api, preferences: Preferences, at: str
 ) -> None:
     preferences.opt_out(ADA, "news", "one-click")
@@ -241,7 +243,7 @@ def test_an_opt_in_that_names_another_time_is_a_conflict_and_leaves_the_opt_out(
     assert preferences.get(ADA, "news") is not None
 
 
-def test_an_opt_in_at_a_wrong_time_gets_the_same_response_with_and_without_an_opt_out(
+def test_an_opt_in_that_names_a_wrong_time_gets_the_same_response_with_and_without_an_opt_out(
     api: Api, preferences: Preferences
 ) -> None:
     preferences.opt_out("eve@example.com", "news", "one-click")
@@ -297,7 +299,7 @@ def test_an_opt_in_does_not_lift_a_suppression_by_a_provider_a_person_or_an_oper
         ({"topics": {"offers": OUT, "news": in_again("yesterday")}}, "topics.news.at"),
     ],
 )
-def test_an_invalid_change_is_refused_with_its_field_and_nothing_is_stored(
+def test_an_invalid_change_of_preferences_is_not_stored_and_the_error_names_its_invalid_field(
     api: Api, aws: Aws, body: Any, field: str
 ) -> None:
     answer = patch_person(api, body)
@@ -305,7 +307,7 @@ def test_an_invalid_change_is_refused_with_its_field_and_nothing_is_stored(
     assert stored_preferences(aws) == []
 
 
-def test_a_body_that_is_not_json_is_refused(api: Api) -> None:
+def test_a_change_of_preferences_whose_body_is_not_json_is_refused(api: Api) -> None:
     url = f"/people?recipient={ADA}"
     assert api.ask(api_event("PATCH", url, "{}", {"Content-Type": "text/plain"})).status == 415
     assert api.ask(api_event("PATCH", url, "[", {"Content-Type": "application/json"})).status == 400

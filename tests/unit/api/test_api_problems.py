@@ -29,7 +29,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, operation: str, error: Exception, f
 
 
 @pytest.mark.parametrize("error", [THROTTLED, OUT_OF_REACH])
-def test_a_message_that_could_not_be_put_gets_a_response_with_a_retry_after(
+def test_the_response_to_a_message_that_cannot_be_put_into_the_mailbox_has_a_retry_after_header(
     api: Api, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     with monkeypatch.context() as patch:
@@ -40,7 +40,7 @@ def test_a_message_that_could_not_be_put_gets_a_response_with_a_retry_after(
     assert api.post(item()).status == 202
 
 
-def test_a_partly_failed_list_names_the_failed_messages_and_may_be_sent_again_whole(
+def test_a_partly_failed_list_may_be_posted_again_and_its_response_names_the_failed_messages(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     messages = {"messages": [item(id=each) for each in "abc"]}
@@ -62,7 +62,7 @@ def test_a_message_whose_content_could_not_be_stored_gets_a_response_with_status
 
 
 @pytest.mark.parametrize("url", ["/messages/m-1", "/messages/m-1?event_type=mail", "/messages?id=m-1"])
-def test_a_request_for_a_state_that_cannot_be_read_gets_a_response_with_a_retry_after(
+def test_the_response_has_a_retry_after_header_if_the_state_of_a_message_cannot_be_read(
     api: Api, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
     for operation in ("GetItem", "Query"):
@@ -124,6 +124,7 @@ def test_every_response_422_names_a_field_and_its_problem(api: Api) -> None:
     answers = [*(api.post(each) for each in bad), api.get("/messages?cursor=7")]
     for answer in answers:
         assert answer.status == 422
+        assert answer.json["errors"]
         for error in answer.json["errors"]:
             assert error["field"]
             assert len(error["problem"].split()) > 2, error

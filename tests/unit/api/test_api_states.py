@@ -15,7 +15,7 @@ from tests.support.unit.waiting import hold, waits_of
 LATER = iso(NOW + 3600)
 
 
-def test_a_message_without_a_ledger_item_is_ready(api: Api, aws: Aws) -> None:
+def test_a_message_without_a_ledger_item_has_the_status_ready(api: Api, aws: Aws) -> None:
     aws.put(MAILBOX, **item(send_at="2026-11-21T11:00:00+01:00"))
     assert api.get("/messages/m-1").json == {
         "id": "m-1",
@@ -27,7 +27,7 @@ def test_a_message_without_a_ledger_item_is_ready(api: Api, aws: Aws) -> None:
     }
 
 
-def test_a_message_whose_ledger_item_may_have_expired_is_forgotten_and_cannot_be_cancelled(
+def test_a_message_whose_ledger_item_may_have_expired_has_the_status_forgotten_and_is_not_cancelled(
     api: Api, aws: Aws
 ) -> None:
     aws.put(MAILBOX, **item(send_at=iso(NOW - 91 * 86_400)))
@@ -116,7 +116,9 @@ def test_several_messages_with_one_id_are_distinguished_by_their_channel(api: Ap
         ("/messages/m-1?event_type=pigeon", "event_type"),
     ],
 )
-def test_an_invalid_id_or_channel_is_refused_with_its_field(api: Api, url: str, field: str) -> None:
+def test_a_request_with_an_invalid_id_or_channel_is_refused_and_the_error_names_the_field(
+    api: Api, url: str, field: str
+) -> None:
     answer = api.get(url)
     assert (answer.status, answer.fields) == (422, [field])
 

@@ -163,7 +163,7 @@ def test_a_value_nested_more_than_32_levels_is_refused_without_a_recursion_error
         ({"B": b"a"}, {"B": Binary(b"a")}, True),
     ],
 )
-def test_two_items_are_equal_only_if_their_values_are_equal_in_whatever_notation(
+def test_two_items_are_equal_exactly_if_their_attributes_have_equal_values_in_any_notation(
     one: Any, other: Any, equal: bool
 ) -> None:
     assert same({"v": one}, {"v": other}) is equal

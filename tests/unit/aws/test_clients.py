@@ -39,7 +39,9 @@ def test_the_dynamodb_client_for_writes_that_must_not_be_repeated_makes_one_try(
 
 
 @pytest.mark.parametrize("make", REPEATABLE)
-def test_clients_for_repeatable_calls_make_at_most_four_tries_with_a_read_timeout(make: Make) -> None:
+def test_clients_for_repeatable_calls_make_at_most_four_tries_of_at_most_ten_seconds_of_reading(
+    make: Make,
+) -> None:
     config = make().meta.config
     assert config.retries["total_max_attempts"] == 4
     assert config.read_timeout <= 10

@@ -146,7 +146,7 @@ def test_after_a_failed_batch_call_to_sqs_each_entry_is_sent_by_a_separate_call(
     assert len(aws.receive()) == 3
 
 
-def test_while_sqs_is_down_sending_returns_the_references_of_all_entries_as_unsent(aws: Aws) -> None:
+def test_a_send_to_sqs_returns_the_references_of_all_entries_as_unsent_while_sqs_is_down(aws: Aws) -> None:
     client = Meddler(aws.sqs, send_message_batch=failing(*[client_error("ServiceUnavailable")] * 99))
     assert send(client, aws.urls["mail"], queue_entries(12)) == {str(number) for number in range(12)}  # type: ignore[arg-type]
 

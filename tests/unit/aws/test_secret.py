@@ -67,7 +67,7 @@ def test_without_a_cached_secret_each_call_reads_secrets_manager_again_and_raise
     assert len(client.asked) == 2
 
 
-def test_reading_a_missing_secret_raises_the_error_of_secrets_manager(clock: FakeClock) -> None:
+def test_a_read_of_a_missing_secret_raises_the_error_of_secrets_manager(clock: FakeClock) -> None:
     client = Secrets()
     client.values.clear()
     with pytest.raises(ResourceNotFoundException):

@@ -26,7 +26,7 @@ def test_a_hundred_items_are_updated_in_one_call(aws: Aws) -> None:
     assert (client.names(), counts_of_items(aws, 100)) == (["transact_write_items"], [1] * 100)
 
 
-def test_no_item_is_updated_if_one_condition_is_false(aws: Aws) -> None:
+def test_items_are_not_updated_together_if_the_condition_of_one_item_is_false(aws: Aws) -> None:
     client: Any = Meddler(aws.dynamodb)
     updates = [update_of("m-0"), update_of("m-1", "attribute_exists(#status)"), update_of("m-2")]
     assert not update_together(client, LEDGER, updates)

@@ -25,6 +25,8 @@ def test_each_message_becomes_visible_after_the_visibility_timeout_set_for_it(aw
         second,
     ]
     assert len(aws.receive()) == 1
+    timeouts = [entry["VisibilityTimeout"] for _, arguments in client.calls for entry in arguments["Entries"]]
+    assert timeouts == [0, 30]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +69,7 @@ def test_a_visibility_timeout_that_cannot_be_set_is_counted_and_does_not_stop_th
     assert counted() == {"VisibilityNotSet": 10 + 1}
 
 
-def test_a_command_continues_even_if_hundreds_of_visibility_timeouts_cannot_be_set(
+def test_a_command_makes_all_its_calls_to_sqs_even_if_hundreds_of_visibility_timeouts_are_refused(
     aws: Aws, monkeypatch: pytest.MonkeyPatch, counted: Counted
 ) -> None:
     monkeypatch.delenv("POWERTOOLS_METRICS_NAMESPACE", raising=False)

@@ -10,7 +10,9 @@ from tests.support import ROOT
 
 @pytest.mark.process
 @pytest.mark.parametrize(("short", "folder"), [("1", ".local/short"), ("", "lab/bench")])
-def test_a_short_run_of_the_bench_does_not_overwrite_the_committed_figures(short: str, folder: str) -> None:
+def test_a_short_run_of_the_bench_has_a_folder_for_its_figures_apart_from_the_committed_figures(
+    short: str, folder: str
+) -> None:
     command = [sys.executable, "-c", "from lab import figures; print(figures('results.json'))"]
     written = subprocess.run(
         command, cwd=ROOT, env={"SHORT": short}, capture_output=True, text=True, check=True

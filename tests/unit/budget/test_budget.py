@@ -35,7 +35,7 @@ def test_bulk_gets_at_most_the_daily_limit_minus_the_reserve(aws: Aws, clock: Fa
 
 
 @pytest.mark.parametrize(("codes", "part"), [(10, PART), (30, PER_DAY - 30)])
-def test_normal_messages_reduce_the_part_of_bulk_only_beyond_the_reserve(
+def test_normal_messages_reduce_the_part_of_bulk_only_if_they_exceed_the_reserve(
     aws: Aws, clock: FakeClock, codes: int, part: int
 ) -> None:
     mails = budget(aws, clock)
@@ -56,7 +56,9 @@ def test_each_channel_has_its_own_budget(aws: Aws, clock: FakeClock) -> None:
     assert granted(texts, 200) == PER_DAY
 
 
-def test_a_grant_counts_until_its_last_possible_mail_is_a_day_old(aws: Aws, clock: FakeClock) -> None:
+def test_a_grant_counts_against_the_budget_until_its_last_possible_mail_is_a_day_old(
+    aws: Aws, clock: FakeClock
+) -> None:
     mails = budget(aws, clock)
     mails.ask(PART)
     sent_at_the_latest = clock.now - clock.now % HOUR + HOUR + LATEST
@@ -102,7 +104,7 @@ def test_a_worker_whose_clock_is_behind_gets_the_remaining_part_of_bulk_by_a_sec
     assert client.names() == ["update_item", "update_item"]  # the grant begins at the present sums
 
 
-def test_a_grant_whose_write_the_sdk_repeats_counts_twice_and_is_granted_once(
+def test_if_the_sdk_repeats_a_write_the_budget_counts_the_grant_twice_and_returns_the_grant_once(
     aws: Aws, clock: FakeClock
 ) -> None:
     budget(aws, clock).count(1)
@@ -113,7 +115,7 @@ def test_a_grant_whose_write_the_sdk_repeats_counts_twice_and_is_granted_once(
 
 @pytest.mark.parametrize("hours", [0, 1])
 @pytest.mark.parametrize("used", [0, 15, 40, 41])
-def test_a_grant_whose_use_was_reported_counts_only_its_used_recipients_in_its_own_hour(
+def test_if_the_use_of_a_grant_was_reported_only_its_used_recipients_count_in_the_grants_hour(
     aws: Aws, clock: FakeClock, used: int, hours: int
 ) -> None:
     mails = budget(aws, clock)
@@ -138,7 +140,7 @@ def test_bulk_gets_its_next_grant_an_hour_after_the_provider_has_reported_a_used
     assert granted(mails, 1) == 1
 
 
-def test_while_messages_wait_a_later_message_gets_no_grant_and_an_earlier_message_gets_its_grant(
+def test_while_messages_wait_for_the_budget_only_a_message_put_before_them_gets_a_grant(
     aws: Aws, clock: FakeClock
 ) -> None:
     mails = budget(aws, clock)
@@ -149,7 +151,7 @@ def test_while_messages_wait_a_later_message_gets_no_grant_and_an_earlier_messag
     assert mails.spent() == (10, 10)
 
 
-def test_a_further_message_that_joins_the_waiting_line_does_not_move_the_line(
+def test_a_further_message_in_the_waiting_line_does_not_change_the_place_from_which_messages_wait(
     aws: Aws, clock: FakeClock
 ) -> None:
     mails = budget(aws, clock)
@@ -213,7 +215,9 @@ def test_the_first_message_that_joins_the_waiting_line_after_its_move_keeps_the_
     assert not mails.close_line(seen)
 
 
-def test_a_corrected_limit_applies_to_the_next_request(aws: Aws, clock: FakeClock) -> None:
+def test_a_corrected_daily_limit_applies_to_the_next_request_to_the_budget(
+    aws: Aws, clock: FakeClock
+) -> None:
     """50,000 was meant, 500 was deployed, and thousands wait in the line by then."""
     wrong = budget(aws, clock, [("0001-01-01", 500)])
     assert granted(wrong, 5_000) == 450
@@ -256,7 +260,7 @@ def test_the_daily_limit_grows_from_date_to_date_while_an_address_is_warmed_up(
     assert granted(budget(aws, clock, warm_up), 1_000) == left
 
 
-def test_a_count_raises_contention_if_other_workers_always_change_the_item_first(
+def test_the_budget_raises_contention_for_a_count_if_other_workers_always_change_its_item_first(
     aws: Aws, clock: FakeClock
 ) -> None:
     def outrun(real: Any, **arguments: Any) -> Any:

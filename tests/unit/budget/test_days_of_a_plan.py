@@ -7,7 +7,7 @@ from mailroom_ops.costs.days import portions
 from tests.support.unit.shared import BUDGETS, Aws, FakeClock
 
 
-def test_the_budget_grants_each_portion_of_a_plan_and_no_more_before_the_next_day(
+def test_the_budget_grants_each_daily_portion_of_a_plan_and_not_more_before_the_next_day(
     aws: Aws, clock: FakeClock
 ) -> None:
     of_day = ([("2026-11-21", 500), ("2026-11-23", 1_000)], 0.1)

@@ -15,7 +15,7 @@ from tests.support.unit.audience import audience_pages, csv, cursor_page, faults
 HEADER = b"id,email,name\n"
 
 
-def test_each_line_is_a_recipient_with_its_columns_as_attributes() -> None:
+def test_each_line_of_a_csv_file_is_a_recipient_with_its_cells_as_attributes() -> None:
     found = recipients_of(csv(b"user,email,name\n7,ann@example.com,Ann\n8,bo@example.com,\n", key="user"))
     assert found == [
         Recipient("7", {"user": "7", "email": "ann@example.com", "name": "Ann"}),
@@ -42,7 +42,9 @@ def test_a_key_column_named_id_or_event_type_does_not_become_an_attribute(column
     ],
 )
 @pytest.mark.parametrize("size", [1, 2, 1000])
-def test_a_file_may_have_any_line_ends_blank_lines_and_a_byte_order_mark(content: bytes, size: int) -> None:
+def test_a_csv_file_may_have_lf_or_cr_lf_line_ends_blank_lines_and_a_byte_order_mark(
+    content: bytes, size: int
+) -> None:
     names = [each.attributes["name"] for each in recipients_of(csv(content), size)]
     assert names == ["Ann", "Bo"]
 
@@ -60,7 +62,9 @@ def test_quoted_cells_may_contain_the_delimiter_quotes_and_line_breaks() -> None
 
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
 @pytest.mark.parametrize("size", [1, 1000])
-def test_the_delimiter_of_the_header_is_used_for_the_file(delimiter: str, size: int) -> None:
+def test_the_delimiter_in_the_header_of_a_csv_file_separates_the_cells_of_all_its_lines(
+    delimiter: str, size: int
+) -> None:
     lines = ("id", '"na,me, or, title"'), ("1", "a,b"), ("2", "c,d")
     found = recipients_of(csv("".join(f"{delimiter.join(line)}\n" for line in lines).encode()), size)
     assert [each.attributes for each in found] == [{"na,me, or, title": "a,b"}, {"na,me, or, title": "c,d"}]
@@ -70,7 +74,9 @@ def test_the_delimiter_of_the_header_is_used_for_the_file(delimiter: str, size: 
     "first", [b"sep=;\r\n", b'"sep=;"\n', b"\xef\xbb\xbfSEP=;\n", b"sep=^\n", b"sep=\t\n"]
 )
 @pytest.mark.parametrize("size", [1, 1000])
-def test_the_delimiter_may_be_named_in_a_first_line_as_excel_writes_it(first: bytes, size: int) -> None:
+def test_the_delimiter_of_a_csv_file_may_be_named_by_a_sep_line_before_the_header(
+    first: bytes, size: int
+) -> None:
     content = first + b"id;name\n1;Ann\n2;\n=;Cy;\n4;D;E\n".replace(b";", first.partition(b"=")[2][:1])
     audience = csv(content)
     assert [each.attributes["name"] for each in recipients_of(audience, size)] == ["Ann", "", "Cy"]
@@ -80,7 +86,7 @@ def test_the_delimiter_may_be_named_in_a_first_line_as_excel_writes_it(first: by
 
 
 @pytest.mark.parametrize("size", [1, 1000])
-def test_a_line_may_have_missing_or_surplus_empty_cells_at_its_end(size: int) -> None:
+def test_a_csv_line_may_lack_cells_at_its_end_or_have_surplus_empty_cells_there(size: int) -> None:
     content = b"id,email,name,town\n1,a@example.com,Ann\n2,b@example.com\n3,c@example.com,,,,\n4\n,,,\n,\n"
     audience = csv(content, columns=["email"])
     found = [
@@ -107,20 +113,20 @@ def test_a_column_becomes_the_attribute_to_which_the_campaign_maps_it(size: int)
     assert faults(audience, size) == [f"line 3, column email: {EMPTY}"]
 
 
-def test_a_missing_mapped_column_stops_the_run() -> None:
+def test_a_run_stops_if_its_audience_lacks_a_column_that_the_campaign_maps() -> None:
     with pytest.raises(Invalid) as fault:
         csv(b"id,First name\n1,Ann\n", first_name="First Name").page(cursor_page())
     assert str(fault.value) == "audience.map: the audience has no column 'First Name'; it has: id, First name"
 
 
 @pytest.mark.parametrize("content", [b"id,name\n", b"id,name", b"id,name\n\n,\n\r\n"])
-def test_a_file_without_an_entry_is_reported_as_a_fault(content: bytes) -> None:
+def test_a_csv_file_that_has_only_a_header_is_reported_as_a_fault(content: bytes) -> None:
     assert faults(csv(content)) == [
         "line 1: is the only line; put each entry on a separate line, which ends with LF or CR LF"
     ]
 
 
-def test_spaces_around_a_key_are_removed() -> None:
+def test_spaces_around_the_key_of_a_recipient_are_removed() -> None:
     (only,) = recipients_of(csv(b"user ,email\n 7\xc2\xa0, ann@example.com\n", key="user"))
     assert only == Recipient("7", {"user": "7", "email": " ann@example.com"})
 
@@ -210,7 +216,7 @@ def test_a_cell_that_begins_like_a_spreadsheet_formula_is_read_as_text(cell: str
         (b"id" * MAX_RECORD_BYTES, "line 1, the header, is longer than 256 KiB; shorten it"),
     ],
 )
-def test_an_invalid_header_stops_the_run(header: bytes, problem: str) -> None:
+def test_a_run_stops_if_the_header_of_its_csv_file_is_invalid(header: bytes, problem: str) -> None:
     with pytest.raises(Invalid) as fault:
         csv(header, columns=["email"]).page(cursor_page())
     assert str(fault.value) == f"audience.columns: {problem}"
@@ -246,6 +252,8 @@ def test_entries_of_several_lines_after_an_unclosed_quote_are_read_whole(size: i
     audience = csv(b'id,name\n1,"Ann\n2,Bo\n3,"two\nlines"\n4,"a\n\nb"\n')
     assert faults(audience, size) == [f"line 2: {STRAY}"]
     assert keys_of(audience, size) == ["2", "3", "4"]
+    names = [each.attributes["name"] for each in recipients_of(audience, size)]
+    assert names == ["Bo", "two\nlines", "a\n\nb"]
 
 
 def test_a_file_with_one_endless_line_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,7 +262,7 @@ def test_a_file_with_one_endless_line_is_refused(monkeypatch: pytest.MonkeyPatch
         keys_of(csv(b"id\n" + b"x" * 2**21))
 
 
-def test_a_page_of_long_lines_ends_before_it_is_full() -> None:
+def test_a_page_of_long_csv_lines_ends_before_it_has_its_full_number_of_recipients() -> None:
     content = b"id,note\n" + b"".join(b"%d,%s\n" % (number, b"x" * 200_000) for number in range(100))
     sizes = [len(found.recipients) for found in audience_pages(csv(content))]
     assert max(sizes) < 45

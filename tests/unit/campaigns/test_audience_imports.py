@@ -30,7 +30,7 @@ print(*{{"psycopg"}} & sys.modules.keys())
     ],
     ids=["without a database", "with one"],
 )
-def test_a_cold_start_loads_psycopg_only_if_there_is_a_database(settings: str, loaded: set[str]) -> None:
+def test_a_cold_start_loads_psycopg_only_if_the_stage_has_a_database(settings: str, loaded: set[str]) -> None:
     command = [sys.executable, "-c", START.format(settings=settings)]
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) == loaded

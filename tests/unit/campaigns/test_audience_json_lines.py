@@ -12,7 +12,7 @@ from tests.support.unit.audience import RUN, TIME, cursor_page, faults, jsonl, k
 
 @pytest.mark.parametrize("begin", [b"", b"\xef\xbb\xbf", b"\n"])
 @pytest.mark.parametrize("size", [1, 2, 1000])
-def test_each_line_is_a_recipient(begin: bytes, size: int) -> None:
+def test_each_line_of_a_json_lines_file_is_a_recipient(begin: bytes, size: int) -> None:
     content = begin + b'{"id": 7, "email": "ann@example.com", "tags": ["a", {"b": 1.5}]}\r\n\n'
     content += '{"id": "b-8", "name": "Bo Ö", "note": null}'.encode()
     assert recipients_of(jsonl(content), size) == [
@@ -21,7 +21,7 @@ def test_each_line_is_a_recipient(begin: bytes, size: int) -> None:
     ]
 
 
-def test_numbers_keep_their_digits_on_the_way_to_compose() -> None:
+def test_numbers_of_a_json_lines_file_keep_their_digits_on_the_way_to_the_function_compose() -> None:
     content = b'{"id": 1, "price": 19.90, "long": 0.12345678901234567890123456789, "far": 1e100}'
     (only,) = recipients_of(jsonl(content))
     assert [str(only.attributes[name]) for name in ("price", "long", "far")] == [
@@ -84,6 +84,7 @@ def test_an_invalid_line_is_reported_as_a_fault_and_the_other_lines_are_collecte
 def test_a_fault_does_not_contain_the_text_of_its_line() -> None:
     audience = jsonl(b'{"id": 2, "email": secret@example.com}\n{"id": 2, "email": "\xffsecret"}\n')
     assert not any("secret" in said for said in faults(audience))
+    assert len(faults(audience)) == 2
 
 
 @pytest.mark.parametrize(

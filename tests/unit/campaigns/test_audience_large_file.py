@@ -74,7 +74,7 @@ def main() -> None:
     sys.stdout.write(f"{tenth} {most_megabytes()}")
 
 
-def test_the_generated_file_of_these_tests_has_the_right_bytes_in_each_range() -> None:
+def test_the_generated_file_of_these_tests_returns_the_right_bytes_of_a_range() -> None:
     content = Generated(12_000)
     whole = HEADER + "".join(map(csv_line, range(12_000))).encode()
     assert content.read(0, len(content)) == whole
@@ -107,7 +107,7 @@ def test_a_page_of_a_thousand_lines_takes_less_than_two_megabytes_of_memory() ->
     assert peak < 2 * 1024 * 1024
 
 
-def test_a_page_needs_one_request_at_any_place_in_the_file() -> None:
+def test_a_page_of_an_audience_takes_one_request_to_s3_at_any_place_in_the_file() -> None:
     content = Generated(LINES)
     bucket = Bucket(content)
     audience = FileAudience(File(LOCATION, "id"), bucket)  # type: ignore[arg-type]

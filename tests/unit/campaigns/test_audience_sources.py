@@ -57,7 +57,7 @@ def test_a_file_in_s3_is_read_completely_with_any_size_of_pages(aws: Aws, size: 
     assert found == [Recipient(str(number), {"email": f"p{number}@example.com"}) for number in range(7)]
 
 
-def test_a_file_without_the_column_that_unless_names_stops_the_run_and_an_empty_cell_does_not(
+def test_a_run_stops_if_the_column_named_by_unless_is_missing_but_not_if_its_cell_is_empty(
     aws: Aws,
 ) -> None:
     unless = Unless("push_id", "push", ("sent",))

@@ -128,7 +128,7 @@ def test_the_reason_of_an_automatic_pause_names_each_limit_that_the_run_exceeded
     assert bad_campaign.run.paused.endswith(f"by the run itself: {figures}")
 
 
-def test_a_run_that_a_person_has_resumed_pauses_itself_again_at_twice_its_share(
+def test_a_resumed_run_pauses_itself_again_if_its_share_of_bounces_has_doubled(
     bad_campaign: Campaign,
 ) -> None:
     shares = []
@@ -143,7 +143,7 @@ def test_a_run_that_a_person_has_resumed_pauses_itself_again_at_twice_its_share(
     assert bad_campaign.run.resumed == "since noon by ada: an old list, known"
 
 
-def test_bounces_that_come_late_during_a_pause_do_not_pause_the_run_again_after_it(
+def test_bounces_that_come_late_during_a_pause_do_not_pause_the_run_again_after_the_pause(
     bad_campaign: Campaign,
 ) -> None:
     bad_campaign.count(delivered=300, bounced=20)
@@ -200,7 +200,9 @@ def test_a_run_that_was_paused_for_bounces_still_pauses_itself_for_complaints(ba
     assert bad_campaign.run.paused.endswith("of 2,000 accepted messages, 0.50% caused complaints")
 
 
-def test_a_later_start_keeps_the_raised_limits_because_it_has_the_same_counts(bad_campaign: Campaign) -> None:
+def test_a_run_that_paused_itself_and_was_started_again_pauses_itself_only_at_a_raised_limit(
+    bad_campaign: Campaign,
+) -> None:
     bad_campaign.count(delivered=300, bounced=30)
     assert bad_campaign.run.paused_by_itself
     bad_campaign.clock.advance(60)

@@ -49,7 +49,7 @@ def count_dry(**changes: Any) -> dict[str, Any]:
     return collector.dry_run({**ASKED, **changes})
 
 
-def test_a_dry_run_counts_each_page_and_returns_samples_and_faults() -> None:
+def test_a_dry_run_counts_the_recipients_of_each_page_and_returns_samples_and_faults() -> None:
     first = count_dry(samples=2)
     assert first == {
         "recipients": 2,

@@ -115,7 +115,7 @@ def test_a_queue_message_without_a_chunk_of_people_is_counted_and_becomes_a_dead
     assert (sqs.waits, counted()) == ({"r-0": 0}, {"ComposeMalformed": 1})
 
 
-def test_a_dry_run_of_both_functions_writes_no_item(
+def test_a_dry_run_of_collect_and_compose_writes_no_item(
     aws: Aws, weekly_campaign: Load, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("QUEUE_URL", aws.urls["collect"])

@@ -71,12 +71,12 @@ def test_a_persons_item_is_a_message_of_the_bulk_lane_with_the_persons_key_in_it
         "ttl",
     ],
 )
-def test_a_column_named_like_an_attribute_of_a_mail_has_no_effect(column: str) -> None:
+def test_an_audience_column_named_like_a_mail_attribute_that_campaigns_set_has_no_effect(column: str) -> None:
     item = item_of_ada(Recipient("17", {**ADA.attributes, column: "eve@example.com"}))
     assert item == item_of_ada()
 
 
-def test_a_name_that_resembles_an_attribute_is_a_variable_as_a_column_and_a_mistake_in_a_module() -> None:
+def test_a_misspelt_attribute_is_a_variable_in_an_audience_and_a_mistake_in_a_modules_result() -> None:
     recipient = structs.replace(ADA, attributes={**ADA.attributes, "timezone": "UTC", "expires": "soon"})
     message = parse(item_of_ada(recipient, sendAt="noon"), CONTRACTS)
     assert (message.audience_columns, message.misspelt()) == (["expires"], {"sendAt": "send_at"})
@@ -86,7 +86,7 @@ def test_an_audiences_column_named_to_may_contain_the_addresses_of_recipients() 
     assert item_of_ada(Recipient("17", {"to": "ada@example.com"}))["to"] == "ada@example.com"
 
 
-def test_an_empty_cell_of_an_attribute_counts_as_missing() -> None:
+def test_an_empty_cell_counts_as_missing_for_an_attribute_but_not_for_a_variable() -> None:
     cells = {"locale": "", "time_zone": "", "city": ""}
     assert item_of_ada(Recipient("17", {**ADA.attributes, **cells})) == {**item_of_ada(), "city": ""}
 
@@ -105,7 +105,7 @@ def test_a_column_named_like_an_attribute_of_another_channel_is_a_variable() -> 
     assert item_of_ada(Recipient("17", {**ADA.attributes, "url": "https://example.com/ada"}))["url"]
 
 
-def test_composed_attributes_override_settings_and_audience_but_not_id_channel_lane_and_topic() -> None:
+def test_attributes_from_compose_override_settings_and_audience_but_not_id_channel_lane_and_topic() -> None:
     item = item_of_ada(
         first_name="Augusta", template="other", id="mine", event_type="sms", lane="normal", topic="none"
     )
@@ -115,7 +115,7 @@ def test_composed_attributes_override_settings_and_audience_but_not_id_channel_l
     }
 
 
-def test_dates_uuids_and_decimals_of_a_module_become_json() -> None:
+def test_dates_uuids_and_decimals_that_a_campaigns_module_returns_become_json_values() -> None:
     item = item_of_ada(since=date(2026, 11, 18), id_=UUID(int=7), price=Decimal("12.50"), few=(1, 2))
     assert (item["since"], item["id_"]) == ("2026-11-18", "00000000-0000-0000-0000-000000000007")
     assert (item["price"], item["few"]) == ("12.50", [1, 2])
@@ -165,7 +165,7 @@ def test_the_queue_message_of_a_schedule_starts_the_run_that_is_named_by_the_sch
     )
 
 
-def test_a_start_from_eventbridges_dead_letters_is_readable() -> None:
+def test_the_start_of_a_run_can_be_read_from_a_dead_letter_of_eventbridge() -> None:
     body = json.dumps({"campaign": "weekly", "scheduled_at": AT})
     wrapped = json.dumps({"QueueUrl": "https://sqs/collect", "MessageBody": body})
     assert collect_body(wrapped) == collect_body(body)
@@ -210,7 +210,7 @@ def test_a_run_name_that_is_not_a_time_is_used_unchanged(name: str) -> None:
     assert canonical(name) == name
 
 
-def test_a_runs_name_is_its_minute_in_utc() -> None:
+def test_the_name_of_a_scheduled_run_is_the_minute_of_its_time_in_utc() -> None:
     assert name_of("2026-03-29T02:30:59.5+02:00") == "2026-03-29T00:30Z"
     assert checked(name_of(AT)) == "2026-11-18T13:00Z"
 
@@ -218,7 +218,7 @@ def test_a_runs_name_is_its_minute_in_utc() -> None:
 PUSHED = structs.replace(WEEKLY, unless=Unless("push_id", "push", ("sent",)))
 
 
-def test_a_column_with_the_id_of_another_message_becomes_a_condition_at_the_runs_time() -> None:
+def test_a_column_with_another_messages_id_becomes_a_condition_that_is_checked_at_the_runs_time() -> None:
     item = item_of_ada(Recipient("17", {**ADA.attributes, "push_id": "push-17", "unless": "x"}), PUSHED)
     assert item["unless"] == {"id": "push-17", "event_type": "push", "status": ["sent"]}
     assert item["send_at"] == AT
@@ -248,7 +248,7 @@ def test_a_row_without_another_messages_id_gets_its_message_without_a_condition(
         (None, AT),
     ],
 )
-def test_a_later_send_at_of_the_campaigns_own_code_is_kept_beside_the_condition(
+def test_a_later_send_at_that_compose_returns_is_kept_although_the_message_has_a_condition(
     send_at: Any, stands: str
 ) -> None:
     person = Recipient("17", {**ADA.attributes, "push_id": 7})

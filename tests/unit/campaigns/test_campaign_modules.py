@@ -42,7 +42,9 @@ def test_a_campaigns_python_file_is_loaded_once_and_both_of_its_functions_are_ca
     assert own.compose(OWN, PEOPLE) == {"1": {"loads": 1, "of": 2}, "2": {"loads": 1, "of": 2}}
 
 
-def test_a_campaign_without_a_file_or_without_compose_composes_no_attributes(tmp_path: Path) -> None:
+def test_a_campaign_without_a_python_file_or_a_function_compose_composes_no_attributes(
+    tmp_path: Path,
+) -> None:
     own = modules(tmp_path, "")
     assert own.compose(OWN, PEOPLE) is None
     assert own.compose(structs.replace(OWN, module=None), PEOPLE) is None
@@ -84,7 +86,7 @@ def test_a_result_of_compose_that_is_not_a_mapping_by_the_keys_of_the_recipients
         own.compose(OWN, PEOPLE)
 
 
-def test_an_error_in_a_campaigns_file_is_raised_each_time(tmp_path: Path) -> None:
+def test_an_error_in_a_campaigns_python_file_is_raised_at_each_call(tmp_path: Path) -> None:
     own = modules(tmp_path, "raise ZeroDivisionError")
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
@@ -97,7 +99,7 @@ def test_a_database_connection_of_a_module_is_refused_if_the_stage_has_no_databa
             asked.connection("app")
 
 
-def test_a_bundles_definitions_are_read_with_their_audiences(tmp_path: Path) -> None:
+def test_the_definitions_of_campaigns_in_a_bundle_are_read_with_their_audiences(tmp_path: Path) -> None:
     path = tmp_path / "campaigns.json"
     path.write_text(
         '{"a": {"name": "a", "channel": "sms", "attributes": {"text": "hi"}, "audience":'

@@ -63,6 +63,6 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_ledger_item_of_a_message_decides_what_a_later_start_does_with_it(case: str) -> None:
+def test_a_later_start_of_a_run_treats_each_message_according_to_its_ledger_item(case: str) -> None:
     item, step = CASES[case]
     assert _next_step(item, START) == step

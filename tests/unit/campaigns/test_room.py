@@ -21,24 +21,26 @@ def fill_queue(aws: Aws, queue: str, many: int) -> None:
         aws.sqs.send_message(QueueUrl=aws.urls[queue], MessageBody="{}")
 
 
-def test_a_page_that_fits_into_the_daily_limit_is_sent_now(room: PageRoom) -> None:
+def test_a_page_of_recipients_that_fits_into_the_daily_limit_is_sent_at_once(room: PageRoom) -> None:
     room.budget.ask(50)
     assert room.again(PAGE, NOW) is None
 
 
-def test_a_page_is_sent_now_if_the_daily_limit_has_room_for_some_of_its_recipients(room: PageRoom) -> None:
+def test_a_page_of_recipients_is_sent_at_once_if_the_daily_limit_has_room_for_some_of_them(
+    room: PageRoom,
+) -> None:
     room.budget.ask(89)
     assert room.again(PAGE, NOW) is None
 
 
-def test_a_page_waits_until_the_daily_limit_has_room_again(room: PageRoom) -> None:
+def test_a_page_of_recipients_waits_until_the_daily_limit_has_room_again(room: PageRoom) -> None:
     room.budget.ask(90)
     again = room.again(PAGE, NOW)
     assert again == room.budget.room().again
     assert NOW + 86_400 < again < NOW + 91_000
 
 
-def test_a_page_waits_while_other_messages_wait_for_the_daily_limit(room: PageRoom) -> None:
+def test_a_page_of_recipients_waits_while_other_messages_wait_for_the_daily_limit(room: PageRoom) -> None:
     room.budget.join(NOW)
     assert room.again(PAGE, NOW) == NOW + LOOK_AGAIN_SECONDS
     assert room.budget.close_line(1)

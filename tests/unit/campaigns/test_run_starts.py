@@ -13,13 +13,13 @@ from tests.support.unit.shared import NOW, NOW_MS, RUNS, Aws, FakeClock
 RUN = ("weekly", "r")
 
 
-def test_the_number_of_a_start_is_its_time(runs: Runs, clock: FakeClock) -> None:
+def test_the_number_of_a_runs_start_is_the_time_of_the_start(runs: Runs, clock: FakeClock) -> None:
     assert start_run(runs).valid_from == NOW_MS
     clock.advance(60)
     assert start_run(runs, start="again").valid_from == NOW_MS + 60_000
 
 
-def test_each_start_and_stop_raises_the_number_even_if_the_clock_is_behind(
+def test_each_start_and_stop_raises_the_start_number_of_a_run_even_if_the_clock_is_behind(
     runs: Runs, clock: FakeClock
 ) -> None:
     numbers = [start_run(runs).valid_from]
@@ -31,7 +31,9 @@ def test_each_start_and_stop_raises_the_number_even_if_the_clock_is_behind(
     assert numbers == [NOW_MS, NOW_MS + 1, NOW_MS + 2, NOW_MS + 3]
 
 
-def test_a_start_that_was_recorded_before_does_not_raise_the_number(runs: Runs, clock: FakeClock) -> None:
+def test_a_start_of_a_run_that_was_recorded_already_does_not_raise_the_start_number(
+    runs: Runs, clock: FakeClock
+) -> None:
     for behind in (0, 60, -3600):
         runs.begin(*RUN, "start", AT)
         clock.advance(behind)
@@ -39,7 +41,7 @@ def test_a_start_that_was_recorded_before_does_not_raise_the_number(runs: Runs, 
         assert read_run(runs).valid_from == NOW_MS
 
 
-def test_a_start_adds_the_counts_of_the_start_before_it_to_those_of_the_earlier_starts_once(
+def test_the_counts_of_a_runs_previous_start_are_added_once_to_those_of_its_earlier_starts(
     runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
     twice: Any = Meddler(aws.dynamodb, update_item=asked_twice)
@@ -58,7 +60,7 @@ def test_a_start_adds_the_counts_of_the_start_before_it_to_those_of_the_earlier_
     assert earlier == (47, 2, 4, 2)
 
 
-def test_a_start_whose_response_was_lost_raises_the_number_once(
+def test_the_start_number_of_a_run_is_raised_once_if_the_response_to_a_start_was_lost(
     runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
     client: Any = Meddler(aws.dynamodb, update_item=asked_twice)
@@ -66,7 +68,7 @@ def test_a_start_whose_response_was_lost_raises_the_number_once(
     assert read_run(runs).valid_from == NOW_MS
 
 
-def test_a_stop_whose_response_was_lost_raises_the_number_once(
+def test_the_start_number_of_a_run_is_raised_once_if_the_response_to_a_stop_was_lost(
     runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
     start_run(runs)
@@ -75,7 +77,7 @@ def test_a_stop_whose_response_was_lost_raises_the_number_once(
     assert read_run(runs).valid_from == NOW_MS + 1
 
 
-def test_a_second_stop_does_not_raise_the_number(runs: Runs, clock: FakeClock) -> None:
+def test_a_second_stop_of_a_run_does_not_raise_the_start_number(runs: Runs, clock: FakeClock) -> None:
     start_run(runs)
     runs.stop(*RUN)
     stopped = read_run(runs)
@@ -85,7 +87,7 @@ def test_a_second_stop_does_not_raise_the_number(runs: Runs, clock: FakeClock) -
     assert read_run(runs) == stopped
 
 
-def test_a_stop_of_a_stopped_run_that_is_paused_ends_the_pause_and_raises_the_number(
+def test_a_stop_of_a_stopped_run_that_is_paused_ends_the_pause_and_raises_the_start_number(
     runs: Runs, clock: FakeClock
 ) -> None:
     start_run(runs)
@@ -143,7 +145,7 @@ def test_a_lost_run_that_was_stopped_has_all_its_counts_at_zero(runs: Runs) -> N
 
 
 @pytest.mark.parametrize("name", ["", "r" * 2_000])
-def test_a_run_whose_name_is_empty_or_too_long_is_unknown(runs: Runs, name: str) -> None:
+def test_a_run_with_an_empty_or_too_long_name_is_read_as_unknown(runs: Runs, name: str) -> None:
     assert runs.read("weekly", name) is None
 
 

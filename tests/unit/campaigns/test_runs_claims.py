@@ -34,24 +34,24 @@ def test_a_worker_claims_the_next_page_of_a_run(begun_runs: Runs) -> None:
     assert (claim.page, claim.run.run) == (1, RUN[1])
 
 
-def test_a_page_of_an_earlier_start_is_superseded(begun_runs: Runs) -> None:
+def test_the_claim_of_a_page_of_an_earlier_start_returns_superseded(begun_runs: Runs) -> None:
     assert begun_runs.begin(*RUN, "s-2", TIME)
     assert begun_runs.claim(*RUN, "s-1", 1) == Passed("superseded")
 
 
-def test_a_page_two_pages_behind_the_due_page_is_superseded(begun_runs: Runs) -> None:
+def test_the_claim_of_a_page_two_pages_behind_the_due_page_returns_superseded(begun_runs: Runs) -> None:
     collect(begun_runs, 1, "b")
     collect(begun_runs, 2, "c")
     assert begun_runs.claim(*RUN, "s-1", 1) == Passed("superseded")
 
 
-def test_a_page_is_superseded_if_the_next_page_was_claimed(begun_runs: Runs) -> None:
+def test_the_claim_of_a_page_returns_superseded_if_the_next_page_was_claimed(begun_runs: Runs) -> None:
     collect(begun_runs, 1, "b")
     assert isinstance(begun_runs.claim(*RUN, "s-1", 2), PageClaim)
     assert begun_runs.claim(*RUN, "s-1", 1) == Passed("superseded")
 
 
-def test_a_repeated_page_gets_the_cursor_of_the_next_page_if_the_next_page_is_unclaimed(
+def test_the_claim_of_a_repeated_page_returns_the_next_pages_cursor_if_the_next_page_is_unclaimed(
     begun_runs: Runs,
 ) -> None:
     collect(begun_runs, 1, "b")
@@ -61,13 +61,13 @@ def test_a_repeated_page_gets_the_cursor_of_the_next_page_if_the_next_page_is_un
 
 
 @pytest.mark.parametrize("page", [2, 3])
-def test_a_page_of_a_campaign_is_out_of_sequence_if_an_earlier_page_is_due(
+def test_the_claim_of_a_page_returns_out_of_sequence_if_an_earlier_page_is_due(
     begun_runs: Runs, page: int
 ) -> None:
     assert begun_runs.claim(*RUN, "s-1", page) == PageOutOfSequence()
 
 
-def test_a_page_of_an_unknown_run_is_out_of_sequence(begun_runs: Runs) -> None:
+def test_the_claim_of_a_page_of_an_unknown_run_returns_out_of_sequence(begun_runs: Runs) -> None:
     assert begun_runs.claim("weekly", "r-9", "s-1", 1) == PageOutOfSequence()
 
 
@@ -76,7 +76,7 @@ def test_a_page_of_a_collected_run_cannot_be_claimed(begun_runs: Runs) -> None:
     assert begun_runs.claim(*RUN, "s-1", 1) == Passed("collected")
 
 
-def test_a_page_that_another_worker_holds_is_in_progress_for_the_rest_of_the_lease(
+def test_the_claim_of_a_page_that_another_worker_holds_returns_the_rest_of_its_lease(
     begun_runs: Runs, clock: FakeClock
 ) -> None:
     assert isinstance(begun_runs.claim(*RUN, "s-1", 1), PageClaim)

@@ -36,13 +36,17 @@ def test_a_stop_whose_response_was_lost_succeeds_when_the_sdk_repeats_the_write(
     assert found.state == "stopped"
 
 
-def test_a_second_stop_returns_that_the_run_was_stopped_already(begun_runs: Runs, twice: Runs) -> None:
+def test_a_second_stop_of_a_run_returns_false_even_if_the_sdk_repeats_the_write(
+    begun_runs: Runs, twice: Runs
+) -> None:
     assert begun_runs.stop(*RUN)
     assert not begun_runs.stop(*RUN)
     assert not twice.stop(*RUN)
 
 
-def test_a_count_whose_response_was_lost_is_added_once(begun_runs: Runs, twice: Runs) -> None:
+def test_counts_of_a_run_are_added_once_if_the_response_to_the_write_was_lost(
+    begun_runs: Runs, twice: Runs
+) -> None:
     for _ in range(3):
         twice.count(*RUN, {"composed": 5, "existed": 1})
     begun_runs.count(*RUN, {"composed": 2})
@@ -51,7 +55,9 @@ def test_a_count_whose_response_was_lost_is_added_once(begun_runs: Runs, twice: 
     assert (found.composed, found.existed) == (17, 3)
 
 
-def test_a_page_whose_response_was_lost_is_recorded_once(begun_runs: Runs, twice: Runs) -> None:
+def test_a_page_of_a_run_is_recorded_once_if_the_response_to_the_write_was_lost(
+    begun_runs: Runs, twice: Runs
+) -> None:
     claim = begun_runs.claim(*RUN, "s-1", 1)
     assert isinstance(claim, PageClaim)
     twice.advance(claim, "b", 7, [])
@@ -70,7 +76,7 @@ def test_a_page_is_not_recorded_if_its_run_was_started_again_meanwhile(begun_run
     assert begun_runs.read(*RUN) == before
 
 
-def test_an_unknown_run_is_neither_stopped_nor_counted(begun_runs: Runs, twice: Runs) -> None:
+def test_a_stop_or_a_count_of_an_unknown_run_does_not_write_an_item(begun_runs: Runs, twice: Runs) -> None:
     assert not twice.stop("weekly", "r-9")
     twice.count("weekly", "r-9", {"composed": 5})
     assert begun_runs.read("weekly", "r-9") is None

@@ -139,7 +139,7 @@ def test_these_tests_simulate_every_refusal_that_the_documentation_lists() -> No
 
 
 @pytest.mark.parametrize(("submit", "row"), ROWS)
-def test_a_refused_message_fails_waits_or_is_retried_as_the_fault_in_the_refusal_table_requires(
+def test_the_fault_column_of_the_refusal_table_decides_whether_a_message_fails_waits_or_is_retried(
     make_post: Make, aws: Aws, counted: Counted, submit: Callable[[Row], Outcome], row: Row
 ) -> None:
     outcome = submit(row)

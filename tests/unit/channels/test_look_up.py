@@ -147,7 +147,7 @@ ALTERED = [
 
 @pytest.mark.parametrize(("provider", "name"), ALTERED)
 @given(data=st.data())
-def test_an_altered_entry_of_the_message_never_proves_that_it_was_not_sent(
+def test_a_listed_message_with_altered_fields_never_proves_that_the_message_was_not_sent(
     provider: str, name: str, data: st.DataObject
 ) -> None:
     entry, judge = MESSAGES[provider]

@@ -165,12 +165,14 @@ def test_the_preview_of_a_message_with_a_payload_reference_checks_only_the_refer
         previews(root).look(message_of(payload_ref="s3://elsewhere/x"))
 
 
-def test_unused_attributes_are_not_reported_for_a_message_with_a_payload_reference(root: Path) -> None:
+def test_a_preview_does_not_report_unused_attributes_of_a_message_with_a_payload_reference(
+    root: Path,
+) -> None:
     with_payload = message_of(payload_ref=f"s3://{BUCKET}/x", name="Ada", shoe=7)
     assert previews(root).unused(with_payload) == []
 
 
-def test_strict_checks_refuse_an_item_with_unused_attributes(root: Path) -> None:
+def test_the_check_of_a_strict_stage_refuses_an_item_with_unused_attributes(root: Path) -> None:
     with pytest.raises(Invalid, match=r"shoe: is not used, and `items.unknown` refuses unused attributes"):
         previews(root, strict=True).check(message_of(template="a", name="Ada", shoe=7))
 

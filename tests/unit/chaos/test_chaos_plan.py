@@ -80,7 +80,7 @@ def test_the_function_release_is_stopped_when_the_daily_limit_first_closes_and_s
     assert started == stopped + 100
 
 
-def test_only_living_workers_of_this_stage_are_killed() -> None:
+def test_the_workers_that_a_chaos_run_may_kill_are_the_living_workers_of_its_own_stage() -> None:
     assert workers_in(LISTED, 70) == {"send-mail": [71, 74], "send-mail-bulk": [72]}
 
 

@@ -123,7 +123,7 @@ def test_content_that_is_too_large_for_a_mailbox_item_is_put_into_the_payload_bu
 
 
 @pytest.mark.parametrize(("days", "ahead", "valid"), [(90, 74, True), (90, 76, False), (365, 349, True)])
-def test_a_send_at_after_the_expiry_of_large_content_in_s3_is_refused(
+def test_the_client_refuses_a_send_at_after_the_expiry_of_large_content_in_s3(
     aws: Aws, days: int, ahead: int, *, valid: bool
 ) -> None:
     large = item(text="x" * 500_000, send_at=iso(time.time() + ahead * 86400))
@@ -215,7 +215,7 @@ def test_the_status_of_a_message_is_ready_until_the_ledger_contains_its_item(
     assert mailroom.status("m-1", "sms") is None
 
 
-def test_reading_the_status_of_an_id_used_by_several_channels_raises_an_error_that_names_the_channels(
+def test_status_raises_an_error_that_names_the_channels_if_several_channels_use_the_id(
     mailroom: Mailroom, aws: Aws
 ) -> None:
     mailroom.send(item())

@@ -150,7 +150,7 @@ def test_the_command_line_without_its_optional_packages_names_the_extra_to_insta
     assert "install mailroom-cdk[deploy]" in output
 
 
-def test_importing_a_module_that_needs_more_than_boto3_fails_in_an_environment_with_only_boto3() -> None:
+def test_the_import_of_a_module_that_needs_more_than_boto3_fails_if_only_boto3_is_installed() -> None:
     script = """
         try:
             import mailroom.message.message

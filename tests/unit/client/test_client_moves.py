@@ -88,7 +88,7 @@ def test_a_message_moved_to_an_earlier_send_at_is_sent_at_the_old_time(moved_mes
 
 
 @pytest.mark.parametrize("seconds", [0, 60, AHEAD_SECONDS])
-def test_replacing_a_mailbox_item_does_not_change_a_message_that_is_already_in_its_queue(
+def test_the_replacement_of_a_mailbox_item_does_not_change_a_message_already_in_its_queue(
     aws: Aws, clock: FakeClock, moved_messages: MovedMessage, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     queued: list[Any] = []

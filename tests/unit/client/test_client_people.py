@@ -42,7 +42,7 @@ def test_the_client_reads_a_persons_choices_and_opts_the_person_out_and_in_again
     assert (choice.out, choice.by) == (False, "api")
 
 
-def test_a_request_is_signed_for_the_api_and_encodes_the_recipient(
+def test_the_client_signs_its_request_to_the_api_and_encodes_the_recipient_in_the_url(
     answered_requests: list[AWSPreparedRequest],
 ) -> None:
     Mailroom("test", api_url=URL).person("Ada <a+b@example.com>")
@@ -55,13 +55,15 @@ def test_a_request_is_signed_for_the_api_and_encodes_the_recipient(
 
 
 @pytest.mark.usefixtures("answered_requests")
-def test_a_refusal_by_the_api_is_raised_with_the_problem_that_the_api_returned() -> None:
+def test_the_client_raises_a_refusal_by_the_api_with_the_problem_that_the_api_returned() -> None:
     with pytest.raises(ApiRefused, match=r"422: topics\.typo") as refused:
         Mailroom("test", api_url=URL).choose(NUMBER, {"typo": {"state": "out"}})
     assert refused.value.answer["errors"][0]["field"] == "topics.typo"
 
 
-def test_an_error_response_of_api_gateway_is_raised_with_its_message(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_client_raises_an_error_response_of_api_gateway_with_its_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(
         URLLib3Session, "send", lambda *_: Response(403, json.dumps({"message": "Forbidden"}))
     )
@@ -117,7 +119,7 @@ def ask_asgi(app: Any, method: str, path: str, query: str = "") -> tuple[int, An
 
 
 @pytest.mark.usefixtures("answered_requests")
-def test_the_example_of_a_page_in_an_application_switches_a_topic_off_and_on_again(
+def test_the_documented_account_page_opts_a_person_out_of_a_topic_and_in_again(
     aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (example,) = Page("docs/how-to/let-people-choose.md").blocks("python")

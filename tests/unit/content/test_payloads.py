@@ -66,19 +66,21 @@ def test_a_reference_with_a_key_longer_than_s3_allows_is_refused(payloads: Paylo
         payloads.key("attachments[0].ref", f"s3://{BUCKET}/{key}")
 
 
-def test_an_object_within_the_size_limit_is_read(aws: Aws, payloads: Payloads) -> None:
+def test_an_object_of_the_payload_bucket_within_the_size_limit_is_read(aws: Aws, payloads: Payloads) -> None:
     put_payload(aws, b"%PDF", "bill.pdf")
     assert payloads.read("attachments[0].ref", f"s3://{BUCKET}/bill.pdf", 4) == b"%PDF"
 
 
-def test_an_object_over_the_limit_is_refused(aws: Aws, payloads: Payloads) -> None:
+def test_an_object_of_the_payload_bucket_over_the_size_limit_is_refused(aws: Aws, payloads: Payloads) -> None:
     put_payload(aws, b"%PDF-", "bill.pdf")
     with pytest.raises(Invalid) as caught:
         payloads.read("attachments[0].ref", f"s3://{BUCKET}/bill.pdf", 4)
     assert str(caught.value) == "attachments[0].ref: has 5 bytes; use at most 4"
 
 
-def test_a_missing_object_is_refused_and_the_error_names_its_reference(payloads: Payloads) -> None:
+def test_a_reference_to_a_missing_object_is_refused_and_the_error_names_the_reference(
+    payloads: Payloads,
+) -> None:
     with pytest.raises(Invalid) as caught:
         payloads.read("attachments[2].ref", f"s3://{BUCKET}/none", 100)
     assert caught.value.field == "attachments[2].ref"

@@ -143,7 +143,7 @@ def test_a_template_may_write_the_largest_allowed_variables_eight_times(shelf: S
     assert text == "y" * 8 * MAX_VARIABLES_BYTES
 
 
-def test_a_template_of_thousands_of_brackets_cannot_be_read(shelf: Shelf) -> None:
+def test_a_template_of_thousands_of_brackets_is_refused_with_the_part_and_the_line(shelf: Shelf) -> None:
     assert shelf.problem("{" * 5000).startswith("template: a/body.txt:1 cannot be read: ")
 
 

@@ -62,7 +62,9 @@ def rendered_text(source: str, part: str = "a/body.txt", /, **variables: Any) ->
 
 @pytest.mark.parametrize("name", FILTERS)
 @pytest.mark.parametrize("part", ["a/body.txt", "a/body.html"])
-def test_a_filter_renders_a_value_or_fails_with_the_name_of_the_part(name: str, part: str) -> None:
+def test_each_template_filter_renders_a_value_or_raises_an_error_that_names_the_part(
+    name: str, part: str
+) -> None:
     rendered, faults = list[str](), list[TemplateFault]()
     for value in VALUES.values():
         try:
@@ -207,7 +209,7 @@ def test_an_unknown_filter_or_test_is_reported_with_its_line_even_in_a_branch_th
         *(f"{{{{ x is {name} }}}}" for name in TESTS),
     ],
 )
-def test_known_filters_and_texts_that_resemble_an_unknown_filter_are_not_reported(source: str) -> None:
+def test_known_filters_and_words_that_resemble_a_filter_are_not_reported_as_unknown(source: str) -> None:
     assert [*engine_of({"a.txt": source}).faults()] == []
 
 

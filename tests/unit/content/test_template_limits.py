@@ -110,7 +110,9 @@ def test_a_template_that_may_take_much_work_is_rendered_in_a_process_of_its_own(
 
 
 @pytest.mark.process
-def test_a_rendering_is_the_same_in_its_own_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rendering_in_a_process_of_its_own_has_the_same_result_as_in_the_callers_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     processes, run = list[object](), own_process.run
 
     def counted(work: Callable[[], bytes]) -> bytes:
@@ -137,7 +139,7 @@ def test_a_rendering_is_the_same_in_its_own_process(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.process
-def test_threads_get_the_results_of_their_own_processes() -> None:
+def test_each_thread_gets_the_result_of_the_process_that_it_started() -> None:
     results = dict[int, bytes]()
 
     def ask(number: int) -> None:

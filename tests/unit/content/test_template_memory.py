@@ -51,7 +51,7 @@ def of_a_bundle(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
 
 @pytest.mark.parametrize("source", ["folder", "bundle", "published"])
 @pytest.mark.parametrize("use", USES)
-def test_a_mail_does_not_depend_on_the_mails_before_it(
+def test_the_content_of_a_mail_does_not_depend_on_the_mails_rendered_before_it(
     use: str, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engines: dict[str, Callable[[], Engine]] = {
@@ -69,7 +69,7 @@ def test_a_mail_does_not_depend_on_the_mails_before_it(
 
 
 @pytest.mark.parametrize("name", Templates(OURS).names())
-def test_a_shipped_template_does_not_depend_on_the_mails_before_it(name: str) -> None:
+def test_a_mail_of_a_shipped_template_does_not_depend_on_the_mails_rendered_before_it(name: str) -> None:
     texts = engine_of(OURS).variables(*(f"{name}/{file}" for file in FILES))
     mails: list[dict[str, Any]] = [
         {text: f"{person}'s {text}" for text in texts} | {"new_followers": 3, "followers": [person]}

@@ -43,7 +43,9 @@ def test_the_examples_of_a_template_are_not_parts_and_a_template_may_be_named_ex
 
 
 @pytest.mark.parametrize("content", [b"Dear \xe9", "Dear {{ name }}".encode("utf-16"), b"\xff\xfe"])
-def test_the_error_about_a_file_that_is_not_utf_8_names_the_file(tmp_path: Path, content: bytes) -> None:
+def test_the_error_about_a_template_file_that_is_not_utf_8_names_the_file(
+    tmp_path: Path, content: bytes
+) -> None:
     write(tmp_path, content)
     write(tmp_path, b"Hello", "a/subject.txt")
     write(tmp_path, b"{% include 'a/body.txt' %}", "b/body.txt")
@@ -146,13 +148,15 @@ def test_a_binary_file_is_reported_as_a_fault_only_if_a_template_uses_it(shelf: 
         ("{% extends 'a.txt' if wide else name %}", ["a.txt"], True),
     ],
 )
-def test_the_template_names_in_a_tag_are_found(tag: str, names: list[str], is_open: bool) -> None:
+def test_a_tags_reference_lists_the_template_names_and_is_open_if_a_name_comes_from_a_variable(
+    tag: str, names: list[str], is_open: bool
+) -> None:
     (reference,) = references(f"{{# {tag} #}}{{% raw %}}{tag}{{% endraw %}}{tag}")
     assert (reference.names, reference.open) == (names, is_open)
 
 
 @pytest.mark.parametrize("source", ["{% include_x %}", "{{ include }}", "{% set x = 'include' %}", "include"])
-def test_a_tag_without_a_template_name_has_no_reference(source: str) -> None:
+def test_the_word_include_outside_of_an_include_tag_is_not_a_reference_to_a_template(source: str) -> None:
     assert list[Reference](references(source)) == []
 
 
@@ -180,7 +184,9 @@ def test_the_variables_of_a_template_include_those_of_all_parts_that_a_condition
 
 
 @pytest.mark.parametrize("name", ["caller", "kwargs", "loop", "self", "super", "varargs"])
-def test_a_name_that_the_template_language_defines_is_not_a_variable_of_a_condition(name: str) -> None:
+def test_a_name_that_the_template_language_defines_is_not_listed_as_a_variable_of_a_template(
+    name: str,
+) -> None:
     sources = {
         "a/body.txt": f"{{% include 'b/body.txt' if {name} else 'b/body.txt' %}}",
         "b/body.txt": "{{ wide }}",
@@ -230,7 +236,7 @@ def test_the_name_of_a_part_may_not_come_from_a_variable(code: str) -> None:
         ("{{ {'a': {'b': x}}|tojson }}", {"x": 1}, '{"a": {"b": 1}}'),
     ],
 )
-def test_an_ordinary_expression_of_a_template_is_accepted(
+def test_an_ordinary_expression_of_a_template_is_rendered_and_not_reported_as_a_fault(
     code: str, variables: dict[str, Any], text: str
 ) -> None:
     engine = engine_of({"a.txt": code})
@@ -298,7 +304,7 @@ def test_only_a_variable_before_a_filter_is_rewritten_to_be_checked(source: str,
         "{{ future_function() }}",
     ],
 )
-def test_an_operation_that_may_take_much_work_for_small_operands_is_not_cheap(source: str) -> None:
+def test_a_template_whose_operations_may_take_much_work_for_small_operands_is_not_cheap(source: str) -> None:
     assert not is_cheap(source)
 
 

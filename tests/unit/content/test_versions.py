@@ -37,7 +37,7 @@ def test_every_message_has_the_deployed_template_if_no_version_was_published(
     assert versions.bound(parse(given, CONTRACTS), given) == {**given, "template_version": 0}
 
 
-def test_a_new_version_becomes_current_when_the_cached_version_expires(
+def test_a_new_template_version_becomes_current_when_the_cached_version_expires(
     aws: Aws, clock: FakeClock, versions: CurrentVersions
 ) -> None:
     choose(aws, welcome=7)
@@ -64,7 +64,9 @@ class Unreachable:
         return self._client.get_object(**request)
 
 
-def test_the_last_known_versions_remain_current_during_an_outage_of_s3(aws: Aws, clock: FakeClock) -> None:
+def test_the_last_known_template_versions_remain_current_during_an_outage_of_s3(
+    aws: Aws, clock: FakeClock
+) -> None:
     choose(aws, welcome=7)
     s3: Any = Unreachable(aws.s3)
     versions = CurrentVersions(s3, TEMPLATES, clock)
@@ -107,7 +109,7 @@ def test_dispatch_queues_a_message_with_the_current_version_of_its_template(
     assert message.headline == {"template": "welcome", "template_version": 7}
 
 
-def test_a_waiting_message_gets_the_version_that_is_current_at_its_send_at(
+def test_a_waiting_message_gets_the_template_version_that_is_current_at_its_send_at(
     aws: Aws, clock: FakeClock
 ) -> None:
     choose(aws, welcome=7)
@@ -121,7 +123,9 @@ def test_a_waiting_message_gets_the_version_that_is_current_at_its_send_at(
     assert [each["template_version"] for each in aws.bodies()] == [8]
 
 
-def test_a_message_is_not_dispatched_if_its_version_cannot_be_read(aws: Aws, clock: FakeClock) -> None:
+def test_a_message_is_not_dispatched_if_the_version_of_its_template_cannot_be_read(
+    aws: Aws, clock: FakeClock
+) -> None:
     s3: Any = Unreachable(aws.s3)
     s3.gone = True
     dispatcher = dispatcher_of(aws, clock, versions=CurrentVersions(s3, TEMPLATES, clock))

@@ -10,7 +10,7 @@ from tests.support.unit.functions import Load
 from tests.support.unit.shared import Aws, FakeClock, claimed, item, mail
 
 
-def test_an_alarm_event_starts_a_pass_which_receives_nothing_without_enough_remaining_time(
+def test_an_alarm_event_starts_a_pass_over_dead_letters_only_if_enough_time_remains(
     load: Load, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     office = open_office(aws, clock)

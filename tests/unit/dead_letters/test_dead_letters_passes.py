@@ -40,7 +40,9 @@ def test_dead_letters_with_one_cause_are_logged_in_one_line_with_an_example_and_
     assert "vincent" not in str(log())
 
 
-def test_a_later_pass_over_marked_messages_only_reads_the_ledger(office: Office) -> None:
+def test_a_later_pass_reads_the_ledger_items_of_marked_messages_and_does_not_write_them(
+    office: Office,
+) -> None:
     office.put_claimed("mail-dlq", 23)
     office.look()
     office.meddle()

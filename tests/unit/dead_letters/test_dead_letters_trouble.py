@@ -89,6 +89,7 @@ def test_a_pass_reserves_time_to_make_every_received_letter_visible_again(office
     office.put_claimed("mail-dlq", 30)
     spare = DEAD_LETTERS_KEPT_BACK_SECONDS + 15 * PUT_BACK_SECONDS
     assert office.look("mail-dlq", remaining=lambda: int(spare * 1000)) == {"mail-dlq": 20}
+    assert office.visible("mail-dlq") == 30
 
 
 def test_a_queue_with_many_dead_letters_does_not_prevent_the_inspection_of_other_queues(

@@ -9,7 +9,7 @@ from lab.bench import counted
 
 
 @pytest.mark.process
-def test_a_mail_takes_2_4_aws_calls_and_two_dynamodb_write_units_and_writes_no_log_line() -> None:
+def test_ten_mails_of_a_batch_take_24_aws_calls_and_20_write_units_and_do_not_write_a_log_line() -> None:
     figures = counted.mails()
     assert figures["calls_by_name"] == {
         "BatchExecuteStatement": 0.1,  # the claims of a batch

@@ -179,7 +179,7 @@ def test_the_ledger_item_of_a_message_released_many_times_with_an_unknown_outcom
     assert sizes[45] == sizes[1], sizes
 
 
-def test_a_look_up_does_not_have_to_search_an_account_that_refused_the_message(
+def test_a_look_up_proves_a_message_unsent_without_a_search_of_an_account_that_refused_it(
     make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     """The try at A is in doubt, and B refused its try. If the message is not found at A, it was never

@@ -32,7 +32,7 @@ def test_the_function_release_has_a_delay_rule_for_each_reason_to_wait_of_a_bulk
     assert {reason.name for reason in make_post(bulk=True).delivery.reasons} == release.DELAYED_SINCE.keys()
 
 
-def test_a_further_reason_to_wait_holds_its_messages_and_release_queues_them_at_the_end_of_the_wait(
+def test_an_added_reason_to_wait_holds_messages_until_release_queues_them_at_the_end_of_the_wait(
     make_post: Make, waiting: Waiting, clock: FakeClock, counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = make_post(Sent("p-1"), Sent("p-2"))

@@ -32,7 +32,7 @@ def at_its_ceiling(count: float, ceiling: int) -> None:
     assert count >= ceiling - FEW, "it fell: lower the ceiling here"
 
 
-def test_a_mail_takes_no_more_function_calls_than_its_ceiling() -> None:
+def test_a_mail_takes_at_most_as_many_python_function_calls_as_its_ceiling() -> None:
     at_its_ceiling(counted.interpreter("method")["calls"], CALLS)
 
 

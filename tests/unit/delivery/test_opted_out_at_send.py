@@ -73,7 +73,9 @@ def test_a_batch_reads_suppressions_and_opt_outs_in_one_call(
     assert {name: len(read["Keys"]) for name, read in tables.items()} == {SUPPRESSIONS: 2, PREFERENCES: 3}
 
 
-def test_a_batch_without_topics_does_not_read_opt_outs(make_post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_a_batch_of_messages_without_topics_does_not_read_opt_outs(
+    make_post: Make, aws: Aws, clock: FakeClock
+) -> None:
     client: Any = Meddler(aws.dynamodb)
     make_post(suppressions=Suppressions(client, SUPPRESSIONS, clock)).handle(
         item(to=ADA), item(id="b", to=EVE)

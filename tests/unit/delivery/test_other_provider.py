@@ -44,7 +44,7 @@ def moved(aws: Aws) -> list[str]:
 
 
 @pytest.mark.parametrize("refusal", [THROTTLED, PAUSED])
-def test_a_message_moves_to_the_other_provider_at_the_last_try_that_its_provider_refuses(
+def test_a_message_moves_to_the_other_provider_if_its_own_provider_refuses_its_last_try(
     first: Begin, aws: Aws, counted: Counted, refusal: Outcome
 ) -> None:
     worker = first(refusal)
@@ -70,7 +70,7 @@ def test_a_retry_delay_ends_when_the_message_may_move_to_the_other_provider(
     assert moved(aws) == ["m-1"]
 
 
-def test_a_record_without_the_time_of_its_first_receive_moves_at_the_last_of_its_tries(
+def test_a_queue_record_without_its_first_receive_time_moves_to_the_other_provider_at_its_last_try(
     first: Begin, aws: Aws, clock: FakeClock
 ) -> None:
     clock.advance(10 * SECONDS)
@@ -112,7 +112,7 @@ def test_a_message_moves_without_a_submit_if_the_other_provider_may_have_sent_it
     assert aws.item()["unsettled_tries"] == [f"{int(NOW * 1000)} other/1 for tester@example.com"]
 
 
-def test_a_redriven_message_that_moves_to_the_provider_of_its_tries_is_submitted_there_once_more(
+def test_a_redriven_message_moves_to_the_provider_of_its_earlier_tries_and_is_submitted_there(
     first: Begin, make_post: Make, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
     """A repair finds the message, and puts it into the queue of the first provider."""
@@ -196,7 +196,7 @@ def test_a_record_that_cannot_be_moved_goes_back_to_its_queue_and_the_others_of_
     assert moved(aws) == ["m-2"]
 
 
-def test_after_several_refusals_only_single_messages_are_submitted_until_the_provider_accepts_one(
+def test_after_several_refusals_a_sender_submits_one_message_per_batch_until_one_is_accepted(
     first: Begin, aws: Aws
 ) -> None:
     def batch(number: int) -> list[dict[str, Any]]:

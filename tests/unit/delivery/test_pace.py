@@ -17,7 +17,7 @@ def pace(clock: FakeClock, gap: float) -> Pace:
     return Pace(gap, clock, clock.sleep)
 
 
-def test_each_submit_waits_for_the_gap_after_the_previous_submit(clock: FakeClock) -> None:
+def test_each_submit_waits_for_the_configured_gap_after_the_previous_submit(clock: FakeClock) -> None:
     paced = pace(clock, 0.5)
     starts = []
     for _ in range(3):
@@ -98,7 +98,7 @@ def poisson(rate: float, count: int) -> list[float]:
 @pytest.mark.parametrize("seconds", [0.1])
 @pytest.mark.parametrize("workers", [2, 4, 10])
 @pytest.mark.parametrize(("load", "rate"), [(0.5, 0.5), (1.0, 1.0), (3.0, 1.0)])
-def test_all_workers_together_never_exceed_the_configured_rate_at_low_full_or_excess_load(
+def test_all_workers_together_keep_to_the_configured_rate_at_low_full_or_excess_load(
     workers: int, seconds: float, load: float, rate: float
 ) -> None:
     sent = sorted(when for _, when in submits(poisson(load * RATE, 5_000), workers, seconds))

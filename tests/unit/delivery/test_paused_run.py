@@ -51,7 +51,7 @@ def test_a_message_of_a_paused_run_waits_without_using_the_daily_limit_and_other
     assert counted() == {"WaitsForRun": 1, "Sent": 1}
 
 
-def test_messages_of_a_paused_run_leave_the_line_and_are_released_in_order_after_the_pause(
+def test_messages_of_a_paused_run_leave_the_waiting_line_and_are_released_in_order_after_it_resumes(
     waiting: Waiting, runs: Runs, paused_people: PeopleOf
 ) -> None:
     messages = paused_people("r")

@@ -96,7 +96,7 @@ def test_each_address_sent_to_the_provider_including_a_repeated_address_uses_the
 
 
 @pytest.mark.parametrize("bulk", [True, False])
-def test_an_invalid_batch_does_not_count_the_previous_batch_in_the_days_budget_again(
+def test_a_batch_of_invalid_messages_does_not_count_the_previous_batch_in_the_budget_again(
     make_post: Make, aws: Aws, clock: FakeClock, *, bulk: bool
 ) -> None:
     sender = lane(make_post, bulk=bulk)
@@ -186,7 +186,7 @@ def test_a_batch_costs_one_write_to_the_budget_table(
     assert line_of(aws, clock) == []
 
 
-def test_bulk_messages_over_their_share_of_the_days_budget_wait_in_line_with_their_content(
+def test_bulk_messages_over_their_share_of_the_days_budget_wait_in_line_and_their_content_is_kept(
     make_post: Make, aws: Aws, clock: FakeClock, counted: Counted
 ) -> None:
     bulk = lane(make_post, bulk=True)
@@ -273,7 +273,7 @@ def test_a_message_that_was_put_before_the_waiting_messages_is_sent(
     assert spent(aws, clock) == (1, 1)
 
 
-def test_a_waiting_message_is_sent_after_the_line_has_moved_to_its_place(
+def test_a_waiting_message_is_sent_after_the_waiting_line_has_moved_to_its_place(
     make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     bulk = used_up(make_post)
@@ -293,7 +293,7 @@ def test_a_message_that_is_twice_in_a_batch_waits_once(make_post: Make, aws: Aws
 
 
 @pytest.mark.parametrize(("seconds", "granted"), [(1, 2), (0.9, 11)])
-def test_bulk_reserves_budget_for_one_second_of_its_rate_only_if_two_batches_come_within_a_second(
+def test_a_bulk_sender_reserves_budget_for_one_second_only_if_two_batches_come_within_a_second(
     make_post: Make, aws: Aws, clock: FakeClock, seconds: float, granted: int
 ) -> None:
     bulk = lane(make_post, bulk=True, pace_seconds=0.1)
@@ -345,7 +345,7 @@ def test_bulk_messages_are_retried_and_not_sent_while_the_budget_table_fails(
 
 
 @pytest.mark.parametrize("call", ["batch_write_item", "batch_execute_statement"])
-def test_a_message_that_cannot_be_held_goes_back_to_its_queue(
+def test_a_message_whose_wait_cannot_be_stored_goes_back_to_its_queue(
     make_post: Make, aws: Aws, clock: FakeClock, counted: Counted, call: str
 ) -> None:
     used_up(make_post).handle(to_many(10, "m-2"))
@@ -385,7 +385,7 @@ def test_reserved_daily_budget_is_not_used_after_the_provider_reports_its_quota_
     assert bulk.submitted == ["m-0", "m-1"]
 
 
-def test_bulk_without_a_daily_limit_tries_one_batch_every_15_minutes_while_the_quota_is_used_up(
+def test_a_bulk_sender_without_a_daily_limit_tries_a_batch_every_15_minutes_if_the_quota_is_used_up(
     make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     bulk = lane(make_post, *[DayUsedUp("quota")] * 4, Sent("p-1"), bulk=True, per_day=())
@@ -441,7 +441,7 @@ def test_a_message_that_a_look_up_proves_sent_is_recorded_as_sent_and_does_not_w
 
 
 @TO_WAIT
-def test_a_message_that_a_look_up_proves_unsent_waits_for_its_time(
+def test_a_message_with_a_reason_to_wait_waits_after_a_look_up_proves_it_unsent(
     make_post: Make, aws: Aws, ledger: Ledger, clock: FakeClock, to_wait: ToWait
 ) -> None:
     crash(ledger, clock)
@@ -564,7 +564,7 @@ def test_a_message_with_an_unknown_time_zone_fails_and_other_messages_are_sent(
     assert bulk.submitted == ["good"]
 
 
-def test_a_bulk_message_outside_its_window_is_not_in_the_line_and_does_not_delay_other_messages(
+def test_a_bulk_message_outside_its_window_is_not_in_the_waiting_line_and_does_not_delay_others(
     make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     bulk = used_up(make_post)
@@ -606,7 +606,7 @@ def test_a_message_that_the_provider_refused_is_retried_while_new_bulk_messages_
     assert (bulk.handle(item(id="new")), len(bulk.submitted)) == ({}, 20)
 
 
-def test_after_the_one_hour_stop_a_single_refusal_by_the_provider_stops_bulk_messages_again(
+def test_after_an_hours_stop_of_bulk_messages_a_single_refusal_by_the_provider_stops_them_again(
     make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     bulk = unlimited(make_post, REFUSED)
@@ -685,7 +685,7 @@ def test_a_bulk_message_shortly_after_its_send_at_waits_for_its_window(
     assert (bulk.submitted, due_of(aws, clock)["m-1"][0]) == ([], OUTSIDE_WINDOW)
 
 
-def test_a_message_put_at_the_place_of_the_line_waits_behind_a_larger_one_over_the_budget(
+def test_a_message_waits_behind_an_earlier_larger_message_that_is_over_the_days_budget(
     make_post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     bulk = used_up(make_post)

@@ -125,7 +125,7 @@ def test_a_redirected_mail_obeys_the_opt_outs_of_its_original_recipients_and_not
     assert (sent.id, sent.to, sent.headers) == ("m-2", TESTERS, {"X-Original-To": EVE})
 
 
-def test_a_message_is_suppressed_if_the_recipient_it_is_redirected_to_is_suppressed(
+def test_a_redirected_message_is_suppressed_if_its_new_recipient_is_suppressed(
     make_post: Make, list_: Suppressions, aws: Aws
 ) -> None:
     list_.mark(Suppression(TESTERS, "mail", "complaint", NOW_MS))

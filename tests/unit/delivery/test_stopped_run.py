@@ -60,7 +60,7 @@ def test_a_message_of_a_stopped_run_ends_as_cancelled_and_other_messages_are_sen
     assert counted() == {"Cancelled": 1, "Sent": 1}
 
 
-def test_a_batch_of_ten_messages_of_a_stopped_run_takes_one_read_and_one_write(
+def test_a_batch_of_ten_messages_of_a_stopped_run_is_cancelled_by_one_read_and_one_write(
     make_post: Make, aws: Aws, counted: Counted, stopped_messages: list[Item]
 ) -> None:
     client = Meddler(aws.dynamodb)
@@ -123,7 +123,7 @@ def test_a_message_of_a_stopped_run_does_not_use_the_daily_limit(
     ("errors", "tables"),
     [pytest.param(0, [2], id="read together"), pytest.param(1, [2, 1], id="the call fails")],
 )
-def test_a_batch_reads_suppressions_and_runs_in_one_call_and_runs_alone_if_that_call_fails(
+def test_suppressions_and_runs_are_read_in_one_call_and_only_runs_are_read_again_if_it_fails(
     make_post: Make, aws: Aws, clock: FakeClock, stopped_messages: list[Item], errors: int, tables: list[int]
 ) -> None:
     throttled = failing(*[client_error("ProvisionedThroughputExceededException")] * errors)
@@ -164,7 +164,7 @@ def test_a_message_whose_run_cannot_be_read_waits_and_other_messages_are_sent(
 
 
 @pytest.mark.parametrize("changes", [{}, {"runs_table": "not-deployed"}], ids=["no name", "no table"])
-def test_a_message_of_a_run_waits_if_its_sender_lacks_the_table_of_runs(
+def test_a_message_of_a_run_waits_if_its_sender_function_cannot_find_the_table_of_runs(
     make_post: Make, aws: Aws, runs: Runs, changes: dict[str, Any]
 ) -> None:
     message = item(**of_run(start_run(runs), "ada"))
@@ -264,7 +264,7 @@ def test_messages_of_an_unknown_run_wait_until_the_run_can_be_read(
     assert len(timed()["RunUnknown"]) == 1
 
 
-def test_messages_of_a_run_that_its_table_lost_are_cancelled_if_an_operator_stops_the_run(
+def test_messages_of_a_run_whose_item_was_lost_are_cancelled_if_an_operator_stops_the_run(
     waiting: Waiting, runs: Runs
 ) -> None:
     message = mail_of(start_run(runs), "ada")

@@ -38,7 +38,7 @@ def test_a_message_fails_if_others_were_accepted_between_its_three_undecided_ref
     assert aws.item()["error"] == {"code": "rejected", "message": UNDECIDED.reason}
 
 
-def test_messages_are_sent_after_a_fault_of_the_configuration_that_ended_once_and_returned(
+def test_messages_are_sent_after_two_separate_faults_of_the_configuration_refused_them(
     make_post: Make, aws: Aws, counted: Counted
 ) -> None:
     ids = ["m-1", "m-2", "m-3"]
@@ -82,7 +82,7 @@ def test_a_message_that_is_accepted_at_its_second_try_after_an_undecided_refusal
     assert aws.item()["status"] == "sent"
 
 
-def test_undecided_refusals_of_some_destinations_do_not_close_the_bulk_lane(
+def test_undecided_refusals_of_messages_to_some_destinations_do_not_close_the_bulk_lane(
     make_post: Make, aws: Aws, counted: Counted
 ) -> None:
     worker, many = make_post(UNDECIDED, SENT, bulk=True), range(2 * MOST_REFUSED)
@@ -156,7 +156,7 @@ def test_a_message_to_a_destination_that_its_provider_cannot_reach_goes_to_the_f
     assert '"m-1"' in moved["Body"]
 
 
-def test_a_sender_forgets_the_oldest_undecided_refusal_if_it_has_more_than_the_maximum() -> None:
+def test_a_sender_forgets_its_oldest_undecided_refusal_above_the_maximum_number() -> None:
     refusals = UndecidedRefusals()
     keys = [Key(f"m-{at}", "mail") for at in range(MOST_UNDECIDED + 1)]
     for key in keys:

@@ -49,7 +49,7 @@ def test_a_message_whose_condition_does_not_hold_is_sent(make_post: Make, aws: A
 @pytest.mark.parametrize(
     ("words", "ends"), [(["failed", "sent"], "sent"), (["outcome_unknown"], "cancelled")]
 )
-def test_an_unknown_outcome_fulfils_only_the_condition_outcome_unknown(
+def test_an_unknown_outcome_of_the_named_message_fulfils_only_the_condition_outcome_unknown(
     make_post: Make, aws: Aws, words: list[str], ends: str
 ) -> None:
     other(aws, "failed", error={"code": "outcome_unknown", "message": "held"})
@@ -80,7 +80,7 @@ def test_a_message_that_may_have_been_sent_fails_as_outcome_unknown_even_if_its_
     assert "unless: mail other is delivered" in aws.item()["error"]["message"]
 
 
-def test_one_call_reads_each_ledger_item_that_a_messages_conditions_name_and_reads_it_once(
+def test_the_ledger_items_in_a_messages_conditions_are_read_in_one_call_and_each_item_once(
     make_post: Make, aws: Aws
 ) -> None:
     dynamodb = Meddler(aws.dynamodb)

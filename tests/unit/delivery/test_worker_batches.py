@@ -72,13 +72,13 @@ def test_a_log_line_written_after_a_message_was_handled_omits_the_messages_key(
     assert [line.get("id") for line in log()] == ["m-1", None]
 
 
-def test_records_that_were_received_more_often_are_handled_later(make_post: Make) -> None:
+def test_queue_records_that_were_received_more_often_are_handled_later(make_post: Make) -> None:
     worker = make_post()
     assert worker.handle(*(item(id=f"m-{at}") for at in range(4)), receives=[3, 1, 2, 1]) == {}
     assert worker.submitted == ["m-1", "m-3", "m-2", "m-0"]
 
 
-def test_records_received_equally_often_are_handled_in_random_order(aws: Aws, clock: FakeClock) -> None:
+def test_queue_records_received_equally_often_are_handled_in_random_order(aws: Aws, clock: FakeClock) -> None:
     """Otherwise a record that cuts the function off would keep the same neighbours from being sent."""
     worker = Post(aws, clock, FakeAdapter(Sent("p-1")), jitter=iter((0.7, 0.2, 0.9)).__next__)
     assert worker.handle(*(item(id=f"m-{at}") for at in range(3)), receives=2) == {}

@@ -172,7 +172,9 @@ def test_claims_of_a_batch_are_released_even_if_the_response_to_the_claiming_cal
     assert not any("startedAt" in aws.item(body["id"]) for body in MAILS)
 
 
-def test_claims_of_messages_for_which_no_time_remains_are_released(aws: Aws, clock: FakeClock) -> None:
+def test_a_worker_releases_the_claims_of_messages_that_it_lacks_the_time_to_submit(
+    aws: Aws, clock: FakeClock
+) -> None:
     worker, _ = post_with_meddler(aws, clock, pace_seconds=10)
     waits = worker.handle(*MAILS, remaining=until(clock, clock() + 20))
     assert waits == {"r-1": 0, "r-2": 0}

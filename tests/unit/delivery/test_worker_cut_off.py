@@ -78,7 +78,7 @@ def test_messages_whose_provider_did_not_respond_are_sent_in_one_batch(
     assert sorted(worker.submitted) == ["a", "b"]
 
 
-def test_messages_that_were_throttled_and_later_cut_off_are_not_sent_in_one_batch(
+def test_messages_that_were_throttled_and_then_in_a_cut_off_function_are_not_sent_in_one_batch(
     make_post: Make, cut_off: Callable[..., list[Item]]
 ) -> None:
     make_post(Retry("busy")).handle(item(id="a"), item(id="b"))
@@ -113,7 +113,7 @@ def test_all_messages_of_a_cut_off_function_are_sent_if_the_ledger_cannot_be_rea
 
 
 @pytest.mark.parametrize(("names", "receives"), [("abc", 1), ("a", 2)])
-def test_the_ledger_is_not_read_for_new_records_or_for_a_single_record(
+def test_new_records_and_a_single_record_are_not_looked_up_in_the_ledger_before_they_are_claimed(
     make_post: Make, aws: Aws, names: str, receives: int
 ) -> None:
     client = Meddler(aws.dynamodb)
@@ -121,7 +121,7 @@ def test_the_ledger_is_not_read_for_new_records_or_for_a_single_record(
     assert "batch_get_item" not in [name for name, _ in client.calls]
 
 
-def test_a_message_that_cuts_off_each_of_its_functions_delays_each_other_message_at_most_once(
+def test_a_message_that_kills_each_function_that_receives_it_delays_other_messages_at_most_once(
     aws: Aws, clock: FakeClock, ledger: Ledger, make_post: Make
 ) -> None:
     """The queue is modelled here: a function that dies makes its records visible again after a while."""

@@ -70,7 +70,7 @@ def test_messages_submitted_at_the_same_time_by_threads_each_get_their_own_outco
     assert lines_about(log(), "rejected")[0]["id"] == "m-3"
 
 
-def test_the_session_of_a_batch_is_opened_once_by_the_thread_that_starts_the_others(
+def test_the_main_thread_of_a_worker_opens_the_session_of_a_batch_once_for_all_threads(
     aws: Aws, clock: FakeClock
 ) -> None:
     adapter, openers = Together(4), list[int]()

@@ -45,7 +45,7 @@ def test_a_message_with_an_unknown_outcome_keeps_its_claim_and_is_retried_after_
 A_HUNDRED_A_DAY = (("0001-01-01", 100),)
 
 
-def test_a_message_that_the_look_up_finds_after_a_crash_is_recorded_and_not_submitted(
+def test_a_message_that_the_look_up_finds_after_a_crash_is_recorded_as_sent_and_not_submitted(
     make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted
 ) -> None:
     crash(ledger, clock)
@@ -57,7 +57,7 @@ def test_a_message_that_the_look_up_finds_after_a_crash_is_recorded_and_not_subm
 
 
 @pytest.mark.parametrize("account", [ANY_ACCOUNT, "another/account"])
-def test_a_channel_without_accounts_submits_a_message_again_if_the_look_up_does_not_find_it(
+def test_a_message_of_a_channel_without_accounts_is_submitted_again_if_a_look_up_does_not_find_it(
     make_post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, account: str | None
 ) -> None:
     """A webhook may come twice: its receiver drops the second one by its id."""
@@ -105,7 +105,7 @@ def test_a_message_is_submitted_four_times_at_growing_intervals_if_the_providers
     assert stored["unsettled_tries"][0].startswith(f"{NOW_MS} ")
 
 
-def test_a_message_of_unknown_outcome_returns_to_the_queue_at_once_if_it_may_not_be_resent_again(
+def test_a_message_of_unknown_outcome_returns_to_the_queue_at_once_if_it_may_not_be_submitted_again(
     make_post: Make, ledger: Ledger, clock: FakeClock
 ) -> None:
     crash(ledger, clock)

@@ -101,7 +101,7 @@ THIRDS = 3
 
 
 @pytest.mark.parametrize("number", range(len(FIELDS)), ids=map("-".join, FIELDS))
-def test_the_work_of_dispatch_on_a_field_is_bounded_by_its_length(
+def test_the_work_of_dispatch_on_a_message_field_is_bounded_by_the_length_of_the_field(
     dispatcher: Dispatcher, log: Log, number: int
 ) -> None:
     channel, field = FIELDS[number]
@@ -130,12 +130,14 @@ def test_a_domain_of_many_different_letters_is_refused_before_it_is_encoded(
     assert_linear_time(work, 16_000)
 
 
-def test_a_mail_with_far_too_many_recipients_is_refused_before_each_address_is_read(
+def test_dispatch_refuses_a_mail_with_far_too_many_recipients_before_it_reads_each_address(
     dispatcher: Dispatcher,
+    log: Log,
 ) -> None:
     for field in ("to", "cc", "bcc", "reply_to"):
         item = {"id": "m-1", "event_type": "mail", **RIGHT["mail"], field: ["a@é.de"] * 40_000}
         assert lines_of(lambda item=item: dispatcher.dispatch([("1", item)])) < 5000  # type: ignore[misc]
+    assert [line["message"] for line in log()] == ["refused"] * 4
 
 
 @pytest.mark.parametrize("piece", [*PIECES, "a", "a.", "+", "x:/", "1", "+1(", "http://a"])
@@ -150,7 +152,7 @@ def test_the_work_to_redact_a_providers_text_is_bounded_by_the_length_of_the_tex
     assert len(redact(long(piece, SIZE))) <= 300
 
 
-def test_an_error_quotes_a_long_field_and_a_long_problem_only_in_part() -> None:
+def test_the_error_about_an_invalid_message_shortens_a_long_field_name_and_a_long_problem() -> None:
     fault = Invalid(long("a", SIZE), long("b", SIZE))
     assert len(str(fault)) < 1500
     assert str(fault) == f"{fault.field}: {fault.problem}"

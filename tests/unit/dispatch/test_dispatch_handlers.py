@@ -55,7 +55,9 @@ def test_dispatch_returns_the_sequence_numbers_of_unqueued_items(load: Load, aws
         aws.sqs.create_queue(QueueName="mailroom-test-mail-bulk")
 
 
-def test_dispatch_accepts_every_attribute_type_of_a_stream(load: Load, aws: Aws) -> None:
+def test_dispatch_accepts_binary_set_large_number_and_null_attributes_of_a_stream_record(
+    load: Load, aws: Aws
+) -> None:
     odd = {
         **image(**item()),
         "b": {"B": "AP8="},
@@ -90,7 +92,7 @@ def test_release_queues_due_messages_and_cancels_messages_whose_item_was_deleted
     assert aws.item("b")["status"] == "cancelled"
 
 
-def test_release_closes_the_waiting_line_of_a_channel_if_it_is_empty(load: Load, aws: Aws) -> None:
+def test_release_closes_a_channels_empty_waiting_line(load: Load, aws: Aws) -> None:
     Budget(aws.dynamodb, BUDGETS, "mail", [("0001-01-01", 1)]).join(time.time())
     load("release")({"line": "mail"}, lambda_context())
     (found,) = [each for each in aws.dynamodb.scan(TableName=BUDGETS)["Items"] if each["name"]["S"] == "mail"]

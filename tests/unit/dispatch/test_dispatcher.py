@@ -34,7 +34,7 @@ def test_an_item_becomes_a_queue_message_with_its_channel_and_type(dispatcher: D
         ({"text": ..., "subject": ..., "template": "welcome"}, "template"),
     ],
 )
-def test_the_attribute_named_type_of_a_queue_message_is_its_kind_of_content(
+def test_the_attribute_type_of_a_queue_message_names_the_kind_of_the_messages_content(
     dispatcher: Dispatcher, aws: Aws, changes: dict[str, Any], kind: str
 ) -> None:
     dispatcher.dispatch(numbered(item(**changes)))
@@ -63,7 +63,9 @@ def test_a_hundred_items_are_queued_in_ten_calls_and_in_their_order(
     assert counted() == {"Dispatched": 100}
 
 
-def test_every_type_of_attribute_reaches_the_queue(dispatcher: Dispatcher, aws: Aws) -> None:
+def test_the_attributes_of_an_item_reach_its_queue_message_whatever_their_dynamodb_types(
+    dispatcher: Dispatcher, aws: Aws
+) -> None:
     huge = "12345678901234567890123456789012345678"
     odd = {
         **image(**item(none=None, flag=True, deep={"a": [{"b": "c"}]})),
@@ -137,14 +139,14 @@ def test_a_message_with_a_send_at_over_two_minutes_ahead_waits_in_the_ledger_and
     ],
     ids=["kept for long enough", "in its queue as a whole", "sent at once"],
 )
-def test_a_ttl_is_accepted_if_the_item_is_not_read_back_after_the_ttl(
+def test_an_item_is_accepted_if_the_mailbox_is_not_read_for_it_again_after_its_ttl(
     dispatcher: Dispatcher, aws: Aws, counted: Counted, times: dict[str, Any]
 ) -> None:
     assert dispatcher.dispatch(numbered(item(**times))) == set()
     assert "Refused" not in counted()
 
 
-def test_the_waits_of_a_batch_are_written_to_the_ledger_in_one_call_for_every_25_messages(
+def test_the_waits_of_a_batch_are_written_to_the_ledger_in_one_call_per_25_messages(
     aws: Aws, clock: FakeClock, counted: Counted
 ) -> None:
     client = Meddler(aws.dynamodb)
@@ -169,7 +171,7 @@ def test_a_message_that_was_cancelled_before_its_dispatch_does_not_wait_for_its_
     assert (aws.item()["status"], "wait" in aws.item()) == ("cancelled", False)
 
 
-def test_in_an_outage_of_the_ledger_dispatch_returns_only_records_of_messages_that_have_to_wait(
+def test_dispatch_reports_only_records_of_scheduled_messages_as_failed_while_the_ledger_is_down(
     aws: Aws, clock: FakeClock, log: Log
 ) -> None:
     down = Meddler(aws.dynamodb, batch_execute_statement=failing(client_error("ThrottlingException")))

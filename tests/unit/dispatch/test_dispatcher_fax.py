@@ -65,7 +65,7 @@ def entries_in(sqs: Meddler, queue: str) -> list[dict[str, Any]]:
     ]
 
 
-def test_a_fax_is_queued_in_the_group_of_its_line(
+def test_a_fax_is_queued_in_the_message_group_of_its_line(
     make_dispatcher: MakeDispatcher, aws: Aws, sqs: Meddler
 ) -> None:
     given = fax_item(to="+1 (617) 555-1234", callback_url=TOLD)
@@ -78,7 +78,7 @@ def test_a_fax_is_queued_in_the_group_of_its_line(
     assert ledger_item(aws) == {}
 
 
-def test_each_line_has_a_group_and_each_fax_its_own_deduplication_id(
+def test_each_line_has_its_own_message_group_and_each_fax_its_own_deduplication_id(
     make_dispatcher: MakeDispatcher, sqs: Meddler
 ) -> None:
     make_dispatcher().dispatch(numbered(fax_item(id="a"), fax_item(id="b"), fax_item(id="c", to=OTHER_LINE)))

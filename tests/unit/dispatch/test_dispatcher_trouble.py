@@ -8,7 +8,7 @@ from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.shared import Aws, FakeClock, item
 
 
-def test_only_the_entry_that_sqs_refuses_is_returned_as_failed(aws: Aws, clock: FakeClock) -> None:
+def test_dispatch_reports_as_failed_only_the_item_that_sqs_refuses(aws: Aws, clock: FakeClock) -> None:
     def refusing(real: Callable[..., Any], **arguments: Any) -> Any:
         bad = [each for each in arguments["Entries"] if '"b"' in each["MessageBody"]]
         good = [each for each in arguments["Entries"] if each not in bad]
@@ -36,7 +36,7 @@ def test_an_outage_of_one_queue_does_not_stop_the_messages_for_another_queue(
     assert counted()["Dispatched"] == 1
 
 
-def test_only_the_item_whose_refusal_the_ledger_cannot_record_is_returned_as_failed(
+def test_dispatch_reports_as_failed_only_the_item_whose_refusal_the_ledger_cannot_record(
     aws: Aws, clock: FakeClock, log: Log
 ) -> None:
     dynamodb = Meddler(

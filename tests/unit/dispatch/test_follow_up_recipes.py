@@ -95,7 +95,7 @@ def test_the_reminder_of_an_order_is_cancelled_only_if_the_receipt_of_the_order_
         (RECALL, {"mail": "bounced", "sms": "undelivered"}, {"fax": "sent"}),
     ],
 )
-def test_a_code_or_a_recall_uses_its_next_channel_only_if_the_channel_before_has_not_delivered(
+def test_a_code_or_a_recall_is_sent_on_its_next_channel_only_if_its_earlier_channel_did_not_deliver(
     waiting: Waiting,
     make_post: Make,
     monkeypatch: pytest.MonkeyPatch,

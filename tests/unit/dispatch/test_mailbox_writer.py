@@ -30,7 +30,7 @@ def test_a_put_of_an_equal_item_in_another_form_gets_the_state_existed(writer: M
     assert writer.put(item(n=True, many={"a", "b"})).state == "conflict"
 
 
-def test_an_item_with_the_mark_of_a_restored_item_is_refused(writer: MailboxWriter, aws: Aws) -> None:
+def test_an_item_with_the_reserved_attribute_restored_id_is_refused(writer: MailboxWriter, aws: Aws) -> None:
     marked = item(restored_id="m-1")
     written = writer.put(marked)
     assert (written.state, written.field) == ("refused", "restored_id")
@@ -55,7 +55,7 @@ def composed_item(start: int, **changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("start", [{"campaign": "weekly", "run": "r", "start": 1}, None, "weekly"])
-def test_a_producers_item_with_the_start_of_a_campaigns_run_is_refused(
+def test_a_producers_item_with_the_reserved_attribute_campaign_start_is_refused(
     writer: MailboxWriter, aws: Aws, start: Any
 ) -> None:
     marked = item(campaign_start=start)
@@ -66,7 +66,7 @@ def test_a_producers_item_with_the_start_of_a_campaigns_run_is_refused(
     assert aws.dynamodb.scan(TableName=MAILBOX)["Count"] == 0
 
 
-def test_a_put_of_an_equal_item_of_another_start_of_its_run_gets_the_state_existed(
+def test_a_put_of_a_stored_item_gets_the_state_existed_even_if_its_run_was_started_again(
     composing: MailboxWriter,
 ) -> None:
     assert composing.put(composed_item(1)).state == "accepted"
@@ -106,7 +106,7 @@ def test_a_replacement_of_a_runs_item_is_accepted_if_the_mailbox_lacks_the_item(
 @pytest.mark.parametrize(
     "stored", [composed_item(3), item(id="weekly#r#ada")], ids=["newer", "of a producer"]
 )
-def test_an_item_of_a_runs_newer_start_or_of_a_producer_is_not_replaced(
+def test_a_stored_item_of_a_runs_newer_start_or_of_a_producer_is_not_replaced(
     composing: MailboxWriter, aws: Aws, stored: dict[str, Any]
 ) -> None:
     composing.put(stored)
@@ -206,7 +206,9 @@ def test_the_ttl_of_a_waiting_item_counts_from_its_send_at(aws: Aws, clock: Fake
     assert aws.item("invalid", table=MAILBOX)["ttl"] == NOW + 3600
 
 
-def test_a_different_ttl_makes_a_different_item(aws: Aws, clock: FakeClock) -> None:
+def test_a_put_that_differs_from_the_stored_item_only_in_its_ttl_gets_the_state_conflict(
+    aws: Aws, clock: FakeClock
+) -> None:
     writer = MailboxWriter(aws.dynamodb, MAILBOX, 3600, clock=clock)
     writer.put(item(ttl=5))
     assert aws.item(table=MAILBOX)["ttl"] == 5
@@ -214,7 +216,7 @@ def test_a_different_ttl_makes_a_different_item(aws: Aws, clock: FakeClock) -> N
 
 
 @pytest.mark.parametrize("ttl", [..., None])
-def test_an_item_without_a_ttl_is_the_same_as_the_stored_item_with_any_ttl(
+def test_a_put_without_a_ttl_gets_the_state_existed_if_the_equal_stored_item_has_a_ttl(
     writer: MailboxWriter, aws: Aws, clock: FakeClock, ttl: Any
 ) -> None:
     """The stage's setting may have changed, or another producer may set a ttl."""
@@ -232,7 +234,7 @@ def test_a_writer_whose_ttl_is_missing_or_zero_stores_items_without_a_ttl(
     assert "ttl" not in aws.item(table=MAILBOX)
 
 
-def test_a_repeated_transaction_is_cancelled_and_returns_the_item_that_its_first_call_stored(
+def test_a_repeated_transaction_with_a_mailbox_entry_is_cancelled_and_returns_the_stored_item(
     aws: Aws, clock: FakeClock
 ) -> None:
     """The second entry has another ttl, so its condition decides, and not the token of the first call."""

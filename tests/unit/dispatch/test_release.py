@@ -76,7 +76,7 @@ def test_a_due_message_is_put_into_the_queue_of_its_lane_with_its_stored_content
 
 
 @pytest.mark.parametrize(("reason", "since"), [(OUTSIDE_WINDOW, NOW + 30), (PROVIDER_REFUSES, NOW - 60)])
-def test_the_delay_of_a_message_counts_from_the_opening_of_its_window_or_else_from_its_put(
+def test_the_due_at_of_a_released_message_is_the_opening_of_its_window_or_else_its_time_of_put(
     waiting: Waiting, reason: str, since: float
 ) -> None:
     waiting.hold("m-1", reason, NOW + 30, put_at=NOW - 60)
@@ -237,7 +237,7 @@ def test_the_messages_of_a_channel_that_was_removed_by_mistake_are_sent_after_it
     assert [json.loads(entry["MessageBody"])["id"] for entry in waiting.sent] == ["t-1"]
 
 
-def test_a_round_for_a_removed_channel_that_has_returned_leaves_its_messages_waiting(
+def test_the_round_of_a_removed_channel_leaves_its_messages_waiting_if_the_channel_has_returned(
     waiting: Waiting,
 ) -> None:
     waiting.channels = ("mail", "sms")
@@ -275,7 +275,7 @@ def test_a_message_of_a_removed_channel_fails_when_its_window_opens(
     assert (waiting.sent, waiting.marked, waiting.held) == ([], [], [])
 
 
-def test_a_claimed_message_of_a_removed_channel_does_not_fail_and_loses_only_its_wait(
+def test_a_claimed_message_of_a_removed_channel_loses_its_wait_and_does_not_fail(
     waiting: Waiting,
 ) -> None:
     had_sms(waiting)
@@ -287,7 +287,7 @@ def test_a_claimed_message_of_a_removed_channel_does_not_fail_and_loses_only_its
     assert (waiting.aws.item("t-1", "sms")["status"], waiting.marked) == ("sending", [])
 
 
-def test_the_lists_of_removed_channels_are_read_once_an_hour(waiting: Waiting) -> None:
+def test_release_reads_the_waiting_messages_of_removed_channels_once_an_hour(waiting: Waiting) -> None:
     had_sms(waiting)
     for seconds, lists in ((0, 5), (REMOVED_SECONDS, 5 + 3), (60, 5), (3480, 5), (60, 5 + 3)):
         waiting.clock.advance(seconds)
@@ -354,7 +354,7 @@ def test_a_round_with_too_little_time_left_leaves_due_messages_waiting(waiting: 
 # The lease
 
 
-def test_a_round_only_logs_its_part_if_another_round_has_the_lease_of_that_part(
+def test_a_release_round_only_logs_the_name_of_its_part_if_another_round_has_the_parts_lease(
     waiting: Waiting, log: Log
 ) -> None:
     waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
@@ -386,7 +386,7 @@ def test_an_ended_round_releases_its_lease(waiting: Waiting) -> None:
 # Content is read only for what is handed over
 
 
-def test_a_round_reads_only_the_contents_of_the_messages_that_it_hands_over(waiting: Waiting) -> None:
+def test_a_release_round_reads_the_stored_contents_only_of_messages_that_it_queues(waiting: Waiting) -> None:
     waiting.hold("m-1", OUTSIDE_WINDOW, NOW, "now")
     waiting.hold("m-2", OUTSIDE_WINDOW, NOW + 3600, "later")
     waiting.release_due()

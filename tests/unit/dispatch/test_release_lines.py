@@ -69,7 +69,7 @@ def test_a_released_message_may_use_the_daily_limit_before_a_message_that_was_pu
     assert budget.ask(1, NOW - 998).recipients == 0
 
 
-def test_a_lane_gets_at_most_two_minutes_of_its_pace_minus_the_messages_in_its_queue(
+def test_release_fills_a_lanes_queue_only_up_to_the_messages_that_its_pace_sends_in_two_minutes(
     waiting: Waiting,
 ) -> None:
     waiting.limit(1000, per_second=1 / 24)
@@ -160,7 +160,7 @@ def test_messages_in_the_waiting_line_fail_with_the_reason_if_their_lane_was_rem
     assert (waiting.marked, is_closed(waiting)) == ([], True)
 
 
-def test_the_delay_of_a_message_counts_from_its_release_if_the_daily_limit_or_a_paused_run_held_it(
+def test_the_due_at_of_a_message_that_the_daily_limit_or_a_paused_run_held_is_its_time_of_release(
     waiting: Waiting,
 ) -> None:
     waiting.line_up("a")

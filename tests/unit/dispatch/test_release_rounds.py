@@ -61,7 +61,7 @@ def test_in_a_minute_without_work_release_only_reads_and_reports_a_lateness_of_z
     assert timed()["ReleaseLate"] == [0]
 
 
-def test_in_a_minute_without_work_release_reads_each_list_once(waiting: Waiting) -> None:
+def test_in_a_minute_without_work_release_reads_each_list_of_waiting_messages_once(waiting: Waiting) -> None:
     waiting.release_minute()
     calls = [call for name, call in waiting.dynamodb.calls if name == "query"]
     lists = [call["ExpressionAttributeValues"][":list"]["S"] for call in calls]
@@ -101,7 +101,7 @@ def test_a_round_is_started_for_a_channel_whose_waiting_line_is_empty_but_open(w
     assert waiting.release_minute() == []
 
 
-def test_a_round_fails_the_messages_of_a_removed_channel_even_if_it_runs_in_the_next_minute(
+def test_a_round_that_runs_a_minute_late_still_fails_the_messages_of_a_removed_channel(
     waiting: Waiting,
 ) -> None:
     once_with_sms(waiting)
@@ -146,7 +146,9 @@ def test_the_reported_lateness_is_that_of_the_oldest_due_message_of_all_shards(
     assert timed()["ReleaseLate"] == [90_000]
 
 
-def test_a_message_that_is_queued_ahead_of_its_time_is_not_late(waiting: Waiting, timed: Timed) -> None:
+def test_the_reported_lateness_is_zero_if_release_queues_a_message_ahead_of_its_time(
+    waiting: Waiting, timed: Timed
+) -> None:
     waiting.hold("m-1", OUTSIDE_WINDOW, NOW + 2 * MINUTE)
     assert len(waiting.release_minute()) == 1
     assert timed()["ReleaseLate"] == [0]
@@ -179,7 +181,7 @@ def test_a_round_that_cannot_be_started_fails_the_invocation_and_is_started_in_t
     assert len(waiting.sent) == len(IDS)
 
 
-def test_a_list_that_cannot_be_read_does_not_hinder_the_rounds_of_other_parts(
+def test_release_starts_the_rounds_of_other_parts_even_if_one_list_of_messages_cannot_be_read(
     waiting: Waiting, timed: Timed
 ) -> None:
     waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
@@ -202,7 +204,7 @@ def test_a_list_that_cannot_be_read_does_not_hinder_the_rounds_of_other_parts(
     assert "ReleaseLate" not in timed()
 
 
-def test_an_event_that_arrives_twice_queues_each_message_once(waiting: Waiting) -> None:
+def test_an_event_that_invokes_a_release_round_twice_queues_each_message_once(waiting: Waiting) -> None:
     for id_ in IDS:
         waiting.hold(id_, OUTSIDE_WINDOW, NOW)
     events = waiting.release_minute()

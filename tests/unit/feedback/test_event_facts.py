@@ -9,7 +9,7 @@ from tests.support.unit.feedback_words import events
 FIXTURES = sorted((ROOT / "tests" / "support" / "unit" / "events_of_ses").glob("*.json"))
 
 
-def test_resending_a_message_clears_every_ledger_attribute_that_an_event_can_add() -> None:
+def test_the_list_of_facts_that_a_resend_clears_contains_every_fact_that_an_event_can_add() -> None:
     details: dict[str, Any] = {"ErrorCode": "30003", "RawDlrDoneDate": "2611210900"}
     statuses = ("sent", "delivered", "read", "undelivered")
     records = [fixture.read_text() for fixture in FIXTURES]

@@ -119,7 +119,7 @@ def test_events_of_a_redirected_mail_are_recorded_without_suppressing_a_recipien
     assert consumer_desk.list.find("mail", [ADA, EVE]) == {}
 
 
-def test_a_landline_that_got_a_redirected_text_is_not_suppressed(
+def test_a_landline_that_got_a_redirected_sms_is_not_suppressed(
     consumer_desk: Desk, ledger: Ledger, aws: Aws
 ) -> None:
     text = Sms(id="s-1", event_type="sms", to="+16175551234", text="Hi")
@@ -187,7 +187,7 @@ def test_a_repeated_callback_does_not_undo_an_operators_removal_from_the_suppres
     assert consumer_desk.list.find("sms", [NUMBER]) == {}
 
 
-def test_a_stop_text_puts_its_sender_on_the_suppression_list_and_a_later_start_text_removes_it(
+def test_a_stop_text_puts_its_number_on_the_suppression_list_and_a_later_start_text_removes_it(
     consumer_desk: Desk, aws: Aws, counted: Counted
 ) -> None:
     assert consumer_desk.handle(bodies.keyword_text("stop")) == []
@@ -239,7 +239,9 @@ def test_a_start_text_ends_an_opt_out_that_was_reported_for_another_spelling_of_
     assert choices.find("sms", [addressee]) == {}
 
 
-def test_a_text_to_an_aws_number_is_read_with_the_stages_stop_words(aws: Aws, clock: FakeClock) -> None:
+def test_a_text_to_an_aws_number_suppresses_its_phone_number_if_it_is_a_stop_word_of_the_stage(
+    aws: Aws, clock: FakeClock
+) -> None:
     desk = Desk(aws, clock, stop_words=["arrêt"])
     text = {"originationNumber": NUMBER, "destinationNumber": "+12125550101", "inboundMessageId": "1"}
     texts = (by_sns({**text, "messageBody": words}) for words in ("ARRÊT", "merci", "non"))
@@ -386,7 +388,7 @@ def test_a_callback_does_not_suppress_a_number_that_its_message_was_not_sent_to(
     ("id_", "kind", "canaries"),
     [(f"{CANARY}1", "Delivery", 1), (f"{CANARY}1", "Send", 0), ("m-1", "Delivery", 0)],
 )
-def test_a_canary_is_counted_only_if_its_provider_has_delivered_it(
+def test_a_canary_is_counted_as_delivered_only_if_its_provider_has_delivered_it(
     consumer_desk: Desk, ledger: Ledger, counted: Counted, id_: str, kind: str, canaries: int
 ) -> None:
     _sent(ledger, id_)
@@ -415,7 +417,7 @@ def test_a_mail_is_counted_once_as_delivered_if_its_provider_has_delivered_it(
     assert counted().get("MailsDelivered", 0) == mails
 
 
-def test_a_mail_to_several_recipients_is_counted_once_when_all_of_them_have_it(
+def test_a_mail_to_several_recipients_is_counted_once_as_delivered_when_all_of_them_have_it(
     consumer_desk: Desk, ledger: Ledger, counted: Counted
 ) -> None:
     _sent(ledger, to=[ADA, EVE])

@@ -75,7 +75,9 @@ def test_if_correlation_headers_contradict_each_other_the_tags_identify_the_mess
 
 
 @pytest.mark.parametrize("truncated", [True, "true"])
-def test_the_last_header_of_a_truncated_list_is_ignored_because_it_may_be_cut(truncated: Any) -> None:
+def test_the_last_mail_header_in_a_truncated_list_of_headers_is_ignored_because_it_may_be_cut(
+    truncated: Any,
+) -> None:
     cut = ("X-Correlation-ID", Reference("order-1").text)
     whole = Reference("order-12").text
     assert one_event(event_with_headers(cut, truncated=truncated, correlation=whole)).key.id == "order-12"

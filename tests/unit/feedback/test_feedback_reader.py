@@ -55,7 +55,7 @@ def test_an_sns_envelope_from_a_foreign_topic_is_refused(topic: str) -> None:
 
 
 @pytest.mark.parametrize("body", [sns(VALIDATED), sns(VALIDATED + "\n"), VALIDATED, f"{VALIDATED}\n"])
-def test_the_notification_that_ses_validated_the_topic_is_ignored(body: Any, counted: Counted) -> None:
+def test_the_notification_by_which_ses_validates_an_sns_topic_is_ignored(body: Any, counted: Counted) -> None:
     assert events(body) == []
     assert counted() == {}
 

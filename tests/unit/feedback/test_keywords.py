@@ -77,7 +77,7 @@ def test_the_keywords_of_a_stage_extend_the_standard_keywords(text: str, wish: s
         assert KNOWN.wish(text) is None
 
 
-def test_a_keyword_for_start_and_stop_means_stop_and_a_keyword_without_letters_is_ignored() -> None:
+def test_a_keyword_for_both_start_and_stop_means_stop_and_keywords_without_letters_are_ignored() -> None:
     assert Keywords.of(["yes"], ["stop"]).wish("yes") == "stop"
     assert Keywords.of(["yes"], ["stop"]).wish("stop") == "stop"
     assert Keywords.of(["!"], ["?"]).wish("🛑") is None
@@ -95,7 +95,7 @@ def test_a_keyword_inside_a_longer_text_is_ignored(word: str, words: str) -> Non
         assert KNOWN.wish(text) is None or folded(text) in {*STOP, *START}
 
 
-def test_a_text_received_at_an_aws_number_has_the_time_of_its_notification() -> None:
+def test_a_stop_or_start_text_to_an_aws_number_gets_the_time_of_its_sns_notification() -> None:
     assert items_of(two_way("Stop")) == [KeywordText(NUMBER, "+12125550101", "stop", NOW_MS + 123)]
     assert items_of(two_way("UNSTOP")) == [KeywordText(NUMBER, "+12125550101", "start", NOW_MS + 123)]
     assert items_of(two_way("arrêt"), words=OWN) == [
@@ -121,12 +121,12 @@ def test_a_text_without_a_keyword_to_an_aws_number_is_ignored_counted_and_not_lo
         (texted(at=-1), "`at` is not a time in epoch milliseconds"),
     ],
 )
-def test_a_stop_or_start_with_an_invalid_field_is_malformed(body: dict[str, Any], problem: str) -> None:
+def test_a_stop_or_start_text_with_an_invalid_field_is_malformed(body: dict[str, Any], problem: str) -> None:
     assert malformed_words(body) == problem
 
 
 @pytest.mark.parametrize("number", ["whatsapp:hello", "VERIFY", "", "12345", "+49 30 123456 hello"])
-def test_a_stop_or_start_with_an_invalid_number_is_malformed_and_the_number_is_not_logged(
+def test_a_stop_or_start_text_with_an_invalid_number_is_malformed_and_the_number_is_not_logged(
     log: Log, number: str
 ) -> None:
     for body in (texted(number=number), two_way(originationNumber=number)):

@@ -87,7 +87,7 @@ def test_each_type_of_event_of_the_provider_resend_is_read_with_its_status_and_f
 
 
 @pytest.mark.parametrize("kind", ["email.bounced", "email.complained", "email.delivered"])
-def test_an_event_of_the_provider_resend_about_several_recipients_only_marks_their_mail_as_sent(
+def test_an_event_of_the_provider_resend_gives_a_mail_to_several_recipients_only_the_status_sent(
     kind: str,
 ) -> None:
     tags = {**resend_event()["data"]["tags"], "several": "true"}

@@ -273,7 +273,7 @@ def test_if_a_callback_cannot_be_queued_the_response_makes_twilio_retry(
         f'{{"account_sid": "{ACCOUNT}", "auth_token": null}}',
     ],
 )
-def test_with_an_invalid_secret_every_callback_is_refused_and_the_log_has_the_remedy(
+def test_every_callback_gets_a_server_error_and_the_log_has_the_remedy_while_the_secret_is_invalid(
     clock: FakeClock, log: Log, text: str
 ) -> None:
     door = CallbacksDoor(clock, text)
@@ -285,7 +285,7 @@ def test_with_an_invalid_secret_every_callback_is_refused_and_the_log_has_the_re
 
 
 @pytest.mark.parametrize("trouble", [DENIED, DOWN, EndpointConnectionError(endpoint_url="https://secrets")])
-def test_every_callback_is_refused_while_the_secret_cannot_be_read(
+def test_every_callback_gets_a_server_error_while_the_secret_cannot_be_read(
     twilio_callbacks: CallbacksDoor, log: Log, counted: Counted, trouble: Exception
 ) -> None:
     twilio_callbacks.secrets.trouble = trouble

@@ -38,7 +38,7 @@ def test_a_signed_stop_text_is_queued_with_the_time_at_which_twilio_created_the_
     }
 
 
-def test_the_feedback_reader_reads_a_queued_stop_or_start(inbound_texts: CallbacksDoor) -> None:
+def test_the_feedback_reader_reads_a_queued_stop_or_start_text(inbound_texts: CallbacksDoor) -> None:
     assert inbound_texts.answers(inbound_text("Unstop")) == 200
     assert items_of(inbound_texts.queue.bodies[0]) == [KeywordText(NUMBER, OURS, "start", NOW_MS - 60_000)]
 
@@ -60,14 +60,14 @@ def test_the_stages_configured_keywords_are_recognized_in_texts(
         ("YES", "HELP", "start"),
     ],
 )
-def test_a_stop_or_start_that_twilios_messaging_service_recognized_is_queued(
+def test_a_stop_or_start_text_that_twilios_messaging_service_recognized_is_queued(
     inbound_texts: CallbacksDoor, body: str, type_: str, wish: str
 ) -> None:
     assert inbound_texts.answers(inbound_text(body, fields={"OptOutType": type_})) == 200
     assert json.loads(inbound_texts.queue.bodies[0])["wish"] == wish
 
 
-def test_a_text_without_stop_or_start_is_counted_and_neither_queued_nor_looked_up(
+def test_a_text_without_stop_or_start_is_counted_and_neither_queued_nor_looked_up_at_twilio(
     inbound_texts: CallbacksDoor, counted: Counted, log: Log
 ) -> None:
     inbound_texts.created = {}
@@ -105,7 +105,7 @@ def test_a_captured_inbound_text_is_refused_if_its_body_or_its_path_was_changed(
     assert inbound_texts.queue.bodies == []
 
 
-def test_a_text_posted_again_later_is_queued_with_the_same_time(
+def test_an_inbound_text_that_twilio_posts_again_later_is_queued_with_the_same_time(
     inbound_texts: CallbacksDoor, clock: FakeClock
 ) -> None:
     inbound_texts.answers(inbound_text("START"))
@@ -166,7 +166,7 @@ def test_a_signed_text_that_lacks_the_field_of_its_id_or_number_is_refused(
     assert inbound_texts.answers(inbound_text(fields={name: ...})) == 400
 
 
-def test_a_signed_stop_without_a_number_is_queued_and_then_rejected_as_malformed(
+def test_a_signed_stop_text_without_a_number_is_queued_and_then_rejected_as_malformed(
     inbound_texts: CallbacksDoor,
 ) -> None:
     assert inbound_texts.answers(inbound_text(fields={"From": ""})) == 200

@@ -59,7 +59,7 @@ def test_an_error_code_is_recorded_and_suppresses_landlines_and_opted_out_number
 
 
 @pytest.mark.parametrize("sender", ["12345", "ACME"])
-def test_an_unreachable_carrier_does_not_suppress_the_number_if_the_sender_is_a_code_or_a_name(
+def test_an_unreachable_carrier_does_not_suppress_the_number_of_a_text_from_a_short_code_or_a_name(
     sender: str,
 ) -> None:
     sent = one_event(twilio_event("undelivered", ErrorCode="30006", From=sender))
@@ -86,7 +86,7 @@ def test_a_callback_whose_recipient_is_not_a_number_is_read_without_recipients(t
     assert one_event(twilio_event(To=to)).recipients == ()
 
 
-def test_a_number_without_a_country_code_is_read_in_the_stages_region() -> None:
+def test_a_number_without_a_country_code_is_read_as_a_number_of_the_stages_phone_region() -> None:
     assert one_event(twilio_event(To="(617) 555-1234"), "US").recipients == (NUMBER,)
     assert one_event(twilio_event(To="(617) 555-1234")).recipients == ()
 

@@ -105,13 +105,15 @@ EVERYTHING = ("0.0.0.0/0", "::/0", "169.254.169.254/32", "fd00:ec2::254/128")
 
 
 @pytest.mark.parametrize("address", PUBLIC + PUBLIC_6)
-def test_a_public_address_is_allowed_by_name_and_as_a_literal(address: str) -> None:
+def test_a_public_ip_address_is_allowed_behind_a_host_name_and_as_a_literal_in_a_url(address: str) -> None:
     assert target_of(address).addresses == (address,)
     assert len(UrlPolicy(resolve=no_resolver).check(url_of_address(address), 5).addresses) == 1
 
 
 @pytest.mark.parametrize("address", NOT_PUBLIC + NOT_PUBLIC_6)
-def test_an_address_that_is_not_public_is_refused_by_name_and_as_a_literal(address: str) -> None:
+def test_an_ip_address_that_is_not_public_is_refused_behind_a_host_name_and_as_a_literal_in_a_url(
+    address: str,
+) -> None:
     assert reason(address) == NOT_PUBLIC_SENTENCE
     with pytest.raises(InvalidRequest):
         UrlPolicy(resolve=no_resolver).check(url_of_address(address), 5)
@@ -124,7 +126,7 @@ def test_link_local_and_metadata_addresses_are_refused_whatever_networks_are_all
 
 
 @pytest.mark.parametrize("address", CARRIERS)
-def test_an_address_that_embeds_another_address_is_refused_whatever_networks_are_allowed(
+def test_an_ip_address_that_embeds_another_address_is_refused_whatever_networks_are_allowed(
     address: str,
 ) -> None:
     assert reason(address) == CARRIER_SENTENCE
@@ -146,7 +148,7 @@ def test_an_address_that_embeds_another_address_is_refused_whatever_networks_are
         ("fd12::/16", ["fd12::1"], ["fd13::1", "10.0.0.1"]),
     ],
 )
-def test_a_private_address_is_allowed_only_if_it_is_in_an_allowed_network(
+def test_a_private_ip_address_is_allowed_only_if_it_is_in_an_allowed_network(
     network: str, inside: list[str], outside: list[str]
 ) -> None:
     for each in inside:
@@ -155,7 +157,7 @@ def test_a_private_address_is_allowed_only_if_it_is_in_an_allowed_network(
         assert reason(each, networks=(network,)) == NOT_PUBLIC_SENTENCE
 
 
-def test_a_name_is_refused_if_one_of_its_addresses_is_not_public() -> None:
+def test_a_host_name_is_refused_if_one_of_its_ip_addresses_is_not_public() -> None:
     for at in range(3):
         addresses = ["8.8.8.8", "1.1.1.1"]
         addresses.insert(at, "10.0.0.1")
@@ -163,16 +165,16 @@ def test_a_name_is_refused_if_one_of_its_addresses_is_not_public() -> None:
     assert target_of("8.8.8.8", "2600::1").addresses == ("8.8.8.8", "2600::1")
 
 
-def test_a_refusal_does_not_quote_the_private_address_of_a_name() -> None:
+def test_the_refusal_of_a_host_name_does_not_quote_its_private_ip_address() -> None:
     assert "10.0.0.1" not in reason("10.0.0.1")
 
 
-def test_a_name_without_an_address_is_a_connection_error_and_not_an_invalid_request() -> None:
+def test_a_host_name_without_an_ip_address_causes_a_connection_error_and_not_an_invalid_request() -> None:
     with pytest.raises(ConnectError, match=r"the name a\.example has no address"):
         target_of()
 
 
-def test_the_resolver_is_called_once_with_the_remaining_time() -> None:
+def test_the_check_of_a_url_calls_the_resolver_once_with_the_remaining_time() -> None:
     asked = []
 
     def resolve(host: str, seconds: float) -> list[str]:
@@ -184,6 +186,6 @@ def test_the_resolver_is_called_once_with_the_remaining_time() -> None:
 
 
 @pytest.mark.parametrize("network", ["10.0.0.1/8", "ten", "10.0.0.0/33", ""])
-def test_a_policy_with_an_invalid_network_cannot_be_created(network: str) -> None:
+def test_a_url_policy_with_an_invalid_network_cannot_be_created(network: str) -> None:
     with pytest.raises(ValueError, match=r"does not appear|has host bits"):
         UrlPolicy(networks=[network])

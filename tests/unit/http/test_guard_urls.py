@@ -74,7 +74,7 @@ BRACKETS = "has a host in brackets that is not an IPv6 address; use one like [20
 @pytest.mark.parametrize(
     "url", ["", "hooks.example.com", "//hooks.example.com/", "https:/a.example", "https:a"]
 )
-def test_a_text_that_is_not_a_url_is_refused(url: str) -> None:
+def test_a_string_that_is_not_a_url_is_refused(url: str) -> None:
     assert reason(url) == NO_URL
 
 
@@ -102,11 +102,11 @@ def test_a_url_with_a_space_control_character_backslash_or_non_ascii_character_i
 
 
 @pytest.mark.parametrize("scheme", ["ftp", "file", "gopher", "javascript", "ws", "httpss"])
-def test_a_scheme_other_than_https_and_http_is_refused(scheme: str) -> None:
+def test_a_url_with_a_scheme_other_than_https_and_http_is_refused(scheme: str) -> None:
     assert reason(f"{scheme}://a.example/") == f"has the scheme '{scheme}'; use https or http"
 
 
-def test_only_https_is_allowed_by_default() -> None:
+def test_a_url_over_http_is_refused_by_default() -> None:
     assert reason("http://a.example/", UrlPolicy()) == "has the scheme 'http'; use https"
 
 
@@ -121,7 +121,7 @@ def test_a_url_with_a_user_name_or_password_is_refused(authority: str) -> None:
 @pytest.mark.parametrize(
     "port", ["", "0", "00443", "65536", "99999", "-1", "+443", "4 4", "443:80", "https", "0x50"]
 )
-def test_an_invalid_port_is_refused(port: str) -> None:
+def test_a_url_with_an_invalid_port_is_refused(port: str) -> None:
     assert reason(f"https://a.example:{port}/") in {PORT, ENCODE}
 
 

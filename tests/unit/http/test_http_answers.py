@@ -71,11 +71,11 @@ def test_the_wait_before_a_retry_is_read_from_the_headers_of_a_response(
         "Sat, 21 Nov 2026 09:00:00 +0000",
     ],
 )
-def test_a_date_is_read_in_every_format_that_providers_use(text: str) -> None:
+def test_a_date_in_a_response_is_read_in_every_format_that_providers_use(text: str) -> None:
     assert epoch(text) == NOW
 
 
-def test_an_invalid_date_leaves_the_outcome_unknown() -> None:
+def test_an_invalid_date_in_a_response_leaves_the_outcome_unknown() -> None:
     with pytest.raises(OutcomeUnknown):
         epoch("yesterday")
 

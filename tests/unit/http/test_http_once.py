@@ -26,7 +26,7 @@ def test_a_refused_connection_proves_that_the_request_was_not_sent() -> None:
         ProviderApi(5).post(closed() + SECRET)
 
 
-def test_a_name_that_does_not_resolve_proves_that_the_request_was_not_sent(
+def test_a_host_name_that_does_not_resolve_proves_that_the_request_was_not_sent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fails(*arguments: object, **more: object) -> None:

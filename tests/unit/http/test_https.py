@@ -32,7 +32,7 @@ def failure_of_post(server: Server, deadline: Deadline | None = None) -> str:
     return str(fault.value)
 
 
-def test_the_request_is_a_plain_post_without_cookies_or_a_proxy(
+def test_a_webhook_request_is_a_plain_post_without_cookies_or_a_proxy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
@@ -239,7 +239,7 @@ def test_endless_interim_heads_delay_a_request_only_until_the_deadline(
         ("204 No Content", "Content-Length: 5", b""),
     ],
 )
-def test_the_final_head_determines_the_end_of_a_body_after_interim_heads(
+def test_the_end_of_a_response_body_follows_from_the_final_head_and_not_from_interim_heads(
     status_line: str, framing: str, body: bytes
 ) -> None:
     content = b"5\r\nhello\r\n0\r\n\r\nrest" if "Content-Length" not in framing else b"hello rest"
@@ -248,7 +248,7 @@ def test_the_final_head_determines_the_end_of_a_body_after_interim_heads(
         assert request_whole(server).body == body
 
 
-def test_a_response_before_the_end_of_the_request_is_read_although_the_server_closes() -> None:
+def test_a_response_is_read_even_if_the_server_sends_it_and_closes_before_the_request_ends() -> None:
     ours, theirs = socket.socketpair()
     theirs.sendall(b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n")
     theirs.close()
@@ -278,7 +278,7 @@ def connecting(*troubles: OSError | None, port: int) -> tuple[HttpClient, list[t
     return HttpClient(connect=connect), asked
 
 
-def test_the_checked_addresses_are_tried_in_order_and_share_the_time() -> None:
+def test_the_checked_ip_addresses_of_a_host_are_tried_in_order_and_share_the_remaining_time() -> None:
     with serving(status(200)) as server:
         https, asked = connecting(OSError(101, "unreachable"), TimeoutError(), port=server.port)
         target = RequestTarget(

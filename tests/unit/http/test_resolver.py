@@ -10,13 +10,13 @@ from mailroom.errors import ConnectError
 from mailroom.http.url_policy import resolve
 
 
-def test_a_name_of_this_machine_resolves_to_each_address_once() -> None:
+def test_a_host_name_resolves_to_each_of_its_ip_addresses_once() -> None:
     addresses = resolve("localhost", 5)
     assert "127.0.0.1" in addresses
     assert len(set(addresses)) == len(addresses)
 
 
-def test_a_name_that_does_not_resolve_is_a_connection_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_name_that_does_not_resolve_causes_a_connection_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def none(*_: Any, **__: Any) -> Any:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 

@@ -6,7 +6,7 @@ from tests.support.unit.fakes import Meddler
 from tests.support.unit.shared import MAILBOX, Aws
 
 
-def test_a_batch_of_keys_is_read_once_and_consistently_and_returns_the_existing_items(aws: Aws) -> None:
+def test_one_consistent_read_returns_the_existing_items_of_a_batch_of_keys(aws: Aws) -> None:
     aws.put(MAILBOX, id="a", event_type="mail", to="a@example.com", age=37)
     aws.put(MAILBOX, id="a", event_type="sms")
     client = Meddler(aws.dynamodb)

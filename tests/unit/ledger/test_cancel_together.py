@@ -127,7 +127,7 @@ def has_a_later_attempt(ledger: Ledger, _clock: FakeClock) -> None:
         has_a_later_attempt,
     ],
 )
-def test_cancelling_skips_only_a_message_that_is_claimed_may_have_been_sent_or_has_ended(
+def test_a_message_that_is_claimed_may_have_been_sent_or_has_ended_is_not_cancelled_with_others(
     ledger: Ledger, aws: Aws, clock: FakeClock, becomes: Any
 ) -> None:
     becomes(ledger, clock)

@@ -29,7 +29,7 @@ def test_a_modified_ledger_item_is_read_from_its_stream_record() -> None:
     assert (stored.at, stored.moved, stored.reopened) == (NOW, True, True)
 
 
-def test_a_new_ledger_item_is_reported_as_a_new_status_and_not_as_reopened() -> None:
+def test_an_inserted_ledger_item_is_read_as_a_change_of_status_and_not_as_a_reopening() -> None:
     stored = change_of(change_record("INSERT", None, {**FAX, "updatedAt": iso(NOW)}))
     assert stored is not None
     assert (stored.moved, stored.reopened, stored.attempts, stored.generation) == (True, False, 0, 0)

@@ -7,7 +7,7 @@ from mailroom.ledger.ledger import Ledger
 from tests.support.unit.shared import KEY, NOW_MS, TTL, Aws, Item, claimed, mail
 
 
-def test_the_first_claim_writes_the_ledger_item_and_reports_no_earlier_tries(
+def test_the_first_claim_of_a_message_writes_its_ledger_item_and_has_an_empty_list_of_tries(
     ledger: Ledger, aws: Aws
 ) -> None:
     claim = claimed(ledger, mail(callback_url="https://shop.example/told"))

@@ -32,7 +32,7 @@ OF_HOLDERS = {
 
 
 @pytest.mark.parametrize("name", OF_HOLDERS)
-def test_the_page_never_twice_names_a_method_of_a_claims_holder_if_and_only_if_it_ends_the_claim(
+def test_the_page_never_twice_md_names_exactly_the_ledger_methods_by_which_a_holder_ends_a_claim(
     name: str, ledger: Ledger, aws: Aws
 ) -> None:
     claim = claimed(ledger)
@@ -49,7 +49,7 @@ def test_the_page_never_twice_names_a_method_of_a_claims_holder_if_and_only_if_i
     assert (f"`{name}`" in HOLDER) is has_ended
 
 
-def test_the_page_never_twice_names_each_ledger_method_that_requires_an_unclaimed_message() -> None:
+def test_the_page_never_twice_md_names_each_ledger_method_that_requires_an_unclaimed_message() -> None:
     required = re.compile(r"\b(UNSENT|UNCLAIMED|_end_unclaimed|_hold)\b")
     names = {
         name

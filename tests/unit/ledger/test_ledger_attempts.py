@@ -21,7 +21,7 @@ def test_a_worker_that_lost_its_claim_cannot_write_to_the_ledger(
     assert aws.item() == before
 
 
-def test_a_claim_cannot_be_handed_back_before_its_submit_is_checkpointed(ledger: Ledger, aws: Aws) -> None:
+def test_a_claim_without_a_checkpoint_of_its_submit_cannot_be_handed_back(ledger: Ledger, aws: Aws) -> None:
     ledger.hand_back(claimed(ledger))
     assert aws.item()["startedAt"] == NOW_MS
 

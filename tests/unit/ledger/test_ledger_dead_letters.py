@@ -61,14 +61,14 @@ def test_a_sent_or_failed_message_is_not_marked_as_a_dead_letter(ledger: Ledger,
     assert aws.item() == done
 
 
-def test_marking_an_unknown_message_as_a_dead_letter_does_not_create_a_ledger_item(
+def test_a_dead_letter_mark_for_a_message_without_a_ledger_item_does_not_create_a_ledger_item(
     ledger: Ledger, aws: Aws
 ) -> None:
     ledger.dead_lettered(KEY)
     assert aws.item() == {}
 
 
-def test_later_claims_and_releases_without_a_trouble_keep_the_recorded_trouble(
+def test_a_recorded_trouble_stays_after_a_later_claim_and_a_release_without_a_trouble(
     ledger: Ledger, aws: Aws
 ) -> None:
     """A fax that waits for its turn in an outage would lose the cause for its dead letter."""
@@ -112,7 +112,7 @@ def test_an_outcome_removes_the_dead_letter_mark_and_the_recorded_trouble(
     assert not {"trouble", "dead_lettered_at"} & aws.item().keys()
 
 
-def test_details_from_the_provider_are_written_when_the_message_is_completed(
+def test_details_from_the_provider_are_stored_in_the_ledger_when_a_message_is_completed(
     ledger: Ledger, aws: Aws
 ) -> None:
     ledger.complete(claimed(ledger, mail()), "twilio", "SM1", {"segments": 2, "encoding": "UCS-2"})

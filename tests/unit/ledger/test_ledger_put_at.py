@@ -74,7 +74,7 @@ def test_a_claim_stores_the_template_or_the_start_of_the_subject(
     assert {name: stored[name] for name in ("template", "subject") if name in stored} == known
 
 
-def test_a_completed_message_is_not_written_again_only_to_add_its_subject(
+def test_a_second_completion_of_a_message_with_its_subject_leaves_the_ledger_item_unchanged(
     ledger: Ledger, aws: Aws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claim = claimed(ledger)

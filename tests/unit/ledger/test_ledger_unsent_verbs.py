@@ -19,7 +19,9 @@ def waiting_rows(ledger: Ledger) -> list[WaitingRow]:
     return [row for shard in range(SHARDS) for row in waits_of(ledger).due(shard, NOW + 86_400)]
 
 
-def test_an_invalid_item_is_recorded_as_failed_with_the_reason_and_indexed(ledger: Ledger, aws: Aws) -> None:
+def test_the_ledger_records_an_invalid_mailbox_item_as_failed_with_the_reason_in_the_failure_index(
+    ledger: Ledger, aws: Aws
+) -> None:
     assert ledger.refuse(item(callback_url="https://shop.example/told"), "invalid", "to: is missing")
     stored = aws.item()
     assert (stored["status"], stored["completedAt"]) == ("failed", NOW_MS)

@@ -14,7 +14,7 @@ A, B = "twilio/AC1", "aws/own"
 
 @pytest.mark.parametrize("verb", ["hand_back", "retry_later"])
 @pytest.mark.parametrize("crashes", [0, 2])
-def test_a_handed_back_or_retried_claim_removes_all_tries_of_unknown_outcome(
+def test_a_worker_that_hands_back_its_claim_or_retries_later_removes_all_unsettled_tries(
     ledger: Ledger, clock: FakeClock, aws: Aws, verb: str, crashes: int
 ) -> None:
     for _ in range(crashes):
@@ -41,7 +41,7 @@ def test_each_claim_adds_an_unsettled_try_and_returns_the_earlier_tries(
     assert aws.item()["unsettled_tries"] == [f"{at} " for at in began]
 
 
-def test_only_the_first_claim_after_a_dead_letter_is_reported_as_redriven(
+def test_the_first_claim_after_a_dead_letter_is_marked_as_redriven_but_a_second_claim_is_not(
     ledger: Ledger, clock: FakeClock
 ) -> None:
     assert not claimed(ledger).redriven

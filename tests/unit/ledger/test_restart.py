@@ -66,7 +66,7 @@ def is_restarted(ledger: Ledger) -> None:
         (is_restarted, 3, "superseded"),
     ],
 )
-def test_a_restart_gives_a_certainly_unsent_message_its_next_attempt_and_drops_its_earlier_copies(
+def test_a_restart_begins_the_next_attempt_of_an_unsent_message_and_supersedes_its_earlier_copies(
     ledger: Ledger, aws: Aws, before: Before, attempt: int, code: str
 ) -> None:
     before(ledger)
@@ -96,7 +96,7 @@ def test_cancelling_a_copy_of_the_attempt_before_a_restart_does_not_cancel_the_r
     assert aws.item()["status"] == "retrying"
 
 
-def test_a_waiting_message_that_is_restarted_stays_listed_but_no_longer_waits(
+def test_a_waiting_message_that_is_restarted_stays_in_the_list_of_waits_but_no_longer_waits(
     ledger: Ledger, aws: Aws
 ) -> None:
     hold(ledger, due=NOW)

@@ -126,7 +126,7 @@ def test_a_run_whose_item_lacks_the_number_of_its_earliest_valid_start_is_unknow
     assert RunStates(aws.dynamodb, RUNS, clock).halted([start]) == {start: RUN_UNKNOWN}
 
 
-def test_no_run_is_read_for_messages_that_producers_have_put(aws: Aws, clock: FakeClock) -> None:
+def test_messages_that_producers_have_put_do_not_cause_a_read_of_a_run(aws: Aws, clock: FakeClock) -> None:
     client: Any = Meddler(aws.dynamodb)
     assert RunStates(client, RUNS, clock).halted([None, None]) == {}
     assert client.names() == []

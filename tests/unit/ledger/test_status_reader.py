@@ -89,7 +89,9 @@ def test_a_restored_mailbox_item_without_a_ledger_item_has_the_status_forgotten(
     assert of_mailbox(item(restored_id="m-1"), NOW).status == "forgotten"
 
 
-def test_a_message_whose_times_are_in_the_future_has_the_status_ready(reader: LedgerReader, aws: Aws) -> None:
+def test_a_mailbox_item_whose_send_at_expires_at_and_ttl_are_in_the_future_has_the_status_ready(
+    reader: LedgerReader, aws: Aws
+) -> None:
     aws.put(MAILBOX, **item(send_at=iso(NOW + 60), expires_at=iso(NOW + 120), ttl=int(NOW + 180)))
     assert [message.status for message in reader.find("m-1")] == ["ready"]
     assert [message.status for message in reader.find("m-1", "mail")] == ["ready"]
@@ -124,7 +126,7 @@ def test_a_message_whose_mailbox_item_was_deleted_still_has_the_status_of_the_le
         ("9999-12-31T23:59:59-14:00", None),
     ],
 )
-def test_a_status_can_be_read_even_if_send_at_is_outside_the_supported_years(
+def test_the_status_of_a_mailbox_item_can_be_read_even_if_send_at_is_in_an_unsupported_year(
     send_at: str, due: str | None
 ) -> None:
     item = {"id": "m", "event_type": "mail", "send_at": send_at}

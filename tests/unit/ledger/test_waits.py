@@ -91,7 +91,9 @@ def test_a_later_hold_of_a_message_replaces_its_earlier_hold(waits_of_table: Wai
     assert [(row.version, row.at) for row in due(waits_of_table, LATER + 60)] == [("v-2", int(LATER + 60))]
 
 
-def test_a_hold_reports_the_wait_that_it_replaces(waits_of_table: Waits, ledger: Ledger) -> None:
+def test_a_hold_reports_to_its_caller_the_wait_that_it_replaces(
+    waits_of_table: Waits, ledger: Ledger
+) -> None:
     replaced: list[tuple[Key, str]] = []
 
     def hold(*held: Wait) -> list[bool]:
@@ -107,7 +109,7 @@ def test_a_hold_reports_the_wait_that_it_replaces(waits_of_table: Waits, ledger:
     assert len(replaced) == 3
 
 
-def test_a_hold_reports_the_wait_of_a_message_that_does_not_wait_any_more(
+def test_a_hold_reports_to_its_caller_the_earlier_wait_of_a_message_that_no_longer_waits(
     waits_of_table: Waits, ledger: Ledger
 ) -> None:
     replaced: list[str] = []
@@ -119,7 +121,7 @@ def test_a_hold_reports_the_wait_of_a_message_that_does_not_wait_any_more(
     assert replaced == ["v-1"]
 
 
-def test_a_hold_that_was_written_despite_an_error_is_not_reported_as_an_earlier_wait(
+def test_a_hold_that_was_written_despite_an_error_does_not_report_itself_as_a_replaced_wait(
     aws: Aws, clock: FakeClock
 ) -> None:
     def unanswered(real: Any, **arguments: Any) -> Any:
@@ -133,7 +135,7 @@ def test_a_hold_that_was_written_despite_an_error_is_not_reported_as_an_earlier_
     assert (aws.item()["wait"]["version"], replaced) == ("v-1", [])
 
 
-def test_an_error_of_dynamodb_during_a_hold_is_raised(aws: Aws, clock: FakeClock) -> None:
+def test_a_hold_of_messages_raises_an_error_of_dynamodb(aws: Aws, clock: FakeClock) -> None:
     def throttled(_real: Any, **_arguments: Any) -> Any:
         raise client_error("ThrottlingException")
 
@@ -167,7 +169,7 @@ def test_the_row_of_a_waiting_message_contains_its_key_lane_reason_time_place_an
     )
 
 
-def test_only_due_messages_are_listed_and_each_shard_lists_its_messages_by_time(
+def test_each_shard_of_the_waits_lists_its_due_messages_by_time_and_leaves_out_later_messages(
     waits_of_table: Waits,
 ) -> None:
     for number in range(40):
@@ -179,7 +181,9 @@ def test_only_due_messages_are_listed_and_each_shard_lists_its_messages_by_time(
         assert times == sorted(times)
 
 
-def test_messages_that_join_a_line_when_they_are_due_are_listed_separately(waits_of_table: Waits) -> None:
+def test_due_messages_that_must_join_a_line_are_listed_separately_from_other_due_messages(
+    waits_of_table: Waits,
+) -> None:
     waits_of_table.hold([wait(mail("a"), window=WINDOW, lines_up=True), wait(mail("b"), "v-2")])
     assert [row.key.id for row in due(waits_of_table)] == ["b"]
     assert [row.key.id for row in due(waits_of_table, lines_up=True)] == ["a"]
@@ -201,7 +205,7 @@ def test_a_message_with_a_put_time_in_the_future_gets_the_current_time_as_its_pl
     assert (row.at, row.place) == (int(NOW), int(NOW))
 
 
-def test_messages_that_wait_for_their_runs_are_listed_by_run_and_place_and_have_their_starts(
+def test_messages_that_wait_for_a_paused_or_unknown_run_are_listed_by_place_with_its_start(
     waits_of_table: Waits,
 ) -> None:
     def of(run: str, id_: str, place: float, reason: str) -> Wait:
@@ -242,7 +246,9 @@ def test_a_message_of_a_paused_or_unknown_run_is_moved_from_its_line_to_the_list
     assert not waits_of_table.wait_for_run(moved, reason)
 
 
-def test_a_claimed_message_is_listed_as_no_longer_waiting(waits_of_table: Waits, ledger: Ledger) -> None:
+def test_a_claimed_message_is_in_the_list_of_waits_as_no_longer_waiting(
+    waits_of_table: Waits, ledger: Ledger
+) -> None:
     waits_of_table.hold([wait()])
     claimed(ledger)
     assert [row.waits for row in due(waits_of_table)] == [False]
@@ -251,7 +257,7 @@ def test_a_claimed_message_is_listed_as_no_longer_waiting(waits_of_table: Waits,
 # Marks
 
 
-def test_a_message_that_was_handed_over_to_its_queue_is_no_longer_listed(
+def test_a_message_that_was_handed_over_to_its_queue_is_no_longer_in_the_list_of_waits(
     waits_of_table: Waits, aws: Aws
 ) -> None:
     waits_of_table.hold([wait()])
@@ -291,7 +297,7 @@ def test_a_message_keeps_its_place_if_it_moves_from_a_line_to_a_later_time_and_b
 # The waits before.
 
 
-def test_the_messages_ahead_in_a_line_are_counted_by_place(waits_of_table: Waits) -> None:
+def test_the_messages_ahead_of_a_place_in_a_line_are_counted(waits_of_table: Waits) -> None:
     for number in range(20):
         waits_of_table.hold(
             [wait(mail(f"m-{number}"), reason=DAY_USED_UP, due=NOW, put_at=NOW - number, lines_up=True)]
@@ -301,7 +307,9 @@ def test_the_messages_ahead_in_a_line_are_counted_by_place(waits_of_table: Waits
     assert waits_of_table.before("sms", int(NOW)) == 0
 
 
-def test_the_messages_ahead_in_a_line_are_counted_up_to_ten_thousand(aws: Aws, clock: FakeClock) -> None:
+def test_the_messages_ahead_of_a_place_in_a_line_are_counted_up_to_ten_thousand(
+    aws: Aws, clock: FakeClock
+) -> None:
     def endless(_real: Any, **arguments: Any) -> Any:
         assert (arguments["Select"], arguments["Limit"]) == ("COUNT", PAGE)
         return {"Count": PAGE, "LastEvaluatedKey": {}}

@@ -64,7 +64,9 @@ def test_a_write_whose_condition_is_false_is_left_out_and_the_others_are_made(
     assert len(aws.item("m-0")["history"]) == 1
 
 
-def test_more_than_a_hundred_writes_take_a_call_for_every_hundred(aws: Aws, clock: FakeClock) -> None:
+def test_more_than_a_hundred_ledger_writes_are_made_in_calls_of_at_most_a_hundred(
+    aws: Aws, clock: FakeClock
+) -> None:
     client: Any = Meddler(aws.dynamodb)
     writes = [write_of(f"m-{each}") for each in range(130)]
     assert ledger_table(client, clock).write_together(writes) == [True] * 130
@@ -93,7 +95,9 @@ def test_writes_in_conflict_with_another_writer_are_made_separately(aws: Aws, cl
     assert statuses_written(aws, 2) == [True, True]
 
 
-def test_a_write_of_an_item_with_a_full_history_is_made_without_an_entry(aws: Aws, clock: FakeClock) -> None:
+def test_a_write_to_a_ledger_item_with_a_full_history_is_made_without_a_new_history_entry(
+    aws: Aws, clock: FakeClock
+) -> None:
     full = [{"at": NOW_MS, "status": "retrying"}] * MAX_HISTORY
     aws.put(LEDGER, id="m-0", event_type="mail", history=full)
     results = ledger_table(aws.dynamodb, clock).write_together([write_of("m-0"), write_of("m-1")])
@@ -102,7 +106,7 @@ def test_a_write_of_an_item_with_a_full_history_is_made_without_an_entry(aws: Aw
 
 
 @pytest.mark.parametrize("call", ["transact_write_items", "update_item"])
-def test_an_error_of_dynamodb_is_raised(aws: Aws, clock: FakeClock, call: str) -> None:
+def test_a_group_of_ledger_writes_raises_an_error_of_dynamodb(aws: Aws, clock: FakeClock, call: str) -> None:
     client: Any = Meddler(aws.dynamodb, **{call: failing(client_error("ThrottlingException"))})
     with pytest.raises(ClientError, match="ThrottlingException"):
         ledger_table(client, clock).write_together(

@@ -248,7 +248,7 @@ def test_the_package_idna_is_imported_only_for_domains_with_international_letter
         *("+16175551234", "+525512345678", "+5411", "+54912345678901234"),
     ],
 )
-def test_a_recipient_without_an_international_domain_or_a_second_phone_form_has_one_spelling(
+def test_a_recipient_that_is_not_a_valid_argentinian_number_has_one_spelling(
     recipient: str,
 ) -> None:
     assert spellings(recipient) == (recipient,)

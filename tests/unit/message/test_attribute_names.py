@@ -120,7 +120,7 @@ def test_a_misspelt_attribute_is_accepted_if_a_mails_template_or_payload_may_use
     assert (message.may_use, message.misspelt()) == (True, {"sendAt": "send_at"})
 
 
-def test_a_column_of_an_audience_is_a_variable_whatever_its_name() -> None:
+def test_a_column_of_an_audience_is_not_reported_as_a_misspelt_attribute_whatever_its_name() -> None:
     columns = {"expires": "soon", "scheduled_at": "noon"}
     mail = parse({**SMALL, **columns, "sendAt": "x", "audience_columns": [*columns]}, CONTRACTS)
     assert mail.misspelt() == {"sendAt": "send_at"}
@@ -131,7 +131,7 @@ def test_internal_attribute_names_are_never_suggested_as_the_right_spelling() ->
     assert message.misspelt() == {}
 
 
-def test_no_attribute_of_the_smallest_mail_or_of_a_gateway_fax_is_reported_as_misspelt() -> None:
+def test_the_attributes_of_the_smallest_mail_and_of_a_gateway_fax_are_not_reported_as_misspelt() -> None:
     names = {"email": "ldg55d@example.com", "first_name": "Vincent", "last_name": "Lee"}
     mail = parse({"id": "2026ldg55d", "event_type": "mail", **names}, CONTRACTS)
     fax = {"fax_id": "abc123", "to": "+16175551234", "pdf_url": "https://some-url.example/file.pdf"}

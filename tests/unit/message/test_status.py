@@ -10,7 +10,7 @@ from mailroom.message.outcome import Status, before
 ALL: tuple[Status, ...] = get_args(Status)
 
 
-def test_the_type_status_has_exactly_the_documented_statuses() -> None:
+def test_the_type_status_has_the_seven_statuses_of_mailroom_and_the_four_of_providers() -> None:
     written = "scheduled sending retrying sent failed suppressed cancelled"
     observed = "delivered undelivered bounced complained"
     assert set(ALL) == {*written.split(), *observed.split()}

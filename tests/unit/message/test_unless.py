@@ -47,7 +47,9 @@ def test_a_condition_may_name_each_status_with_which_a_message_can_end() -> None
         ({**TEXT, "statuss": "sent"}, {}, "unless: "),
     ],
 )
-def test_an_invalid_condition_is_refused_with_its_field(unless: Any, changes: Any, fault: str) -> None:
+def test_an_invalid_condition_of_unless_is_refused_with_the_name_of_its_field(
+    unless: Any, changes: Any, fault: str
+) -> None:
     with pytest.raises(Invalid) as raised:
         message_unless(unless, **changes)
     assert str(raised.value).startswith(fault)
@@ -73,5 +75,5 @@ def test_a_condition_holds_if_one_of_its_several_statuses_applies() -> None:
     assert [condition.holds(word) for word in ("delivered", OUTCOME_UNKNOWN, "failed")] == [True, True, False]
 
 
-def test_a_condition_may_list_every_status_once() -> None:
+def test_a_condition_of_unless_may_list_every_valid_status() -> None:
     assert message_unless({**TEXT, "status": [*WORDS]}).conditions[0].statuses == [*WORDS]

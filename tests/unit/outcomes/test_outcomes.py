@@ -80,7 +80,9 @@ def test_a_retry_is_delayed_at_most_900_seconds_by_sqs_and_contains_its_due_time
     assert json.loads(entry["MessageBody"])["not_before"] == NOW + delay
 
 
-def test_a_retry_due_at_a_fraction_of_a_second_is_never_queued_too_early(aws: Aws, clock: FakeClock) -> None:
+def test_the_delay_of_a_retry_due_at_a_fraction_of_a_second_does_not_end_too_early(
+    aws: Aws, clock: FakeClock
+) -> None:
     outcomes = Consequences(aws, clock)
     outcomes.handle(busy(updatedAt=iso(NOW + 0.25)))
     (entry,) = outcomes.entries("fax-retry")
@@ -88,7 +90,7 @@ def test_a_retry_due_at_a_fraction_of_a_second_is_never_queued_too_early(aws: Aw
     assert math.ceil(NOW + 600.25) <= json.loads(entry["MessageBody"])["not_before"] + 0.75
 
 
-def test_callbacks_are_grouped_by_host_so_that_a_dead_host_delays_no_other_host(
+def test_callbacks_are_queued_with_their_host_as_message_group_and_without_a_deduplication_id(
     consequences: Consequences,
 ) -> None:
     urls = ("https://a.example/1", "https://a.example/2", "https://b.example/")
@@ -105,6 +107,7 @@ def test_callbacks_are_queued_with_at_most_ten_entries_per_call(consequences: Co
     records = [ledger_record(number, {**FAX, "id": f"f-{number}"}, status="sent") for number in range(25)]
     assert consequences.handle(*records) == set()
     assert len(consequences.sqs.calls) == 3
+    assert max(len(call["Entries"]) for _, call in consequences.sqs.calls) == 10
     assert len(consequences.entries("webhook")) == 25
 
 

@@ -63,7 +63,7 @@ def test_a_fax_reopened_for_a_resend_is_attempted_at_once() -> None:
     assert (retry["attempt"], retry["not_before"]) == (21, NOW)
 
 
-def test_a_ledger_item_restored_with_the_status_retrying_causes_no_attempt() -> None:
+def test_a_ledger_item_restored_from_a_backup_with_the_status_retrying_causes_no_attempt() -> None:
     assert retry_of(LedgerChange({}, retrying().new), TEN_MINUTES) is None
 
 

@@ -66,7 +66,7 @@ def test_the_proof_counts_what_became_of_each_mail_after_each_stop_of_its_sender
 
 
 @pytest.mark.process
-def test_mailrooms_sender_has_the_counts_of_the_recorded_proof() -> None:
+def test_a_new_count_of_mailrooms_stopped_senders_gives_the_counts_of_the_recorded_proof() -> None:
     assert in_a_process("tests.proof.senders", *OURS) == {name: RECORDED[name] for name in OURS}
 
 
@@ -81,7 +81,7 @@ def test_a_mail_with_two_providers_is_neither_lost_nor_sent_twice_in_the_recorde
         assert (counts["sent_twice"], counts["lost"]) == (0, 0)
 
 
-def test_orders_and_their_messages_have_the_counts_of_the_recorded_proof() -> None:
+def test_a_new_count_of_orders_and_their_messages_gives_the_counts_of_the_recorded_proof() -> None:
     logging.disable(logging.CRITICAL)
     try:
         assert orders.counted() == ORDERS
@@ -89,7 +89,7 @@ def test_orders_and_their_messages_have_the_counts_of_the_recorded_proof() -> No
         logging.disable(logging.NOTSET)
 
 
-def test_a_transaction_never_leaves_an_order_or_its_message_alone_even_if_the_request_is_repeated() -> None:
+def test_a_transaction_leaves_neither_an_order_nor_its_message_alone_in_the_recorded_proof() -> None:
     for ways in ORDERS.values():
         assert list(ways) == list(orders.LABELS)
         stops, *faults = ways["transaction"].values()

@@ -50,7 +50,7 @@ class Echo:
     ("stop", "reached", "received"),
     [(0, [], []), (1, [b"1"], []), (2, [b"1"], [b"1"]), (3, [b"1", b"2"], [b"1"])],
 )
-def test_a_worker_is_stopped_before_a_call_reaches_its_server_or_before_the_response_comes_back(
+def test_the_proxy_of_the_proof_stops_a_worker_before_a_call_or_before_its_response_arrives(
     stop: int, reached: list[bytes], received: list[bytes]
 ) -> None:
     server, kills = Echo(), list[int]()
@@ -87,7 +87,7 @@ def test_a_worker_is_stopped_before_a_call_reaches_its_server_or_before_the_resp
         ({}, set(), "", "mail-1", {"unknown": 1}),
     ],
 )
-def test_a_mail_is_counted_by_what_ses_accepted_and_what_the_system_still_has(
+def test_the_proof_judges_a_mail_by_what_ses_accepted_and_what_the_compared_system_still_has(
     sends: dict[str, int], early: set[str], waiting: str, failed: str, ended: dict[str, int]
 ) -> None:
     counts = _judged(["mail-1"], sends, early, {"waiting": waiting, "failed": failed})
@@ -101,7 +101,7 @@ def test_each_column_of_the_proof_has_the_highest_count_among_the_runs() -> None
 
 @pytest.mark.process
 @pytest.mark.parametrize(("planted", "column"), [("double", "sent_twice"), ("loss", "lost")])
-def test_the_proof_counts_a_planted_fault_of_a_system_only_in_the_column_of_that_fault(
+def test_the_proof_counts_lost_or_repeated_mails_of_a_faulty_system_in_their_own_column(
     planted: str, column: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trial, "POLL_SECONDS", 0.02)
@@ -136,7 +136,7 @@ def test_the_recorded_proof_has_every_system_and_shows_all_promises_of_mailroom_
     assert not any(RESULTS["rows"]["mailroom"][name] for name in PROMISED)
 
 
-def test_two_whole_runs_had_the_same_verdict_in_each_cell() -> None:
+def test_both_recorded_runs_of_the_proof_have_the_same_verdict_in_each_cell_of_its_table() -> None:
     assert page.verdicts(RESULTS["again"]) == page.verdicts(RESULTS["rows"])
 
 

@@ -143,7 +143,7 @@ def outcome_of_one_request(client: Client, step: Step) -> Outcome:
     ("client", "step"),
     [(client, step) for client in CLIENTS.values() for step in (*NOTHING, *client.unclear)],
 )
-def test_without_a_clear_response_the_outcome_is_unknown_and_the_submit_is_not_repeated(
+def test_a_submit_without_a_clear_response_has_an_unknown_outcome_and_is_not_repeated(
     client: Client, step: Step
 ) -> None:
     with pytest.raises(OutcomeUnknown):
@@ -151,7 +151,7 @@ def test_without_a_clear_response_the_outcome_is_unknown_and_the_submit_is_not_r
 
 
 @every
-def test_without_a_connection_the_message_was_certainly_not_sent(client: Client) -> None:
+def test_a_message_is_to_be_retried_if_its_provider_cannot_be_reached(client: Client) -> None:
     assert client.submit(closed()) == Retry(f"{client.title.lower()} cannot be reached: Connection refused")
 
 
@@ -167,7 +167,9 @@ def test_a_throttled_message_waits_as_long_as_the_provider_requests(client: Clie
 
 @every
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
-def test_a_refusal_without_a_known_code_is_a_misconfiguration(client: Client, status: int) -> None:
+def test_a_providers_refusal_without_a_known_error_code_is_a_misconfiguration(
+    client: Client, status: int
+) -> None:
     bodies: list[Any] = [client.error("99999", "no"), client.error(True, "no"), b"<html>", b"", []]
     for body in (*bodies, {"errors": "?"}):
         assert isinstance(outcome_of_one_request(client, Answer(status, body)), Misconfigured)

@@ -27,7 +27,7 @@ def path_of_module(module: str) -> str:
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_no_code_of_a_provider_imports_another_provider(name: str) -> None:
+def test_the_code_of_a_provider_does_not_import_another_provider(name: str) -> None:
     package = resolve_name(MODULES[name])
     modules = [file.stem for file in (ROOT / "lambdas" / path_of_module(MODULES[name])).glob("*.py")]
     files = library_files([f"import {package.__name__}.{module}".encode() for module in modules])
@@ -45,7 +45,7 @@ def test_the_client_module_of_a_provider_imports_the_code_of_that_provider_only(
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_the_code_that_a_descriptor_names_exists(name: str) -> None:
+def test_the_functions_that_the_descriptor_of_a_provider_names_can_be_called(name: str) -> None:
     row = provider(name)
     texts = [*structs.asdict(row).values(), *row.events.values(), *row.checks.values()]
     places = [text for text in texts if isinstance(text, str) and re.fullmatch(r"[a-z_.]+:\w+", text)]

@@ -13,11 +13,11 @@ from mailroom_stacks.settings.channels import SECRETS
 OWN = structs.replace(CHANNELS["sms"], providers={"twilio": Provider(title="Twilio (WhatsApp)")})
 
 
-def test_an_own_channel_with_a_provider_of_the_same_name_does_not_change_the_built_in_provider() -> None:
+def test_a_teams_own_channel_does_not_change_a_built_in_provider_of_the_same_name_as_its_own() -> None:
     assert with_own({"whatsapp": OWN}) == built_in()
 
 
-def test_a_provider_of_an_own_channel_has_the_channel() -> None:
+def test_the_provider_of_a_teams_own_channel_is_assigned_to_that_channel() -> None:
     own = structs.replace(OWN, providers={"slack": Provider(title="Slack")})
     assert with_own({"chat": own})["slack"].channel == "chat"
 
@@ -32,5 +32,5 @@ def test_a_provider_that_is_given_as_a_string_raises_an_error_that_names_its_cha
         with_own({"chat": own})
 
 
-def test_the_channels_that_may_not_have_a_secret_setting_are_named_like_mailrooms_own_secrets() -> None:
+def test_the_channel_names_that_may_not_have_a_setting_secret_are_the_six_that_mailroom_uses() -> None:
     assert {"mail", "sms", "push", "unsubscribe", "twilio", "resend"} == SECRETS

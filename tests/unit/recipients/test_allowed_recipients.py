@@ -63,7 +63,7 @@ def test_a_message_without_recipients_is_blocked_or_redirected_in_a_stage_that_r
     assert AllowedRecipients("chat", only, "bob").redirect([]) == "bob"
 
 
-def test_a_message_with_one_recipient_that_is_not_allowed_is_redirected() -> None:
+def test_a_message_with_several_recipients_is_redirected_if_one_of_them_is_not_allowed() -> None:
     allowed = AllowedRecipients("mail", ONLY, "testers@example.com")
     assert allowed.redirect(["ada@example.com", "eve@example.com"]) == "testers@example.com"
     assert allowed.redirect(["ada@example.com", "bob@corp.example"]) is None

@@ -17,7 +17,7 @@ def preferences(aws: Aws, clock: FakeClock) -> Preferences:
     return preferences_of(aws, clock)
 
 
-def test_an_opt_out_is_found_with_its_time_and_how_it_was_made(preferences: Preferences) -> None:
+def test_an_opt_out_is_found_with_its_time_and_the_way_in_which_it_was_made(preferences: Preferences) -> None:
     assert preferences.opt_out(ADA, TOPIC, "page")
     assert preferences.find([(ADA, TOPIC), ("eve@example.com", TOPIC), (ADA, TOPIC)]) == {(ADA, TOPIC): OUT}
     assert preferences.get(ADA, TOPIC) == OUT
@@ -91,7 +91,7 @@ def test_opting_in_without_an_earlier_opt_out_writes_no_item(preferences: Prefer
     assert stored_preferences(aws) == []
 
 
-def test_an_opt_out_is_reported_as_new_even_if_the_first_response_of_dynamodb_was_lost(
+def test_a_new_opt_out_returns_true_even_if_the_first_response_of_dynamodb_was_lost(
     aws: Aws, clock: FakeClock
 ) -> None:
     preferences = preferences_of(aws, clock, update_item=asked_twice)
@@ -99,7 +99,7 @@ def test_an_opt_out_is_reported_as_new_even_if_the_first_response_of_dynamodb_wa
     assert preferences.get(ADA, TOPIC) == OptOut(ADA, TOPIC, NOW_MS, "one-click")
 
 
-def test_an_opt_in_is_reported_as_new_even_if_the_first_response_of_dynamodb_was_lost(
+def test_a_new_opt_in_returns_true_even_if_the_first_response_of_dynamodb_was_lost(
     preferences: Preferences, aws: Aws, clock: FakeClock
 ) -> None:
     preferences.opt_out(ADA, TOPIC, "page")
@@ -116,7 +116,7 @@ def test_the_choice_of_one_recipient_is_read_with_a_consistent_read(preferences:
     assert (name, arguments["ConsistentRead"]) == ("get_item", True)
 
 
-def test_a_choice_made_for_the_recipient_names_who_made_it_and_by_which_way(
+def test_an_opt_out_that_another_made_for_the_recipient_names_who_made_it_and_in_which_way(
     preferences: Preferences,
 ) -> None:
     preferences.opt_out(ADA, TOPIC, "api", "shop")
@@ -140,7 +140,9 @@ def test_an_opt_in_by_the_api_stores_the_given_evidence_and_ends_only_the_opt_ou
     assert stored_preferences(aws)[0].keys() == {"recipient", "topic", "opted_out_at", "by"}
 
 
-def test_the_page_of_preferences_ends_only_opt_outs_that_were_made_there(preferences: Preferences) -> None:
+def test_an_opt_in_on_the_preferences_page_ends_only_opt_outs_that_were_made_on_that_page(
+    preferences: Preferences,
+) -> None:
     preferences.opt_out(ADA, TOPIC, "preferences")
     preferences.opt_out(ADA, "news", "page")
     assert preferences.opt_in(ADA, TOPIC, "preferences")

@@ -25,14 +25,14 @@ def of_ada(list_: Suppressions) -> Suppression | None:
     return list_.find("sms", [ADA]).get(ADA)
 
 
-def test_a_text_with_stop_suppresses_a_number_for_texts_but_not_for_faxes(list_: Suppressions) -> None:
+def test_an_sms_with_stop_suppresses_a_number_for_sms_but_not_for_faxes(list_: Suppressions) -> None:
     assert list_.mark(stop())
     assert of_ada(list_) == stop()
     assert list(list_.listed()) == [stop()]
     assert list_.find("fax", [ADA]) == {}
 
 
-def test_the_reason_for_a_blocked_text_names_the_number_that_received_the_stop(
+def test_the_reason_for_a_blocked_sms_names_the_number_that_received_the_stop(
     list_: Suppressions, aws: Aws
 ) -> None:
     list_.mark(stop())

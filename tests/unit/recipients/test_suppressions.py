@@ -17,7 +17,7 @@ def _later(seconds: int, **changes: Any) -> Suppression:
     return structs.replace(BOUNCE, at=BOUNCE.at + seconds * 1000, **changes)
 
 
-def test_a_suppressed_recipient_is_found_with_the_reason(list_: Suppressions) -> None:
+def test_the_suppression_list_finds_a_suppressed_recipient_with_the_reason(list_: Suppressions) -> None:
     assert list_.mark(BOUNCE)
     assert list_.find("mail", [ADA, "eve@example.com", ADA]) == {ADA: BOUNCE}
 
@@ -49,7 +49,7 @@ def test_a_complaint_replaces_a_bounce_on_the_suppression_list_but_not_the_rever
     assert list_.find("mail", [ADA]) == {ADA: complaint}
 
 
-def test_lifting_a_suppression_is_reported_as_new_even_if_the_first_response_of_dynamodb_was_lost(
+def test_the_lifting_of_a_suppression_returns_true_even_if_dynamodbs_first_response_was_lost(
     list_: Suppressions, aws: Aws, clock: FakeClock
 ) -> None:
     list_.mark(BOUNCE)

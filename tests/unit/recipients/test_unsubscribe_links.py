@@ -304,32 +304,32 @@ def test_every_address_can_be_encrypted_as_a_token_and_decrypted(recipient: str)
     assert tokens().open(sealed) == recipient
 
 
-def test_links_to_pages_in_mails_that_were_sent_before_an_update_are_valid() -> None:
+def test_links_to_the_preferences_page_in_mails_from_before_an_update_are_valid() -> None:
     # A recorded link. The encryption, XSalsa20-Poly1305 with keys derived by this salt, may never change.
     sent = "pPyIs7gI4wpZYLUdISYkeRuOm96O_0ufCmVSlkQ85UL9CQ5ugDfBaZ_469IQlxIYxzEDMRQq1A"
     assert tokens().open(sent) == ADA
     assert page_token() == sent
 
 
-def test_the_decoded_token_of_a_page_does_not_contain_the_address() -> None:
+def test_the_decoded_token_of_a_preferences_page_does_not_contain_the_address() -> None:
     raw = base64.urlsafe_b64decode(page_token() + "==")
     assert b"ada" not in raw
     assert b"example" not in raw
 
 
-def test_the_tokens_of_unsubscribe_links_and_of_pages_are_refused_in_place_of_each_other() -> None:
+def test_tokens_of_unsubscribe_links_and_of_preferences_pages_cannot_replace_each_other() -> None:
     assert not_opened(token())
     assert is_refused(page_token())
 
 
 @pytest.mark.parametrize("position", range(0, len(page_token()), 5))
-def test_a_token_of_a_page_with_one_changed_character_is_refused(position: int) -> None:
+def test_a_token_of_a_preferences_page_with_one_changed_character_is_refused(position: int) -> None:
     sealed = page_token()
     other = "A" if sealed[position] != "A" else "B"
     assert not_opened(sealed[:position] + other + sealed[position + 1 :])
 
 
-def test_a_token_of_a_page_in_another_base64_spelling_is_refused() -> None:
+def test_a_token_of_a_preferences_page_in_another_base64_spelling_is_refused() -> None:
     sealed = page_token()
     same = [
         sealed[:-1] + last
@@ -344,28 +344,28 @@ def test_a_token_of_a_page_in_another_base64_spelling_is_refused() -> None:
 
 
 @given(st.text(string.ascii_letters + string.digits + "-_", max_size=900) | st.text(max_size=50))
-def test_a_guessed_token_of_a_page_is_refused(guess: str) -> None:
+def test_a_guessed_token_of_a_preferences_page_is_refused(guess: str) -> None:
     assert not_opened(guess)
 
 
-def test_a_token_joined_from_parts_of_two_tokens_of_pages_is_refused() -> None:
+def test_a_token_joined_from_parts_of_two_tokens_of_preferences_pages_is_refused() -> None:
     ada, eve = page_token(), page_token("eve@example.com")
     for cut in (16, 32, 48, 54):
         assert not_opened(ada[:cut] + eve[cut:])
 
 
-def test_a_token_of_a_page_of_another_stage_is_refused() -> None:
+def test_a_token_of_a_preferences_page_of_another_stage_is_refused() -> None:
     assert not_opened(page_token(), tokens(NEWER))
 
 
-def test_new_links_to_pages_are_encrypted_with_the_new_key_and_those_of_previous_keys_are_valid() -> None:
+def test_new_links_to_preferences_pages_use_the_new_key_and_links_of_previous_keys_are_valid() -> None:
     reader = tokens(NEWER, "an older key of the stage", KEY)
     assert reader.open(page_token()) == ADA
     assert tokens(NEWER).open(reader.seal(ADA)) == ADA
     assert not_opened(reader.seal(ADA))
 
 
-def test_a_link_to_a_page_with_a_new_key_is_valid_even_if_the_cached_secret_lacks_that_key(
+def test_a_link_to_a_preferences_page_with_a_new_key_is_valid_if_the_cached_secret_lacks_that_key(
     clock: FakeClock,
 ) -> None:
     client = secrets_with_key()
@@ -376,7 +376,7 @@ def test_a_link_to_a_page_with_a_new_key_is_valid_even_if_the_cached_secret_lack
     assert reader.open(tokens(NEWER).seal(ADA)) == ADA
 
 
-def test_a_link_to_the_page_that_is_made_for_an_earlier_time_is_not_affected_by_a_new_key(
+def test_a_link_to_a_preferences_page_for_an_earlier_time_is_encrypted_with_the_key_of_that_time(
     clock: FakeClock,
 ) -> None:
     client = secrets_with_key()
@@ -392,6 +392,6 @@ def test_a_link_to_the_page_that_is_made_for_an_earlier_time_is_not_affected_by_
     )
 
 
-def test_the_token_of_a_page_for_the_longest_address_is_within_the_limit_of_length() -> None:
+def test_the_token_of_a_preferences_page_for_the_longest_address_has_an_accepted_length() -> None:
     assert len(page_token(LONGEST)) <= MAX_TOKEN
     assert tokens().open(page_token(LONGEST)) == LONGEST

@@ -190,7 +190,7 @@ def test_a_later_run_of_the_same_name_is_counted_separately(counting: Counting, 
     assert (counting.results(), counting.results(BEGUN + year)) == ({"delivered": 1}, {"sent": 2})
 
 
-def test_an_erased_message_stays_counted_and_is_no_longer_listed(
+def test_an_erased_message_stays_counted_in_its_run_and_is_no_longer_listed(
     counting: Counting, ledger: Ledger, clock: FakeClock
 ) -> None:
     key = send_to_person(ledger, "ada")
@@ -220,7 +220,7 @@ def test_a_message_is_counted_once_if_two_workers_count_it_at_the_same_time(
     assert counting.results() == {"delivered": 1}
 
 
-def test_a_batch_whose_transaction_always_conflicts_raises_and_is_counted_by_a_retry(
+def test_the_count_of_a_batch_fails_if_its_transaction_always_conflicts_and_a_retry_counts_it(
     counting: Counting, ledger: Ledger, aws: Aws
 ) -> None:
     send_to_person(ledger, "ada")

@@ -72,7 +72,7 @@ def test_each_message_is_listed_once_in_pages_with_the_newest_messages_first(
 
 
 @pytest.mark.parametrize(("count", "expected"), [(0, [0]), (PAGE, [50]), (PAGE + 1, [50, 1])])
-def test_the_last_page_has_no_cursor(
+def test_the_last_page_of_listed_messages_has_no_cursor(
     search: Search, ledger: Ledger, clock: FakeClock, count: int, expected: list[int]
 ) -> None:
     send_many(search, ledger, clock, count)
@@ -225,7 +225,7 @@ def test_a_stale_row_of_a_former_recipient_or_an_erased_message_is_not_listed(
     assert (search.to("bob@example.com"), search.newest()) == ([], [])
 
 
-def test_a_page_is_read_with_few_calls_although_two_hundred_messages_exist(
+def test_a_page_of_listed_messages_is_read_with_few_calls_to_dynamodb(
     search: Search, ledger: Ledger, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     send_many(search, ledger, clock, 200)
@@ -239,7 +239,7 @@ def test_a_page_is_read_with_few_calls_although_two_hundred_messages_exist(
 
 
 @pytest.mark.parametrize("cursor", ["x", "1795251600000", "1795251600000#0123456789ABCDEF", "1' OR '1"])
-def test_an_invalid_cursor_is_refused(search: Search, cursor: str) -> None:
+def test_an_invalid_cursor_of_a_list_of_messages_is_refused(search: Search, cursor: str) -> None:
     with pytest.raises(Invalid, match="is not a valid cursor"):
         search.finder.newest(cursor=cursor)
 

@@ -50,7 +50,7 @@ def test_a_message_of_a_template_has_a_further_row_in_a_partition_of_that_templa
     assert places == {row.found_by for row in rows_with().of(search.aws.item())}
 
 
-def test_rows_contain_no_address_and_cannot_be_matched_to_an_address_without_the_key(
+def test_rows_of_the_search_table_contain_no_address_and_match_it_only_with_the_secret_key(
     search: Search, ledger: Ledger
 ) -> None:
     claimed(ledger, mail(to="ada@example.com"))
@@ -156,7 +156,7 @@ def test_a_later_change_of_the_ledger_item_prolongs_the_ttl_of_its_rows(
     assert len(search.rows()) == 2
 
 
-def test_a_replay_after_an_erasure_writes_no_row(
+def test_a_replay_of_stream_records_after_an_erasure_does_not_write_a_search_row(
     search: Search, ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     claim = claimed(ledger, mail(to="ada@example.com"))
@@ -172,7 +172,7 @@ def test_a_stream_record_of_an_item_that_is_no_longer_in_the_ledger_writes_no_ro
     assert search.rows() == []
 
 
-def test_an_item_without_a_put_time_is_indexed_as_soon_as_its_history_has_a_time(
+def test_a_ledger_item_without_a_put_time_is_indexed_as_soon_as_its_history_has_a_time(
     search: Search, aws: Aws
 ) -> None:
     about = {"id": "m-1", "event_type": "mail", "to": "ada@example.com", "ttl": 9_999_999_999}

@@ -130,7 +130,7 @@ def test_a_switch_of_the_page_opts_out_of_its_topic_and_in_again(
     assert counted() == {"Unsubscribed": 1, "Resubscribed": 1}
 
 
-def test_the_button_for_required_mails_only_opts_out_of_each_topic_and_keeps_earlier_opt_outs(
+def test_the_button_that_keeps_required_mails_opts_out_of_all_topics_and_keeps_earlier_opt_outs(
     preferences_page: Door, counted: Counted
 ) -> None:
     preferences_page.preferences.opt_out(ADA, "offers", "one-click")
@@ -197,7 +197,9 @@ def test_an_unsubscribe_link_does_not_open_the_page_and_the_link_of_the_page_ref
         {"recipient": EVE},
     ],
 )
-def test_an_unknown_field_or_topic_is_refused(preferences_page: Door, fields: dict[str, str]) -> None:
+def test_the_preferences_page_refuses_a_form_with_an_unknown_field_or_topic(
+    preferences_page: Door, fields: dict[str, str]
+) -> None:
     assert preferences_page.status(posted_form(page_token(), fields)) == 400
     assert preferences_page.status(posted_form(page_token(), "unsubscribe=news&unsubscribe=offers")) == 400
     assert (outs(preferences_page), preferences_page.writes()) == ({}, 0)
@@ -228,7 +230,7 @@ def test_a_link_of_a_previous_key_opens_the_page(aws: Aws, clock: FakeClock) -> 
     )
 
 
-def test_a_request_gets_503_during_an_outage_of_the_table_and_succeeds_if_it_is_repeated(
+def test_a_request_gets_503_during_an_outage_of_the_preference_table_and_succeeds_if_repeated(
     preferences_page: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unreachable(_operation: str) -> None:
@@ -251,11 +253,11 @@ def test_a_switch_of_the_preferences_page_makes_three_calls_to_aws(
     assert calls == ["Query", "UpdateItem", "Query"]
 
 
-def test_a_stage_without_topics_has_a_page_without_switches(aws: Aws, clock: FakeClock) -> None:
+def test_a_stage_without_topics_has_a_preferences_page_without_switches(aws: Aws, clock: FakeClock) -> None:
     assert switches(opened(Door(aws, clock))) == {}
 
 
-def test_the_policy_of_the_page_allows_its_own_script_and_requests_to_its_own_url_and_no_referrer(
+def test_the_headers_of_the_preferences_page_allow_its_script_and_its_own_host_but_no_referrer(
     preferences_page: Door,
 ) -> None:
     answer = preferences_page.answer(unsubscribe_request(page_token()))

@@ -113,7 +113,9 @@ def test_a_one_click_request_without_a_content_type_opts_out(unsubscribe_page: D
     assert unsubscribe_page.out() == "one-click"
 
 
-def test_the_value_of_the_header_in_mails_is_the_body_of_a_one_click_request(unsubscribe_page: Door) -> None:
+def test_the_value_of_list_unsubscribe_post_in_mails_is_accepted_as_a_one_click_request(
+    unsubscribe_page: Door,
+) -> None:
     assert HEADER == ONE_CLICK
     assert unsubscribe_page.status(posted_form(token(), HEADER)) == 200
     assert unsubscribe_page.out() == "one-click"
@@ -245,7 +247,7 @@ def test_each_request_with_an_invalid_token_gets_the_same_page_with_status_404(
     "event",
     [unsubscribe_request(token()), posted_form(token(), ONE_CLICK), posted_form(token(), {FIELD: IN})],
 )
-def test_a_request_gets_503_during_an_outage_of_the_table_and_succeeds_if_it_is_repeated(
+def test_a_request_gets_503_during_an_outage_of_the_preference_table_and_succeeds_if_repeated(
     aws: Aws, clock: FakeClock, trouble: Exception, event: dict[str, Any]
 ) -> None:
     door = Door(aws, clock, get_item=failing(trouble), update_item=failing(trouble))
@@ -256,7 +258,7 @@ def test_a_request_gets_503_during_an_outage_of_the_table_and_succeeds_if_it_is_
 
 
 @pytest.mark.parametrize("trouble", [DENIED, DOWN, NoCredentialsError()])
-def test_a_secret_that_cannot_be_read_is_an_internal_error(
+def test_an_unsubscribe_request_gets_500_while_the_signing_secret_cannot_be_read(
     aws: Aws, clock: FakeClock, log: Log, trouble: Exception
 ) -> None:
     secrets = secrets_with_key()
@@ -270,7 +272,7 @@ def test_a_secret_that_cannot_be_read_is_an_internal_error(
     assert (door.status(posted_form(token(), ONE_CLICK)), door.out()) == (200, "one-click")
 
 
-def test_a_secret_without_a_key_is_an_internal_error(aws: Aws, clock: FakeClock) -> None:
+def test_an_unsubscribe_request_gets_500_if_the_signing_secret_has_no_key(aws: Aws, clock: FakeClock) -> None:
     assert Door(aws, clock, Secrets("{}")).status(unsubscribe_request(token())) == 500
 
 
@@ -283,7 +285,9 @@ def test_responses_neither_redirect_nor_set_a_cookie(unsubscribe_page: Door) -> 
         assert answer.keys() == {"statusCode", "headers", "body"}
 
 
-def test_the_log_contains_the_topic_and_the_result_and_no_recipient(unsubscribe_page: Door, log: Log) -> None:
+def test_the_log_of_unsubscribe_requests_contains_the_topic_and_result_but_no_recipient(
+    unsubscribe_page: Door, log: Log
+) -> None:
     for event in (
         unsubscribe_request(token()),
         posted_form(token(), ONE_CLICK),

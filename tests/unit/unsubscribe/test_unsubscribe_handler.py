@@ -61,7 +61,7 @@ def test_the_handler_stores_a_one_click_opt_out_in_the_table_of_preferences(
     assert found.by == "one-click"
 
 
-def test_an_opt_out_by_a_link_that_is_signed_with_a_new_key_is_accepted_at_once(
+def test_an_opt_out_by_a_link_with_a_new_key_is_accepted_while_the_cached_secret_lacks_the_key(
     loaded: Load, aws: Aws, clock: FakeClock
 ) -> None:
     """The function is warm, and keeps the old key for a minute."""
@@ -104,7 +104,7 @@ def test_the_unsubscribe_function_imports_neither_templates_nor_providers() -> N
     assert done.stdout.strip() == "[]"
 
 
-def test_the_texts_of_the_page_are_read_from_a_file_of_the_bundle(
+def test_the_unsubscribe_function_reads_the_settings_of_its_page_from_a_file_at_its_start(
     loaded: Load, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     file = tmp_path / "unsubscribe.json"

@@ -69,7 +69,7 @@ def test_every_page_is_valid_html_with_a_language_and_a_title(name: str) -> None
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_pages_contain_no_script_and_no_external_resource(name: str) -> None:
+def test_unsubscribe_pages_contain_no_script_and_no_external_resource(name: str) -> None:
     found = Elements(PAGES[name])
     allowed = {"html", "head", "meta", "title", "style", "body", "main", "h1", "p", "form", "button"}
     assert {tag for tag, _ in found.found} <= allowed | {"strong", "bdi"}
@@ -240,7 +240,7 @@ def test_the_page_of_a_right_to_left_language_has_the_direction_rtl() -> None:
     ("topic", "brand", "title"),
     [("followers", "Bücher & Co", "New followers"), ("deals", "Shop B", "deals"), ("x", "Bücher & Co", "x")],
 )
-def test_a_topic_without_a_brand_or_title_is_shown_with_the_brand_of_the_page_and_its_name(
+def test_a_topic_without_a_brand_has_the_brand_of_the_page_and_without_a_title_has_its_own_name(
     topic: str, brand: str, title: str
 ) -> None:
     found = asking("en", topic)

@@ -11,7 +11,7 @@ from tests.support.unit.fax_post import fax_adapter_at
 from tests.support.unit.shared import BUCKET, NOW_MS, Aws
 
 
-def test_a_fax_request_has_the_normalised_number_the_first_sender_and_the_attempts_reference(
+def test_a_fax_request_has_the_normalised_number_the_stages_first_sender_and_the_attempts_reference(
     aws: Aws,
 ) -> None:
     request = fax_adapter_at(FakeLine(), aws).prepare(fax(to="+1 (617) 555-1234", attempt=3))
@@ -20,12 +20,14 @@ def test_a_fax_request_has_the_normalised_number_the_first_sender_and_the_attemp
 
 
 @pytest.mark.parametrize("sender", [SENDERS[1], "+1 202-555-0101"])
-def test_a_sender_may_be_any_spelling_of_one_of_the_stages_fax_numbers(aws: Aws, sender: str) -> None:
+def test_the_sender_of_a_fax_may_be_any_spelling_of_one_of_the_stages_fax_numbers(
+    aws: Aws, sender: str
+) -> None:
     request = fax_adapter_at(FakeLine(), aws).prepare(fax(**{"from": sender}))
     assert request.sender == SENDERS[1]
 
 
-def test_a_sender_that_is_not_a_fax_number_of_the_stage_is_refused(aws: Aws) -> None:
+def test_a_fax_whose_sender_is_not_a_fax_number_of_the_stage_is_refused(aws: Aws) -> None:
     with pytest.raises(Invalid, match=rf"from: is not among .*; use one of \{SENDERS[0]}, \{SENDERS[1]}$"):
         fax_adapter_at(FakeLine(), aws).prepare(fax(**{"from": LINE}))
 
@@ -75,7 +77,7 @@ def test_a_look_up_finds_the_fax_if_exactly_one_listed_fax_belongs_to_no_other_m
     assert fax_adapter_at(FakeLine(finds=listed), aws).open().look_up(fax(), NOW_MS, other_ids) == evidence
 
 
-def test_a_look_up_searches_for_the_attempt_from_its_start_minus_the_clock_skew(aws: Aws) -> None:
+def test_the_look_up_of_a_fax_searches_from_the_start_of_the_attempt_minus_the_clock_skew(aws: Aws) -> None:
     line = FakeLine()
     adapter = fax_adapter_at(line, aws, clock_skew_seconds=2.5)
     adapter.open().look_up(fax(attempt=2, pdf_url=..., payload_ref=f"s3://{BUCKET}/gone.pdf"), NOW_MS, ())

@@ -92,7 +92,9 @@ def test_a_queue_body_without_a_fax_id_is_malformed(body: Item) -> None:
         ({"retry_count": 7}, {"pdf_url": PDF, "retry_count": 7}),
     ],
 )
-def test_the_attributes_of_a_fax_that_a_retry_needs_are_kept(changes: Item, expected: Item) -> None:
+def test_the_attributes_that_a_retry_of_a_fax_needs_are_kept_for_the_ledger(
+    changes: Item, expected: Item
+) -> None:
     assert fax(**changes).kept == expected
 
 

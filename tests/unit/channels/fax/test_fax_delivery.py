@@ -44,7 +44,7 @@ SECOND = NOW_MS // 1000 * 1000
         (3, "2026-11-21T09:00:07Z", SECOND + 7_000),
     ],
 )
-def test_a_delivered_fax_has_the_pages_the_sender_and_the_time_that_its_provider_reports(
+def test_a_delivered_fax_is_recorded_with_the_pages_the_sender_and_the_time_of_the_providers_report(
     fax_post: FaxMake, aws: Aws, pages: object, at: str, delivered_at: int
 ) -> None:
     """The time is the provider's second. Within that second, it is not before the submit, if possible."""
@@ -98,7 +98,9 @@ def test_the_ledger_has_the_providers_fax_id_before_the_first_poll(fax_post: Fax
     assert {**expected, "submittedAt": NOW_MS}.items() <= entries[0].items()
 
 
-def test_failed_polls_do_not_end_the_fax(fax_post: FaxMake, aws: Aws, counted: Counted) -> None:
+def test_a_fax_is_polled_again_after_failed_polls_until_it_is_delivered(
+    fax_post: FaxMake, aws: Aws, counted: Counted
+) -> None:
     down = client_error("ServiceUnavailable", status=503)
     line = FakeLine(down, TimeoutError("slow"), SENDING, down, Delivered())
     assert fax_post(line).handle(fax_body()) is None

@@ -97,7 +97,7 @@ def test_a_fax_becomes_a_dead_letter_instead_of_failed_if_the_providers_account_
     assert "no_outbound_profile" in next(line["reason"] for line in log() if line["level"] == "ERROR")
 
 
-def test_after_a_redrive_a_fax_that_a_fault_of_the_account_prevented_gets_another_attempt(
+def test_after_a_redrive_a_fax_that_failed_by_a_fault_of_the_providers_account_gets_another_attempt(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws
 ) -> None:
     worker = fax_post(FakeLine(NO_PROFILE, NO_PROFILE, Delivered()), max_attempts=1)
@@ -110,7 +110,7 @@ def test_after_a_redrive_a_fax_that_a_fault_of_the_account_prevented_gets_anothe
 
 
 @pytest.mark.parametrize("retry_count", [0, 3])
-def test_a_daily_spend_limit_does_not_use_up_the_attempts_of_a_fax(
+def test_the_daily_spend_limit_at_the_provider_does_not_use_up_attempts_of_a_fax(
     fax_post: FaxMake, aws: Aws, counted: Counted, retry_count: int
 ) -> None:
     states = (SPENT, BUSY, SPENT, SPENT, BUSY, BUSY)
@@ -123,7 +123,7 @@ def test_a_daily_spend_limit_does_not_use_up_the_attempts_of_a_fax(
     assert counted() == {"Submitted": 6, "DayUsedUp": 3, "Retrying": 2, "Rejected": 1}
 
 
-def test_a_fault_of_the_account_does_not_use_up_an_attempt_of_the_fax(
+def test_a_fault_of_the_providers_account_does_not_use_up_an_attempt_of_a_fax(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws
 ) -> None:
     worker = fax_post(FakeLine(NO_PROFILE, NO_PROFILE, BUSY, BUSY), max_attempts=2)

@@ -82,7 +82,7 @@ def test_an_overdue_fax_still_sending_after_the_cancel_locks_its_line_and_keeps_
     assert (worker.line.submits, entry(aws)["status"]) == (1, "sending")
 
 
-def test_the_start_of_an_earlier_attempt_does_not_make_a_fax_found_by_a_look_up_overdue(
+def test_a_fax_found_by_a_look_up_is_not_overdue_because_of_the_start_of_an_earlier_attempt(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     fax_post(FakeLine(BUSY)).handle(fax_body())

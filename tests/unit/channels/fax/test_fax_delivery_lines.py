@@ -131,7 +131,7 @@ def test_a_callback_url_with_http_is_valid_if_the_stage_allows_http(fax_post: Fa
         pytest.param('{"fax_id": "f-1", "copies": 1E+99999999999999999999}', id="a number beyond all"),
     ],
 )
-def test_a_malformed_body_or_skipped_attempt_goes_to_the_dead_letter_queue_at_once_and_is_not_sent(
+def test_a_fax_that_is_malformed_or_skips_an_attempt_becomes_a_dead_letter_at_once_and_is_not_sent(
     fax_post: FaxMake, aws: Aws, counted: Counted, body: str | Item
 ) -> None:
     worker = fax_post()

@@ -60,7 +60,7 @@ def test_after_a_failed_look_up_the_fax_is_not_submitted_and_its_line_is_locked_
 
 
 @pytest.mark.usefixtures("crashed")
-def test_a_fax_from_an_unknown_number_fails_as_invalid_if_the_look_up_finds_no_earlier_fax(
+def test_a_fax_with_an_unknown_sender_number_fails_as_invalid_if_the_look_up_finds_no_earlier_fax(
     fax_post: FaxMake, aws: Aws
 ) -> None:
     line = FakeLine(finds=[])
@@ -90,7 +90,7 @@ def test_a_fax_of_unknown_outcome_becomes_a_dead_letter_only_after_the_longest_t
     [(OURS, ["p-7", "p-8"]), *((other, []) for other in ("fake/another", "another/ours", "fake", ""))],
     ids=["several found", "another account", "another provider", "no account", "nothing known"],
 )
-def test_if_on_unknown_is_hold_a_fax_that_may_be_one_of_several_or_at_another_account_ends_as_unknown(
+def test_if_on_unknown_is_hold_a_fax_that_the_look_up_cannot_identify_fails_with_outcome_unknown(
     fax_post: FaxMake,
     fax_ledger: Ledger,
     aws: Aws,
@@ -118,7 +118,7 @@ def test_a_fax_found_in_this_account_is_polled_even_if_another_account_was_tried
     assert (line.submits, entry(aws)["status"]) == (0, "delivered")
 
 
-def test_after_a_failed_look_up_the_next_look_up_begins_at_the_start_of_the_first_try(
+def test_after_a_failed_look_up_the_next_look_up_searches_from_the_start_of_the_first_try(
     fax_post: FaxMake, clock: FakeClock, aws: Aws
 ) -> None:
     fax_post(FakeLine(submits=[TimeoutError("no answer")])).handle(fax_body())

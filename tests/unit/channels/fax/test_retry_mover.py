@@ -90,7 +90,7 @@ def test_a_fax_delayed_by_dispatch_is_moved_to_the_message_group_of_its_line(mov
     assert json.loads(message["Body"]) == fax_item(to="+49 30 12345678", send_at=iso(NOW))
 
 
-def test_moving_a_fax_twice_puts_one_record_on_the_fax_queue(mover: Mover, aws: Aws) -> None:
+def test_a_fax_that_is_moved_twice_has_one_record_on_the_fax_queue(mover: Mover, aws: Aws) -> None:
     for _ in range(2):
         assert mover.handle(fax_body(attempt=2)) == []
     assert len(aws.receive("fax.fifo")) == 1

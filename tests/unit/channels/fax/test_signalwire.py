@@ -32,7 +32,7 @@ def fetched(**fax: Any) -> FaxState:
         return signalwire_at(server.url).fetch("fax-1")
 
 
-def test_a_fax_is_submitted_in_one_complete_request() -> None:
+def test_a_fax_is_submitted_to_signalwire_in_one_complete_request() -> None:
     outcome, server = submit_to_signalwire(Answer(201, {"sid": "fax-1", "status": "queued"}))
     assert outcome == Sent("fax-1")
     (request,) = server.requests
@@ -125,7 +125,7 @@ def test_a_fax_is_fetched_by_signalwires_fax_id() -> None:
         assert (server.requests[0].method, server.requests[0].target) == ("GET", f"{FAXES}/fax%2F1")
 
 
-def test_cancelling_a_fax_takes_one_request() -> None:
+def test_a_fax_at_signalwire_is_cancelled_by_one_request() -> None:
     with scripted(Answer(200, {"status": "canceled"})) as server:
         signalwire_at(server.url).cancel("fax-1")
         (request,) = server.requests

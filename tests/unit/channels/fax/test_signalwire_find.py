@@ -69,12 +69,14 @@ def test_a_look_up_finds_a_listed_fax_even_if_its_direction_is_missing() -> None
 
 
 @pytest.mark.parametrize("to", [None, "", "+1555555XXXX", "+155555501**", "15555550100", "+15555550000", 7])
-def test_a_fax_at_signalwire_without_its_whole_number_proves_nothing(to: object) -> None:
+def test_a_fax_that_signalwire_lists_without_its_whole_number_proves_nothing_about_the_outcome(
+    to: object,
+) -> None:
     assert evidence_at_signalwire(fax_page(listed_fax("perhaps", to=to))) == Unknowable()
     assert evidence_at_signalwire(fax_page(), fax_page(listed_fax("perhaps", to=to))) == Unknowable()
 
 
-def test_if_signalwire_masks_numbers_the_list_by_number_proves_nothing() -> None:
+def test_an_empty_list_by_number_proves_nothing_about_the_outcome_if_signalwire_masks_numbers() -> None:
     known = listed_fax("known", to="+1777555XXXX")
     assert evidence_at_signalwire(fax_page(), fax_page(known), other_ids=("known",)) == Unknowable()
     assert evidence_at_signalwire(fax_page(), fax_page({**known, "direction": "inbound"})) == NotFound()

@@ -42,7 +42,7 @@ def fetched(**fax: Any) -> FaxState:
         return telnyx_at(server.url).fetch("fax-1")
 
 
-def test_a_fax_is_submitted_in_one_complete_request() -> None:
+def test_a_fax_is_submitted_to_telnyx_in_one_complete_request() -> None:
     outcome, server = submit_to_telnyx(accepted_fax())
     assert outcome == Sent("fax-1")
     (request,) = server.requests
@@ -90,7 +90,7 @@ def test_a_refusal_by_telnyx_means_an_invalid_fax_or_a_misconfiguration(
     assert len(server.requests) == 1
 
 
-def test_a_refusal_that_names_the_recipient_and_the_sender_is_a_misconfiguration() -> None:
+def test_a_refusal_by_telnyx_that_names_the_recipient_and_the_sender_means_a_misconfiguration() -> None:
     errors = [
         {"code": "10016", "title": "Bad number", "source": {"pointer": f"/{name}"}} for name in ("to", "from")
     ]
@@ -183,7 +183,7 @@ def test_the_account_of_a_telnyx_fax_is_its_connection_id() -> None:
     assert telnyx_at(closed()).account == "c-1"
 
 
-def test_cancelling_a_fax_takes_one_request_without_a_body() -> None:
+def test_a_fax_at_telnyx_is_cancelled_by_one_request_without_a_body() -> None:
     with scripted(Answer(202, {"data": {"result": "ok"}})) as server:
         telnyx_at(server.url).cancel("fax-1")
         (request,) = server.requests

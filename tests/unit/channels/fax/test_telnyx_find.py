@@ -49,7 +49,9 @@ def test_a_look_up_at_telnyx_finds_only_faxes_with_the_attempts_reference() -> N
 
 
 @pytest.mark.parametrize("state", [None, "", "XXXXXXXX", STATE[:4], STATE[4:], f"{STATE[:4]}****", 7])
-def test_a_fax_at_telnyx_without_a_whole_reference_proves_nothing(state: object) -> None:
+def test_a_fax_that_telnyx_lists_without_its_whole_reference_proves_nothing_about_the_outcome(
+    state: object,
+) -> None:
     assert evidence_at_telnyx(fax_page(listed_fax("perhaps", client_state=state))) == Unknowable()
     assert (
         evidence_at_telnyx(fax_page(listed_fax("perhaps", client_state=state, to="+15555550101")))
@@ -64,7 +66,7 @@ def test_a_fax_at_telnyx_whose_number_is_masked_is_found_by_its_reference() -> N
     assert evidence_at_telnyx(fax_page(), fax_page(listed_fax("ours", to="+1555555XXXX"))) == Sent("ours")
 
 
-def test_if_telnyx_masks_numbers_the_list_by_number_proves_nothing() -> None:
+def test_an_empty_list_by_number_proves_nothing_about_the_outcome_if_telnyx_masks_numbers() -> None:
     other = listed_fax("other", to="+1555555XXXX", client_state="YW5vdGhlcg==")
     assert evidence_at_telnyx(fax_page(), fax_page(other)) == Unknowable()
     assert evidence_at_telnyx(fax_page(), fax_page(other), other_ids=("other",)) == Unknowable()

@@ -9,7 +9,7 @@ from mailroom.message.message import parse
 from tests.support.unit.contract import problem_of_mail, read_mail, some
 
 
-def test_an_item_with_only_the_required_attributes_is_a_valid_mail() -> None:
+def test_an_item_with_only_an_address_and_variables_is_a_valid_mail_from_a_template() -> None:
     message = parse(
         {
             "id": "m-1",

@@ -99,10 +99,12 @@ def test_an_attachment_with_an_unknown_attribute_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("value", "expected"), [(None, []), ("a", ["a"]), (["a", "b"], ["a", "b"])])
-def test_one_address_or_several_become_a_list_of_addresses(value: Any, expected: list[str]) -> None:
+def test_an_attribute_with_one_address_or_several_is_read_as_a_list_of_addresses(
+    value: Any, expected: list[str]
+) -> None:
     assert listed(value) == expected
 
 
-def test_normalising_keeps_the_order_of_addresses() -> None:
+def test_the_addresses_of_a_mail_keep_their_order_when_they_are_normalised() -> None:
     addresses = ["A <a@example.com>", "b@bücher.example"]
     assert normalised("to", addresses) == ["A <a@example.com>", "b@xn--bcher-kva.example"]

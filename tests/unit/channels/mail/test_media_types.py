@@ -30,7 +30,7 @@ def test_the_last_extension_of_a_file_determines_its_media_type(filename: str, k
     assert type_of(filename) == kind
 
 
-def test_the_mime_types_that_the_machine_knows_do_not_change_a_media_type(
+def test_mime_types_that_are_registered_on_the_machine_do_not_change_the_media_type_of_a_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     expected = {extension: type_of(f"a{extension}") for extension in (*TYPES, ".unknown")}
@@ -42,7 +42,7 @@ def test_the_mime_types_that_the_machine_knows_do_not_change_a_media_type(
 
 
 @pytest.mark.parametrize("extension", TYPES)
-def test_the_mail_contract_accepts_each_extension_of_the_table_of_media_types_with_its_type(
+def test_a_mail_may_have_an_attachment_of_each_extension_and_type_in_the_table_of_media_types(
     extension: str,
 ) -> None:
     assert extension == extension.lower()

@@ -106,7 +106,7 @@ TEMPLATES: dict[str, tuple[str, dict[str, Any], str]] = {
 
 @pytest.mark.process
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_a_hostile_item_is_refused_and_the_other_mails_of_its_batch_are_sent_at_once(
+def test_a_mail_with_a_hostile_template_or_variable_fails_and_the_rest_of_its_batch_is_sent(
     load: Load, aws: Aws, outbox: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
     source, variables, reason = TEMPLATES[name]

@@ -62,7 +62,7 @@ def test_an_accepted_mail_is_recorded_with_the_message_id_of_ses_and_the_beginni
         ("AnUnknownCode", "x", 400, Misconfigured),
     ],
 )
-def test_a_refusal_by_ses_means_an_invalid_mail_a_misconfiguration_a_used_up_day_or_a_retry(
+def test_a_refusal_by_ses_means_an_invalid_mail_a_misconfiguration_a_used_up_quota_or_a_retry(
     code: str, message: str, status: int, kind: type[Outcome]
 ) -> None:
     outcome = outcome_at_ses(client_error(code, message, status))
@@ -72,7 +72,7 @@ def test_a_refusal_by_ses_means_an_invalid_mail_a_misconfiguration_a_used_up_day
 
 
 @pytest.mark.parametrize("text", [UNVERIFIED, f"{TOO_LONG}."])
-def test_a_refusal_of_an_address_that_ses_does_not_quote_is_undecided(text: str) -> None:
+def test_the_refusal_of_an_address_by_ses_is_undecided_if_ses_does_not_quote_the_address(text: str) -> None:
     outcome = outcome_at_ses(client_error("MessageRejected", text))
     assert outcome == Rejected(f"MessageRejected: {text}", undecided=True)
 
@@ -89,7 +89,7 @@ def test_without_a_response_of_ses_the_outcome_is_unknown_and_the_submit_is_not_
     assert len(client.requests) == 1
 
 
-def test_a_look_up_at_ses_always_returns_unknowable() -> None:
+def test_a_look_up_at_ses_returns_that_the_outcome_is_unknowable() -> None:
     assert ses_mail(Ses()).look_up(mail(), 0, ()) == Unknowable()
 
 

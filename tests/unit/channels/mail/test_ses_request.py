@@ -59,7 +59,7 @@ def test_the_attribute_email_contains_a_recipient_like_the_attribute_to() -> Non
     assert prepared(to=None, email="a@example.com")["Destination"] == {"ToAddresses": ["a@example.com"]}
 
 
-def test_a_mail_without_content_is_rendered_from_the_default_template_and_all_attributes() -> None:
+def test_a_mail_without_content_is_rendered_from_the_default_template_and_its_variables() -> None:
     message = mail(to=None, email="v@example.com", subject=None, text=None)
     message.variables.update(first_name="Vincent", last_name="van Gogh")
     request = ses_mail(Ses()).prepare(message)

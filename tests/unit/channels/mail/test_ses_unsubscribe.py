@@ -173,7 +173,7 @@ def test_a_mail_with_a_topic_is_not_sent_if_the_secret_of_its_link_is_invalid(te
     assert client.requests == []
 
 
-def test_an_adapter_without_unsubscribe_settings_does_not_send_a_mail_with_a_topic() -> None:
+def test_an_adapter_without_unsubscribe_settings_raises_an_error_for_a_mail_with_a_topic() -> None:
     with pytest.raises(TypeError):
         ses_mail(Ses()).prepare(mail(topic=TOPIC))
 
@@ -235,7 +235,7 @@ def test_a_token_is_not_encrypted_for_a_mail_whose_template_does_not_link_to_the
 
 
 @pytest.mark.process
-def test_importing_the_ses_sender_does_not_import_the_encryption_library() -> None:
+def test_the_ses_sender_is_imported_without_the_encryption_library() -> None:
     script = "import sys, mailroom.providers.ses.sender; print('nacl' in sys.modules)"
     environment = {"PYTHONPATH": str(LAMBDAS), "POWERTOOLS_METRICS_NAMESPACE": "Mailroom"}
     done = subprocess.run(

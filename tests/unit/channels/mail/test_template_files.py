@@ -115,7 +115,9 @@ def test_a_mail_of_a_published_template_version_has_the_files_of_that_version(
     assert loaded(aws, templates, version=2) == [LOGO]
 
 
-def test_a_template_file_named_like_a_part_is_attached_and_is_not_a_template_itself(shelf: Shelf) -> None:
+def test_a_template_file_with_the_name_of_a_template_part_is_attached_and_is_not_a_template(
+    shelf: Shelf,
+) -> None:
     shelf.put("a", subject="Hello", text="Hi")
     shelf.put("a/files", text="{{ broken")
     assert Templates(shelf.root).render("a", {}).attached == {"body.txt": b"{{ broken"}

@@ -111,7 +111,7 @@ def test_an_invalid_push_is_refused_with_the_field_and_the_remedy_in_the_error(
     assert str(caught.value).startswith(sentence)
 
 
-def test_a_push_to_a_device_token_is_refused_in_a_stage_without_applications() -> None:
+def test_a_push_to_a_device_token_is_refused_in_a_stage_without_platform_applications() -> None:
     with pytest.raises(Invalid, match=r"^to: is a device token, and this stage has no platform application"):
         parse(push_item(to=TOKEN), {"push": push_to([])})
 
@@ -171,7 +171,7 @@ def test_a_push_with_only_data_wakes_the_app_without_an_alert() -> None:
     assert payload["default"] == '{"sync":"1"}'
 
 
-def test_payloads_are_made_only_for_the_requested_platforms() -> None:
+def test_a_push_has_payloads_only_for_the_requested_platforms_and_the_default_payload() -> None:
     assert set(payloads_of("APNS")) == {"default", "APNS"}
 
 
@@ -180,6 +180,9 @@ def test_special_characters_are_unchanged_in_the_payload_of_each_platform() -> N
     payload = payloads_of(body=text, data={text: text})
     assert payload["APNS"]["aps"]["alert"]["body"] == text
     assert payload["GCM"]["fcmV1Message"]["message"]["data"] == {text: text}
+    assert payload["GCM"]["fcmV1Message"]["message"]["notification"]["body"] == text
+    assert payload["APNS"][text] == text
+    assert payload["APNS_SANDBOX"] == payload["APNS"]
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,9 @@ def test_a_disabled_endpoint_is_put_on_the_suppression_list_and_its_next_push_is
     assert mark["reason"] == {"S": "gone"}
 
 
-def test_device_tokens_and_texts_are_not_logged(load_push: Load, capsys: pytest.CaptureFixture[str]) -> None:
+def test_send_push_logs_neither_device_tokens_nor_the_texts_of_pushes(
+    load_push: Load, capsys: pytest.CaptureFixture[str]
+) -> None:
     load_push("send_push")(sqs_event(push_item(to=TOKEN), push_item(to="x y")), lambda_context())
     written = "".join(capsys.readouterr())
     assert TOKEN not in written

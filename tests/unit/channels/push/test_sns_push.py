@@ -195,7 +195,7 @@ def test_a_push_to_an_endpoint_or_topic_of_another_stage_is_refused(to: str, sen
 
 
 @pytest.mark.parametrize("to", [ENDPOINT, TOPIC])
-def test_a_push_to_an_arn_of_another_region_is_refused(to: str) -> None:
+def test_a_push_to_an_arn_of_another_aws_region_is_refused(to: str) -> None:
     sns = Sns()
     reason = "^to: is in region eu-central-1, but the stage is not; use an ARN in us-east-1"
     assert ":eu-central-1:" in to
@@ -205,7 +205,9 @@ def test_a_push_to_an_arn_of_another_region_is_refused(to: str) -> None:
     push_adapter(sns, region="eu-central-1").prepare(push(to=to))
 
 
-def test_an_arn_must_be_in_the_region_of_the_sns_client(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_push_adapter_takes_its_aws_region_from_the_sns_client_and_refuses_other_arns(
+    aws: Aws, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(clients, "sns", lambda _: boto3.client("sns", region_name="us-east-1"))
     settings: Any = SimpleNamespace(submit_seconds=9.0, platform_applications=APPLICATIONS, topics=[TOPIC])
     with pytest.raises(Invalid, match="use an ARN in us-east-1"):
@@ -253,7 +255,7 @@ def test_a_push_to_a_disabled_or_deleted_endpoint_is_rejected_and_the_endpoint_i
         (ENDPOINT, "SomethingNew", "slow down", 429, Retry),
     ],
 )
-def test_a_refusal_by_sns_means_an_invalid_push_a_misconfiguration_or_a_retry(
+def test_an_error_of_sns_decides_between_an_invalid_push_a_wrong_configuration_and_a_retry(
     to: str, code: str, text: str, status: int, kind: type[Outcome]
 ) -> None:
     assert_kind(outcome_at_sns(client_error(code, text, status), to=to), kind)
@@ -268,5 +270,5 @@ def test_without_a_response_of_sns_the_outcome_is_unknown_and_the_submit_is_not_
     assert len(sns.calls) == 1
 
 
-def test_the_contract_of_the_push_adapter_has_the_stages_applications() -> None:
+def test_the_contract_of_the_push_adapter_has_the_stages_platform_applications() -> None:
     assert push_adapter(Sns()).contract.applications == tuple(APPLICATIONS)

@@ -104,11 +104,11 @@ def test_each_request_fits_the_api_model_of_aws(sms_request: SmsRequest, changes
     assert "" not in arguments.values()
 
 
-def test_the_check_against_the_api_model_finds_an_invalid_request() -> None:
+def test_the_tests_check_against_the_api_model_of_aws_finds_an_invalid_request() -> None:
     assert "MediaUrls" in problems("pinpoint-sms-voice-v2", "SendMediaMessage", {**TEXT, "MediaUrls": [7]})
 
 
-def test_without_a_sender_setting_aws_chooses_the_sender_of_texts_and_media_are_not_sent() -> None:
+def test_without_a_sender_setting_aws_chooses_a_texts_sender_and_a_message_with_media_is_not_sent() -> None:
     assert "OriginationIdentity" not in call_of(sender="")[1]
     client = Endpoint()
     assert isinstance(aws_sms(client, sender="").submit(WITH_MEDIA), Misconfigured)
@@ -165,7 +165,7 @@ def test_the_bounds_of_the_time_to_live_equal_the_bounds_in_the_aws_api_model() 
         ("ANewOne", None, None, Misconfigured),
     ],
 )
-def test_a_refusal_by_aws_means_an_invalid_text_a_misconfiguration_or_a_retry(
+def test_an_error_of_aws_decides_between_an_invalid_text_a_wrong_configuration_and_a_retry(
     code: str, reason: str | None, fields: list[str] | None, kind: type[Outcome]
 ) -> None:
     error = client_error(f"{code}Exception", f"about {TO}")

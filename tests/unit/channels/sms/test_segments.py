@@ -71,7 +71,7 @@ def test_the_segment_count_of_a_text_follows_the_sms_standard(text: str, count: 
 
 
 @given(repeated_characters("aÇ\n€{") | repeated_characters("aÇ€ж\u0301\u200d👍\U0010ffff").map("ж".__add__))
-def test_the_segments_of_each_prefix_of_a_text_are_counted_in_whole_characters(text: str) -> None:
+def test_the_segment_count_of_any_text_matches_a_model_that_never_cuts_a_character(text: str) -> None:
     encoding = "UCS-2" if text[0] == "ж" else "GSM-7"
     numbers = [number for number, segment in enumerate(segments(text, encoding), 1) for _ in segment]
     for end, number in enumerate(numbers, 1):

@@ -115,7 +115,7 @@ def test_if_twilio_redacts_numbers_the_setting_on_unknown_decides_whether_a_text
         assert len(entry["unsettled_tries"]) == 2  # `mailroom messages list --twice` lists the message
 
 
-def test_phone_numbers_and_texts_are_not_logged(
+def test_send_sms_logs_neither_phone_numbers_nor_the_texts_of_messages(
     load_sms: Load, twilio_server: ScriptedServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     twilio_server.script[0] = Answer(400, {"code": 21211, "message": f"The 'To' number {TO} is not valid"})

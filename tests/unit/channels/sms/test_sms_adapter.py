@@ -133,7 +133,7 @@ def test_the_key_of_media_in_the_payload_bucket_may_have_blanks(aws: Aws) -> Non
         ("s3://elsewhere/cat.jpg", "is outside the payload bucket"),
     ],
 )
-def test_a_message_with_media_missing_or_outside_the_payload_bucket_is_refused_with_their_index(
+def test_the_refusal_of_media_missing_or_outside_the_payload_bucket_names_their_list_index(
     aws: Aws, ref: str, sentence: str
 ) -> None:
     reason = refusal_of_sms(sms_adapter_of(aws=aws), media_urls=[MEDIA, ref])
@@ -141,7 +141,9 @@ def test_a_message_with_media_missing_or_outside_the_payload_bucket_is_refused_w
     assert sentence in reason
 
 
-def test_at_aws_a_message_may_have_only_one_media_object_from_the_payload_bucket(aws: Aws) -> None:
+def test_a_message_sent_by_aws_may_have_one_media_object_which_must_be_in_the_payload_bucket(
+    aws: Aws,
+) -> None:
     aws_sms = by_aws(aws)
     assert aws_sms.prepare(sms(media_urls=[IN_BUCKET])).media == (IN_BUCKET,)
     for url in (MEDIA, "s3://elsewhere/cat.jpg"):
@@ -150,7 +152,7 @@ def test_at_aws_a_message_may_have_only_one_media_object_from_the_payload_bucket
     assert refusal_of_sms(aws_sms, media_urls=[IN_BUCKET] * 2) == words
 
 
-def test_a_look_up_searches_for_the_request_from_the_start_of_the_try_minus_the_clock_skew() -> None:
+def test_a_look_up_asks_the_sms_provider_for_the_request_since_the_try_minus_the_clock_skew() -> None:
     provider = FakeSms(finds=Sent("SM1"))
     assert sms_adapter_of(provider).open().look_up(sms(media_urls=[IN_BUCKET]), NOW_MS, {"SM9"}) == Sent(
         "SM1"
@@ -206,7 +208,7 @@ def opening(*providers: FakeSms | Exception) -> tuple[SmsAdapter, Mock]:
     return sms_adapter, sms_adapter._open
 
 
-def test_after_a_request_that_could_not_be_made_the_providers_secret_is_read_again() -> None:
+def test_the_sms_providers_secret_is_read_again_after_a_request_that_could_not_be_made() -> None:
     sms_adapter, open_ = opening(FakeSms(InvalidRequest("cannot be called: x")), FakeSms(Sent("SM2")))
     request = sms_adapter.prepare(sms())
     assert sms_adapter.open().submit(request) == Misconfigured("twilio cannot be called: x")
@@ -214,7 +216,7 @@ def test_after_a_request_that_could_not_be_made_the_providers_secret_is_read_aga
     assert open_.call_count == 2
 
 
-def test_an_account_can_be_used_as_soon_as_its_credentials_can_be_read() -> None:
+def test_the_sms_adapter_sends_as_soon_as_the_credentials_of_its_account_can_be_read() -> None:
     sms_adapter, _ = opening(InvalidSecret("no secret"), client_error("AccessDeniedException"), FakeSms())
     assert why_not(sms_adapter) == Misconfigured("no secret")
     assert isinstance(why_not(sms_adapter), Misconfigured)

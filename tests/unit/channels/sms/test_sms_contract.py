@@ -29,11 +29,13 @@ def test_all_spellings_of_a_number_are_the_same_recipient(to: str) -> None:
     ("region", "to", "number"),
     [("US", "(555) 555-0100", TO), ("DE", "0171 2345678", "+491712345678"), ("DE", TO, TO)],
 )
-def test_in_a_stage_with_a_region_a_number_may_be_in_national_form(region: str, to: str, number: str) -> None:
+def test_a_phone_number_may_be_in_national_form_in_a_stage_with_a_default_region(
+    region: str, to: str, number: str
+) -> None:
     assert sms(region, to=to).addressees == (number,)
 
 
-def test_the_error_about_an_invalid_number_depends_on_the_stages_region() -> None:
+def test_the_error_about_an_invalid_phone_number_depends_on_the_stages_default_region() -> None:
     assert sms_in("US") is sms_in("US")
     with pytest.raises(Invalid, match=r"^to: is not a number as dialled in DE, or in international form"):
         sms("DE", to="12")
@@ -41,7 +43,7 @@ def test_the_error_about_an_invalid_number_depends_on_the_stages_region() -> Non
         sms(to="(555) 555-0100")
 
 
-def test_the_stages_region_changes_only_how_phone_numbers_of_texts_are_parsed() -> None:
+def test_the_stages_default_region_changes_only_how_phone_numbers_of_texts_are_parsed() -> None:
     contracts = contracts_of("US")
     assert parse(sms_item(to="(555) 555-0100"), contracts).recipient == TO
     assert {**contracts, "sms": CONTRACTS["sms"]} == CONTRACTS
@@ -50,7 +52,7 @@ def test_the_stages_region_changes_only_how_phone_numbers_of_texts_are_parsed() 
         parse(sms_item(to="(555) 555-0100"), contracts_of(""))
 
 
-def test_the_text_schema_is_the_same_for_all_regions() -> None:
+def test_the_json_schema_of_texts_does_not_depend_on_the_stages_default_region() -> None:
     assert sms_in("US").__name__ == Sms.__name__
     assert msgspec.json.schema(sms_in("US")) == msgspec.json.schema(Sms)
 

@@ -165,7 +165,7 @@ def test_texts_that_differ_in_a_mark_between_two_digits_do_not_match(mark: str) 
 RENDERED = sms_request_with(exact=False)
 
 
-def test_a_look_up_of_a_message_with_a_template_is_unknowable_if_only_another_text_is_listed() -> None:
+def test_a_look_up_of_a_message_with_a_template_returns_unknowable_if_only_another_text_is_listed() -> None:
     older_text = listed_message("SM2", body="Your table is prepared")
     assert evidence_at_twilio(message_page(older_text), of=RENDERED) == Unknowable()
     assert evidence_at_twilio(message_page(older_text)) == NotFound()
@@ -224,7 +224,9 @@ MASKED = (
 
 @pytest.mark.parametrize("to", MASKED)
 @pytest.mark.parametrize("body", [REQUEST.text, "", None])
-def test_a_listed_message_without_its_whole_number_proves_nothing(to: object, body: str | None) -> None:
+def test_a_message_that_twilio_lists_without_its_whole_phone_number_proves_nothing(
+    to: object, body: str | None
+) -> None:
     message = listed_message(to=to, body=body)
     assert evidence_at_twilio(message_page(message)) == Unknowable()
     assert evidence_at_twilio(message_page(), message_page(message)) == Unknowable()
@@ -243,7 +245,7 @@ def test_a_listed_message_without_its_whole_number_proves_nothing(to: object, bo
         ),
     ],
 )
-def test_a_listed_text_that_may_be_masked_cut_or_longer_proves_nothing(body: str) -> None:
+def test_a_text_that_twilio_may_have_masked_cut_or_extended_in_its_list_proves_nothing(body: str) -> None:
     assert evidence_at_twilio(message_page(listed_message(body=body))) == Unknowable()
 
 
@@ -266,7 +268,7 @@ def test_a_look_up_reads_all_pages_of_the_message_list_from_the_same_host() -> N
         assert server.requests[1].headers["authorization"].startswith("Basic ")
 
 
-def test_the_uri_of_the_next_page_may_include_the_host() -> None:
+def test_the_uri_of_the_next_page_of_twilios_message_list_may_include_the_host() -> None:
     with scripted(message_page(listed_message("SM1"))) as server:
         server.script.insert(
             0, message_page(listed_message("SM2"), following=f"{server.url}{MESSAGES}?Page=1")

@@ -99,7 +99,9 @@ def test_every_field_of_a_request_is_in_twilios_specification() -> None:
     assert set(fields) | set(form()) <= set(described)
 
 
-def test_twilios_environment_variables_do_not_change_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_twilios_environment_variables_do_not_change_the_host_of_requests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for name in ("TWILIO_REGION", "TWILIO_EDGE", "TWILIO_ACCOUNT_SID", "TWILIO_AUTH_TOKEN"):
         monkeypatch.setenv(name, "elsewhere")
     assert isinstance(submit_to_twilio(CREATED)[0], Sent)
@@ -140,7 +142,7 @@ OURS = (
         (Answer(400, {"code": True, "message": ["a list"]}), Misconfigured),
     ],
 )
-def test_a_refusal_by_twilio_means_an_invalid_text_a_misconfiguration_or_a_retry(
+def test_an_error_of_twilio_decides_between_an_invalid_text_a_wrong_configuration_and_a_retry(
     answer: Answer, kind: type[Outcome]
 ) -> None:
     outcome, server = submit_to_twilio(answer)
@@ -149,7 +151,7 @@ def test_a_refusal_by_twilio_means_an_invalid_text_a_misconfiguration_or_a_retry
 
 
 @pytest.mark.parametrize("code", UNDECIDED)
-def test_a_refusal_by_twilio_that_may_concern_one_destination_or_all_is_undecided(code: int) -> None:
+def test_a_twilio_error_that_may_concern_one_destination_or_all_is_an_undecided_rejection(code: int) -> None:
     outcome, _ = submit_to_twilio(error_of_twilio(code))
     assert isinstance(outcome, Rejected)
     assert outcome.undecided

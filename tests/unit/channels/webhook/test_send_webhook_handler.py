@@ -54,7 +54,9 @@ def test_send_webhook_sends_a_signed_message_and_a_signed_callback(load: Load, a
     assert aws.item("f-1", "fax")["callbacks"]["sent"]["status"] == "delivered"
 
 
-def test_a_failed_webhook_is_retried_and_a_callback_to_a_forbidden_url_is_not(load: Load, aws: Aws) -> None:
+def test_send_webhook_retries_a_failed_webhook_but_not_a_callback_to_a_forbidden_url(
+    load: Load, aws: Aws
+) -> None:
     with serving(status(503)) as server:
         url = f"http://127.0.0.1:{server.port}/hook"
         event = sqs_event(webhook_item(url=url), callback(url="https://169.254.169.254/"), json.dumps([]))

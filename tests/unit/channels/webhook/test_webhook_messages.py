@@ -24,7 +24,7 @@ def test_a_delivered_webhook_is_recorded_and_its_queue_record_is_removed(
     assert counted() == {"Sent": 1}
 
 
-def test_a_failed_try_is_retried_with_the_same_id_after_the_configured_delays(
+def test_a_failed_webhook_is_retried_with_the_same_webhook_id_after_the_configured_delays(
     webhooks: MakeWebhooks, aws: Aws
 ) -> None:
     post = webhooks(503)
@@ -66,7 +66,7 @@ def test_a_webhook_with_a_forbidden_url_or_a_410_response_ends_as_failed(
     assert (entry["status"], entry["error"]) == ("failed", {"code": "rejected", "message": reason})
 
 
-def test_a_payload_in_the_payload_bucket_is_sent(webhooks: MakeWebhooks, aws: Aws) -> None:
+def test_a_webhook_is_sent_with_its_payload_from_the_payload_bucket(webhooks: MakeWebhooks, aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="w-1", Body=b'{"payload": {"lines": [1, 2]}}')
     post = webhooks()
     assert post.handle(webhook_item(payload=..., payload_ref=f"s3://{BUCKET}/w-1")) == {}
@@ -76,7 +76,7 @@ def test_a_payload_in_the_payload_bucket_is_sent(webhooks: MakeWebhooks, aws: Aw
 @pytest.mark.parametrize(
     "body", [webhook_item(url=PRIVATE, payload="a body"), callback(url=PRIVATE, payload="a body")]
 )
-def test_the_log_contains_neither_the_urls_path_and_query_nor_the_payload(
+def test_the_log_contains_neither_the_path_and_query_of_a_webhooks_url_nor_the_payload(
     webhooks: MakeWebhooks, log: Log, body: Item
 ) -> None:
     post = webhooks(500, RequestFailed("did not answer in time"), 410)

@@ -42,7 +42,7 @@ def test_an_endpoint_that_accepts_the_last_try_is_not_counted_as_failing(
 @pytest.mark.parametrize(
     ("tries", "may_fail"), [(2, 1), (3, 1), (8, 4), (15, 7), (16, KEEPS_FAILING), (20, KEEPS_FAILING)]
 )
-def test_half_of_the_tries_of_a_webhook_but_at_most_eight_may_fail_before_it_is_reported(
+def test_half_of_a_webhooks_tries_but_at_most_eight_may_fail_before_its_endpoint_is_reported(
     tries: int, may_fail: int
 ) -> None:
     assert tries_that_may_fail(tries) == may_fail
