@@ -64,7 +64,7 @@ def test_send_puts_the_message_of_a_file_and_its_options_override_attributes(
     assert (stage.mailbox()["f"]["text"], float(stage.mailbox()["f"]["n"])) == ("two", 1.5)
 
 
-def test_the_command_send_reads_a_send_at_without_an_offset_as_utc_and_says_so() -> None:
+def test_the_command_send_takes_a_send_at_without_an_offset_for_utc_and_prints_that() -> None:
     words = ("--send-at", f"{time.strftime('%Y')}-12-31T09:00", "--json")
     utc = f"{time.strftime('%Y')}-12-31T09:00:00.000Z"
     assert answer(run("send", "mail", *HELLO, *words))["send_at"] == utc
