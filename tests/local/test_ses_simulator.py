@@ -120,7 +120,7 @@ def test_the_ses_simulator_accepts_a_from_address_in_a_subdomain_of_a_verified_d
     assert ses_bench.send("ada@example.com", FromEmailAddress=sender)
 
 
-def test_the_ses_simulator_keeps_mails_from_the_emulator_and_asks_it_for_an_identity_once(
+def test_the_ses_simulator_asks_the_emulator_once_for_an_identity_and_does_not_forward_mails(
     ses_bench: SesBench,
 ) -> None:
     for _ in range(2):

@@ -130,7 +130,7 @@ def test_a_bundle_contains_only_the_modules_of_the_library_that_its_handler_impo
     assert inside == {as_file(each) for each in library}
 
 
-def test_a_descriptor_adds_only_the_module_that_it_imports_to_the_bundle_of_dispatch() -> None:
+def test_a_descriptor_that_imports_own_channel_adds_only_that_module_to_the_bundle_of_dispatch() -> None:
     of_dispatch = library_files([(LAMBDAS / "dispatch.py").read_bytes()])
     of_descriptor = library_files([b"import mailroom.own_channel"])
     assert of_descriptor.keys() - of_dispatch.keys() == {"mailroom/own_channel.py"}

@@ -33,5 +33,7 @@ class EmulatorHandler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
+    do_POST = do_GET  # a mail that came here, too, would be in `asked`
+
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         pass

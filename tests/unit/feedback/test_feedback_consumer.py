@@ -229,7 +229,7 @@ def test_a_start_text_ends_an_opt_out_that_was_reported_for_another_spelling_of_
 ) -> None:
     message = sms_in("US")(id="s-1", event_type="sms", to=to, text="Hi")
     ledger.complete(claimed(ledger, message), "twilio", "SM1")
-    consumer_desk.handle(bodies.twilio_callback("failed", "s-1", ErrorCode="21610", To=sender))
+    consumer_desk.handle(bodies.twilio_callback("failed", "s-1", ErrorCode="21610", To=message.recipient))
     assert aws.item("s-1", "sms")["status"] == "undelivered"
     addressee = Addressee(message.recipient)
     choices = Choices(consumer_desk.list, Preferences(aws.dynamodb, "unused"))

@@ -66,7 +66,7 @@ def test_the_proof_counts_what_became_of_each_mail_after_each_stop_of_its_sender
 
 
 @pytest.mark.process
-def test_a_new_count_of_mailrooms_stopped_senders_gives_the_counts_of_the_recorded_proof() -> None:
+def test_a_new_count_of_mailroom_whose_first_provider_loses_responses_equals_the_recorded_proof() -> None:
     assert in_a_process("tests.proof.senders", *OURS) == {name: RECORDED[name] for name in OURS}
 
 
