@@ -141,7 +141,7 @@ def test_the_suppression_of_a_number_can_be_lifted_under_another_form_of_the_num
 
 
 @pytest.mark.usefixtures("ses_account")
-def test_people_show_exits_with_1_if_the_recipient_is_not_on_a_list() -> None:
+def test_people_show_exits_with_1_if_the_recipient_is_neither_suppressed_nor_opted_out() -> None:
     result = run_people("show", ADA)
     sentence = f"{ADA} is not suppressed in dev, and has not opted out of a topic.\n"
     assert (result.exit_code, result.stdout) == (1, sentence)

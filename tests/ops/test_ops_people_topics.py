@@ -55,14 +55,6 @@ def test_people_show_and_people_allow_find_an_opt_out_by_the_other_form_of_the_n
     assert run_people("show", "+5491123456789").exit_code == 1
 
 
-@pytest.mark.usefixtures("empty_preferences")
-def test_people_show_exits_with_1_if_the_recipient_is_neither_suppressed_nor_opted_out() -> None:
-    result = run_people("show", ADA)
-    sentence = f"{ADA} is not suppressed in dev, and has not opted out of a topic.\n"
-    assert (result.exit_code, result.stdout) == (1, sentence)
-    assert run_people("show", ADA, "--json").stdout == '{"stage":"dev","suppressions":[],"opt_outs":[]}\n'
-
-
 def test_people_stop_stores_an_opt_out_in_the_canonical_form_of_the_address(
     empty_preferences: Preferences,
 ) -> None:

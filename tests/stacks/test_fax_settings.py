@@ -40,13 +40,6 @@ def test_the_settings_of_a_stage_without_a_fax_gateway_are_accepted() -> None:
     assert dev_with("fax", REMOVED).fax is None
 
 
-def test_the_url_of_the_fax_simulator_is_below_the_address_in_the_context_key_providers() -> None:
-    local = load(STAGES, "local")
-    placed = with_providers(local, "http://127.0.0.1:4711").fax
-    assert placed is not None
-    assert placed.url == "http://127.0.0.1:4711/signalwire"
-
-
 def test_a_stage_with_real_providers_ignores_the_address_of_simulators() -> None:
     dev = load(STAGES, "dev")
     assert with_providers(dev, "http://127.0.0.1:4711") == dev

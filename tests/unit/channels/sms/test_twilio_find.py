@@ -55,14 +55,10 @@ def test_if_twilios_list_by_number_is_empty_a_look_up_reads_one_page_of_all_numb
     assert "authorization" in by_number.headers
 
 
-def test_a_look_up_that_finds_the_message_makes_one_request() -> None:
+def test_a_look_up_at_twilio_finds_a_message_with_its_segments_by_one_request() -> None:
     with scripted(message_page(listed_message())) as server:
         assert twilio_at(server.url).find(REQUEST, NOW, ()) == Sent("SM1", FACTS)
         assert len(server.requests) == 1
-
-
-def test_a_look_up_finds_a_message_queued_at_twilio_and_returns_its_segments() -> None:
-    assert evidence_at_twilio(message_page(listed_message())) == Sent("SM1", FACTS)
 
 
 OTHER_MESSAGES: list[dict[str, Any]] = [
