@@ -32,7 +32,8 @@ def check_releases(client: Any, table: str = "ledger") -> None:
     """Fail the test if the ledger lacks the reason why a claim was released: a message that is neither
     claimed nor ended, and that no provider has, needs its `trouble`.
 
-    It reads the double's items, because a scan after each invocation takes most of the time of large worlds.
+    The items come from the double's memory: a scan after each invocation would take most of the time of large
+    worlds.
     """
     for item in client.tables[table].items.values():
         if item.get("status") == {"S": "sending"} and "startedAt" not in item:

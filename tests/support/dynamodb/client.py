@@ -3,6 +3,7 @@
 import re
 import threading
 import zlib
+from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -40,26 +41,22 @@ Position = tuple[Any, ...]
 Operation = Callable[..., dict[str, Any]]
 
 
-class Items(dict[Position, Item]):
-    """Items of a table by their position. Until the next write, lists in the order of a key are kept: a query
+class Items(UserDict[Position, Item]):
+    """Items of a table by their position. Lists in the order of a key are kept until the next write: a query
     of page after page would otherwise sort the whole table for each page."""
 
     def __init__(self) -> None:
         super().__init__()
         self._lists: dict[tuple[str, ...], dict[Any, list[tuple[Position, Item]]]] = {}
 
+    # Every other way to change a UserDict calls one of these two.
     def __setitem__(self, position: Position, item: Item) -> None:
         self._lists.clear()
-        super().__setitem__(position, item)
+        self.data[position] = item
 
-    def remove(self, position: Position) -> None:
-        """Remove the item at a position, if there is one."""
+    def __delitem__(self, position: Position) -> None:
         self._lists.clear()
-        self.pop(position, None)
-
-    def clear(self) -> None:
-        self._lists.clear()
-        super().clear()
+        del self.data[position]
 
     def in_order(self, keys: tuple[str, ...], partition: object = None) -> list[tuple[Position, Item]]:
         """Return the items with these keys in their order, each with the values of the keys.
@@ -67,15 +64,12 @@ class Items(dict[Position, Item]):
         With `partition`, only the items with this value of the first key.
         """
         if keys not in self._lists:
-            keyed = (item for item in self.values() if all(name in item for name in keys))
+            keyed = (item for item in self.data.values() if all(name in item for name in keys))
             entries = ((tuple(scalar(item[name]) for name in keys), item) for item in keyed)
-            ordered = sorted(entries, key=_FIRST)
+            ordered = sorted(entries, key=itemgetter(0))
             by_partition = {value: [*items] for value, items in groupby(ordered, lambda entry: entry[0][0])}
             self._lists[keys] = {None: ordered, **by_partition}
         return self._lists[keys].get(partition, [])
-
-
-_FIRST = itemgetter(0)
 
 
 @dataclass(frozen=True)
@@ -98,7 +92,7 @@ class Write:
 
     def store(self, item: Item | None) -> None:
         if item is None:
-            self.table.items.remove(self.position)
+            self.table.items.pop(self.position, None)
         else:
             self.table.items[self.position] = item
 
@@ -406,7 +400,7 @@ class InMemoryDynamoDB:
         position = table.position(request["Key"])
         old = table.items.get(position)
         _requirement(request)(old)
-        table.items.remove(position)
+        table.items.pop(position, None)
         return _returned(request, old, None)
 
     @_operation(f"{_CONDITIONAL} Key UpdateExpression ReturnValues")
